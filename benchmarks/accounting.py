@@ -38,14 +38,14 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from sklearn_pate.accounting import DEFAULT_ORDERS, bounds, local_cost
-from sklearn_pate.accounting.plurality._exact import log_losing
+from sklearn_pate.accounting.plurality._exact import (
+    GumbelPlurality,
+    PermuteAndFlipPlurality,
+    log_losing,
+)
 from sklearn_pate.accounting.plurality._noisy_counts import (
     GaussianPlurality,
     LaplacePlurality,
-)
-from sklearn_pate.accounting.plurality._outcomes import (
-    GumbelPlurality,
-    PermuteAndFlipPlurality,
 )
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,

@@ -33,17 +33,15 @@ from scipy.special import gammaln, ndtr, ndtri
 from sklearn_pate.accounting import bounds, calibrate_noise
 from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu
 from sklearn_pate.accounting._profile import lower_hull
-from sklearn_pate.accounting.plurality import _plurality_tests
+from sklearn_pate.accounting.plurality import _adaptive_answers
 from sklearn_pate.accounting.plurality._adaptive_answers import (
     AnswerSteps,
     adaptive_profile,
-)
-from sklearn_pate.accounting.plurality._answer_tests import (
     check_mu,
     gaussian_tests,
+    plurality_tests,
     two_class_mu,
 )
-from sklearn_pate.accounting.plurality._plurality_tests import plurality_tests
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
@@ -141,7 +139,7 @@ def classes():
     rows = []
     for sigma, n_answers in CLASSES_SETTINGS:
         adaptive_profile.cache_clear()
-        _plurality_tests._tests_of_three_outcomes.cache_clear()
+        _adaptive_answers._tests_of_three_outcomes.cache_clear()
         start = time.process_time()
         tests = plurality_tests(sigma, 3)
         exact = adaptive_profile(tests, n_answers).epsilon_at(DELTA)

@@ -37,16 +37,16 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._base._split_inputs import PrivateInputs
-from sklearn_pate._votes._soft_votes import STEPS
-from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
+from sklearn_pate._aggregation._rows import PrivateInputs
+from sklearn_pate._votes._sums import STEPS
+from sklearn_pate.accounting.plurality._discrete_noise import NoisyCheck
+from sklearn_pate.accounting.plurality._exact import (
+    GumbelPlurality,
+    PermuteAndFlipPlurality,
+)
 from sklearn_pate.accounting.plurality._noisy_counts import (
     GaussianPlurality,
     LaplacePlurality,
-)
-from sklearn_pate.accounting.plurality._outcomes import (
-    GumbelPlurality,
-    PermuteAndFlipPlurality,
 )
 from sklearn_pate.datasets import fetch_adult
 from sklearn_pate.inspection import (
@@ -66,7 +66,7 @@ from sklearn_pate.mechanisms import (
     Oracle,
     PermuteAndFlip,
 )
-from sklearn_pate.mechanisms.noise._source import NoiseSource
+from sklearn_pate.mechanisms._noise import NoiseSource
 
 N_AUDITS = 20
 DELTAS = (1e-5, 1e-2)

@@ -30,7 +30,7 @@ from sklearn.linear_model import LogisticRegression
 from xgboost import XGBClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._base._dask_inputs import read_dask_inputs
+from sklearn_pate._aggregation._dask_inputs import read_dask_inputs
 from sklearn_pate.distributed import shard_of
 from sklearn_pate.distributed._dask_rows import DaskRows
 

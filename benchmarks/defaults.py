@@ -34,11 +34,13 @@ from record import save, summary
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, roc_auc_score
 
-from sklearn_pate._teachers import ScoreForm, collect, shard_rows
-from sklearn_pate._votes._teacher_scores import TeacherScores
+from sklearn_pate._teachers._forms import ScoreForm
+from sklearn_pate._teachers._shards import shard_rows
+from sklearn_pate._teachers._training import collect
+from sklearn_pate._votes._sums import TeacherScores
 from sklearn_pate.mechanisms import MeanScores
 from sklearn_pate.students import TableRepresentation
-from sklearn_pate.students._score_basis import ScoreBasis
+from sklearn_pate.students._basis import ScoreBasis
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0)
 SEEDS = range(5)

@@ -26,8 +26,10 @@ from runs import Runs, summaries
 from skorch import NeuralNetClassifier
 from torch import nn
 
-from sklearn_pate.accounting.composition._poisson_sampling import sampled_gaussian_curve
-from sklearn_pate.accounting.composition._replace_one import add_remove_to_replace_one
+from sklearn_pate.accounting.composition import (
+    add_remove_to_replace_one,
+    sampled_gaussian_curve,
+)
 from sklearn_pate.datasets import fetch_mnist
 from sklearn_pate.learners import DPSGDClassifier
 

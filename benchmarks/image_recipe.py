@@ -52,7 +52,8 @@ from sklearn.preprocessing import (
 from vote_figures import vote_figures
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._teachers import poll_teachers, shard_rows
+from sklearn_pate._teachers._shards import shard_rows
+from sklearn_pate._teachers._training import poll_teachers
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
 from sklearn_pate.learners import (
     DPNewtonClassifier,

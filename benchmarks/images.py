@@ -31,7 +31,8 @@ from sklearn.pipeline import make_union
 from vote_figures import GAMMA, answers_at_scale_20, vote_figures
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate._teachers import poll_teachers, shard_rows
+from sklearn_pate._teachers._shards import shard_rows
+from sklearn_pate._teachers._training import poll_teachers
 from sklearn_pate.mechanisms import LNMax
 
 WORK = Path(__file__).parent / "work"

@@ -29,7 +29,7 @@ from sklearn_pate.learners.linear import _perturbation
 from skorch import NeuralNetClassifier
 from torch import nn
 
-from sklearn_pate._base._split_inputs import PrivateInputs
+from sklearn_pate._aggregation._rows import PrivateInputs
 from sklearn_pate.inspection import audit_canaries, audit_neighbours
 from sklearn_pate.learners import (
     DPLinearSVC,
@@ -39,7 +39,7 @@ from sklearn_pate.learners import (
     PrivateKNNClassifier,
 )
 from sklearn_pate.mechanisms import NoisyHistogram
-from sklearn_pate.mechanisms._poisson_sampled import PoissonSampler
+from sklearn_pate.mechanisms._noisy_training import PoissonSampler
 from sklearn_pate.model_selection import PrivateSearchCV
 
 N_AUDITS = 3

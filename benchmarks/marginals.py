@@ -47,13 +47,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from sklearn_pate import PATEClassifier, PrivateMarginals, PublicData
-from sklearn_pate._marginals._noisy_tables import Marginals, count_cells
+from sklearn_pate._synthetic._marginals import Marginals, count_cells
 from sklearn_pate.learners import (
     DPLinearSVC,
     DPNaiveBayesClassifier,
     DPNewtonClassifier,
 )
-from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
+from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 
 EPSILONS = (0.5, 1.0, 2.0)
 SEEDS = range(5)

@@ -29,7 +29,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._teachers import poll_teachers, shard_rows
+from sklearn_pate._teachers._shards import shard_rows
+from sklearn_pate._teachers._training import poll_teachers
 from sklearn_pate.datasets import fetch_adult
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.students import TableRepresentation

@@ -39,7 +39,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate._votes._soft_votes import STEPS
+from sklearn_pate._votes._sums import STEPS
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
 from sklearn_pate.learners import PETDLClassifier
 from sklearn_pate.students import ConvSmall, FixMatchClassifier

@@ -19,16 +19,17 @@ from petdl_teachers import N_CLASSES, WORK, ensemble, load_images, network_outpu
 from record import save, summary
 
 from sklearn_pate._estimators._hidden_layer import hidden_of_batch
-from sklearn_pate._estimators._seeding import seeded_globals
-from sklearn_pate.inspection.audits._statistics import bound_from_guesses
+from sklearn_pate._estimators._isolation import seeded_globals
+from sklearn_pate.inspection._audit_result import bound_from_guesses
 from sklearn_pate.students import ConvSmall
-from sklearn_pate.students.networks._network_training import (
+from sklearn_pate.students.networks._augmentation import PublicRows
+from sklearn_pate.students.networks._network_classifier import (
     SemiSupervisedNet,
+    alike,
+    disagreement,
     one_torch_thread,
     predict_logits,
 )
-from sklearn_pate.students.networks._public_batches import PublicRows
-from sklearn_pate.students.networks._relational_hint import alike, disagreement
 
 SHUFFLES = range(3)
 DELTA = 1e-5

@@ -12,8 +12,9 @@ from joblib import Parallel, delayed
 from skorch import NeuralNetClassifier
 from torch import nn
 
-from sklearn_pate._estimators._seeding import seeded_globals
-from sklearn_pate._teachers import OutputsForm, shard_rows
+from sklearn_pate._estimators._isolation import seeded_globals
+from sklearn_pate._teachers._forms import OutputsForm
+from sklearn_pate._teachers._shards import shard_rows
 from sklearn_pate.students.networks._modules import conv_middle
 
 WORK = Path(__file__).parent / "work"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from scipy.optimize import brentq
 
 from sklearn_pate.accounting import PrivacySpent
-from sklearn_pate.accounting.composition._replace_one import add_remove_to_replace_one
+from sklearn_pate.accounting.composition import add_remove_to_replace_one
 
 
 def replace_one_epsilon(spent: PrivacySpent) -> float:

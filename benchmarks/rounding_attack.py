@@ -24,10 +24,10 @@ from sklearn.decomposition import PCA
 from sklearn.naive_bayes import GaussianNB
 from sklearn.random_projection import GaussianRandomProjection
 from sklearn.utils import _safe_indexing
-from sklearn_pate.learners._row_features import RowFeatures
 
 from sklearn_pate import PublicData
 from sklearn_pate.learners import PrivateKNNClassifier
+from sklearn_pate.learners._row_features import RowFeatures
 from sklearn_pate.mechanisms import NoisyHistogram
 
 N_TRIALS, N_REFERENCES, N_COPIES, N_FEATURES = 24, 10, 2999, 64

@@ -16,12 +16,12 @@ import numpy as np
 from command import command
 from record import save
 
-from sklearn_pate.mechanisms.noise._source import NoiseSource
+from sklearn_pate.mechanisms._noise import NoiseSource
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.accounting.ledger import kills as killed_fits
-from tests.mechanisms.noise.laws import goodness_of_fit
+from tests.mechanisms.laws import goodness_of_fit
 
 N_DRAWS = 10**6
 N_KILLS = 500

@@ -32,8 +32,9 @@ from torch import nn
 from torch.nn import functional
 from vote_figures import answers_at_scale_20, vote_figures
 
-from sklearn_pate._estimators._seeding import seeded_globals
-from sklearn_pate._teachers import poll_teachers, shard_rows
+from sklearn_pate._estimators._isolation import seeded_globals
+from sklearn_pate._teachers._shards import shard_rows
+from sklearn_pate._teachers._training import poll_teachers
 
 WORK = Path(__file__).parent / "work"
 MNIST = SimpleNamespace(shape=(28, 28))

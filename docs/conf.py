@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import sklearn_pate
-from sklearn_pate.inspection.privacy_report._data_flow import draw_data_flow, flow_of
+from sklearn_pate.inspection.report._blocks import draw_data_flow, flow_of
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))  # for gallery_order

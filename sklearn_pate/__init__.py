@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from sklearn_pate._classifier import PATEClassifier
-from sklearn_pate._inputs._public_data import PublicData
-from sklearn_pate._marginals._private_marginals import PrivateMarginals
+from sklearn_pate._inputs._labels import PublicData
+from sklearn_pate._pate import PATEClassifier
+from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
-from sklearn_pate.baselines._newton import DPNewtonClassifier
 from sklearn_pate.exceptions import (
     BudgetExceededError,
     LedgerError,
@@ -18,6 +17,7 @@ from sklearn_pate.exceptions import (
     StudentWarning,
     TeacherWarning,
 )
+from sklearn_pate.learners._newton import DPNewtonClassifier
 from sklearn_pate.publication import PublishedClassifier
 
 __version__ = "0.1.0.dev0"

@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits, make_blobs
 from threadpoolctl import threadpool_limits
 
 from sklearn_pate import datasets
-from sklearn_pate.mechanisms.noise import _source
+from sklearn_pate.mechanisms import _noise
 
 # An integer, or "any": noise from the operating system, as users have it, and examples
 # of hypothesis that no run has seen. CONTRIBUTING.md says when.
@@ -38,7 +38,7 @@ def _repeat_noise(name):
     """Let the noise from here on depend on the seed and on a name alone."""
     if SEED != "any":
         rng = np.random.default_rng([int(SEED), *name.encode()])
-        _source.secrets = SimpleNamespace(token_bytes=rng.bytes)
+        _noise.secrets = SimpleNamespace(token_bytes=rng.bytes)
         np.random.seed(rng.integers(2**32))
 
 

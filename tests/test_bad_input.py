@@ -28,7 +28,7 @@ from sklearn_pate.accounting import RdpCurve, calibrate_n_queries, calibrate_noi
 from sklearn_pate.accounting.bounds import gaussian_worst_case
 from sklearn_pate.inspection import plan_search
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax, NoisyHistogram
-from sklearn_pate.mechanisms.noise._source import NoiseSource
+from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.students import (
     ClusterQueries,
     ExpertQueries,

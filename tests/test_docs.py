@@ -18,10 +18,7 @@ import numpy as np
 import pytest
 
 from sklearn_pate._cli import main
-from sklearn_pate.inspection.privacy_report._data_flow import (
-    draw_data_flow,
-    flow_of,
-)
+from sklearn_pate.inspection.report._blocks import draw_data_flow, flow_of
 from sklearn_pate.learners import DPLogisticRegression
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from sklearn_pate.datasets import _svhn
+from sklearn_pate.datasets import _images
 from sklearn_pate.students import ImageRepresentation
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
@@ -50,8 +50,8 @@ def put_svhn(home, monkeypatch, sizes):
         savemat(content, {"X": images, "y": file_labels})
         (home / "svhn" / f"{subset}_32x32.mat").write_bytes(content.getvalue())
         sha256 = hashlib.sha256(content.getvalue()).hexdigest()
-        official = replace(_svhn._FILES[subset], sha256=sha256)
-        monkeypatch.setitem(_svhn._FILES, subset, official)
+        official = replace(_images._FILES[subset], sha256=sha256)
+        monkeypatch.setitem(_images._FILES, subset, official)
 
 
 def test_one_command_takes_the_official_files(recipe, monkeypatch, tmp_path):

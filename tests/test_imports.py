@@ -42,7 +42,7 @@ import sklearn.linear_model
 Absent.tried.clear()  # scikit-learn itself imports pandas where it is installed
 
 import sklearn_pate
-import sklearn_pate.baselines, sklearn_pate.datasets, sklearn_pate.distributed
+import sklearn_pate.learners, sklearn_pate.datasets, sklearn_pate.distributed
 import sklearn_pate.inspection, sklearn_pate.model_selection
 print(Absent.tried, [name for name in {SLOW} if name in sys.modules])
 """

@@ -20,13 +20,13 @@ from threadpoolctl import threadpool_info
 
 import sklearn_pate
 from sklearn_pate import DPNewtonClassifier, PublicData
-from sklearn_pate.baselines._newton import _Step
+from sklearn_pate.learners._newton import _Step
 from sklearn_pate.students import (
     ImageRepresentation,
     TableRepresentation,
-    _image_representation,
+    _representations,
 )
-from sklearn_pate.students._score_basis import ScoreBasis
+from sklearn_pate.students._basis import ScoreBasis
 
 pytestmark = [pytest.mark.neighbours, pytest.mark.slow]
 
@@ -190,7 +190,7 @@ def vectors_of(monkeypatch, X, y, name, groups=None):
     )
     with monkeypatch.context() as patch:
         patch.setattr(_Step, "rounded", kept)
-        patch.setattr(_image_representation, "_N_PATCHES", 2_000)  # for speed
+        patch.setattr(_representations, "_N_PATCHES", 2_000)  # for speed
         with pytest.raises(SecondStepError):
             clf.fit(X, y, X_public=PublicData(blobs()[0]), groups=groups)
     return np.concatenate(sent)

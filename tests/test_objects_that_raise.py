@@ -13,13 +13,13 @@ from sklearn_pate import (
     PrivateMarginals,
     PublicData,
 )
-from sklearn_pate.baselines import (
+from sklearn_pate.distributed import cast_votes
+from sklearn_pate.learners import (
     DPLinearSVC,
     DPLogisticRegression,
     DPNaiveBayesClassifier,
     PrivateKNNClassifier,
 )
-from sklearn_pate.distributed import cast_votes
 from sklearn_pate.model_selection import PrivateSearchCV
 
 METHODS = [

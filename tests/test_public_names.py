@@ -14,7 +14,7 @@ PACKAGE = "sklearn_pate"
 PUBLIC_PACKAGES = [
     "accounting",
     "accounting.bounds",
-    "baselines",
+    "learners",
     "datasets",
     "distributed",
     "inspection",

@@ -31,7 +31,7 @@ from sklearn_pate import (
     Votes,
 )
 from sklearn_pate.accounting.bounds import gaussian_worst_case
-from sklearn_pate.baselines import (
+from sklearn_pate.learners import (
     DPLinearSVC,
     DPLogisticRegression,
     PETDLClassifier,

@@ -28,12 +28,6 @@ from sklearn_pate.accounting.bounds import (
     laplace_2017_strong_composition,
 )
 from sklearn_pate.accounting.plurality import release_parameters, sanitize
-from sklearn_pate.baselines import (
-    DPLinearSVC,
-    DPLogisticRegression,
-    DPNaiveBayesClassifier,
-    PrivateKNNClassifier,
-)
 from sklearn_pate.distributed import cast_votes, shard_of
 from sklearn_pate.inspection import (
     AnswerCostDisplay,
@@ -44,6 +38,12 @@ from sklearn_pate.inspection import (
     audit_neighbours,
     plan_fit,
     plan_newton_fit,
+)
+from sklearn_pate.learners import (
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPNaiveBayesClassifier,
+    PrivateKNNClassifier,
 )
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
@@ -56,7 +56,7 @@ from sklearn_pate.mechanisms import (
     NoisySum,
     PermuteAndFlip,
 )
-from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
+from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.model_selection import GroupHashSplit, PrivateSearchCV
 from sklearn_pate.publication import Deployment
 from sklearn_pate.students import (
@@ -70,7 +70,7 @@ from sklearn_pate.students import (
 
 MODULES = [
     "sklearn_pate",
-    *["sklearn_pate." + name for name in ("mechanisms", "accounting", "baselines")],
+    *["sklearn_pate." + name for name in ("mechanisms", "accounting", "learners")],
     *["sklearn_pate." + name for name in ("inspection", "students", "distributed")],
     *["sklearn_pate." + name for name in ("model_selection", "publication")],
     "sklearn_pate.accounting.bounds",

@@ -10,16 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from sklearn_pate._base._terminal import WIDTH
+from sklearn_pate._aggregation._fit_plan import WIDTH
 from sklearn_pate._cli._options import Parser, number
-from sklearn_pate.accounting._counted import counted
-from sklearn_pate.accounting._profile_composition import compose_profiles
+from sklearn_pate.accounting._profile import compose_profiles
 from sklearn_pate.accounting._statement import PrivacySpent, write_epsilon
-from sklearn_pate.publication._bounded_files import LARGEST_CARD, printable, read_file
+from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.publication._card_check import checked_statement
+from sklearn_pate.publication._model_file import LARGEST_CARD, printable, read_file
 from sklearn_pate.publication._privacy_card import check_card, parse_card
-
-__all__ = ["add_to"]
 
 DESCRIPTION = """\
 Add up the privacy costs of models that were fitted on the same private data, from

@@ -7,16 +7,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sklearn_pate._base._parameters import as_mechanism
-from sklearn_pate._base._terminal import WIDTH, fact_lines, write_lower_bound
-from sklearn_pate._cli._estimator_file import read_mechanism
-from sklearn_pate._cli._options import Parser, add_mechanism, number, whole_number
-from sklearn_pate.accounting._counted import counted
+from sklearn_pate._aggregation._design import as_mechanism
+from sklearn_pate._aggregation._fit_plan import WIDTH, fact_lines, write_lower_bound
+from sklearn_pate._cli._options import (
+    Parser,
+    add_mechanism,
+    number,
+    read_mechanism,
+    whole_number,
+)
 from sklearn_pate.accounting._statement import write_epsilon
+from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.inspection import AuditResult, audit_mechanism
 from sklearn_pate.mechanisms import Mechanism
-
-__all__ = ["add_to"]
 
 DESCRIPTION = """\
 Try to contradict the claimed privacy cost of a mechanism. It answers thousands of

@@ -4,10 +4,7 @@ import argparse
 import textwrap
 from pathlib import Path
 
-from sklearn_pate._base._terminal import WIDTH
-from sklearn_pate._classifier import PATEClassifier
-from sklearn_pate._cli._data_files import read_public
-from sklearn_pate._cli._estimator_file import read_estimator
+from sklearn_pate._aggregation._fit_plan import WIDTH
 from sklearn_pate._cli._options import (
     Parser,
     add_mechanism,
@@ -16,13 +13,14 @@ from sklearn_pate._cli._options import (
     chosen_mechanism,
     number,
     plain_warnings,
+    read_estimator,
+    read_public,
 )
-from sklearn_pate._cli._study import Study
-from sklearn_pate._inputs._public_data import PublicData
+from sklearn_pate._cli._study_command import Study
+from sklearn_pate._inputs._labels import PublicData
+from sklearn_pate._pate import PATEClassifier
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.publication._model_file import import_skops, paths_of
-
-__all__ = ["add_to"]
 
 DESCRIPTION = """\
 Train a student on noisy answers from the votes of all sites of a study, and write it

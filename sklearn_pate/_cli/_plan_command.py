@@ -13,11 +13,9 @@ from sklearn_pate._cli._options import (
     whole_number,
 )
 from sklearn_pate._inputs._strict_json import strict_json
-from sklearn_pate._marginals._private_marginals import PrivateMarginals
+from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.inspection import FitPlan, plan_fit, plan_newton_fit
 from sklearn_pate.students import GraphSelfTrainingClassifier
-
-__all__ = ["add_to"]
 
 DESCRIPTION = """\
 Plan a fit of PATEClassifier before any data are read: the number of teachers, the

@@ -12,16 +12,18 @@ from typing import Any, NoReturn
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from sklearn_pate._base._terminal import WIDTH
+from sklearn_pate._aggregation._fit_plan import WIDTH
 from sklearn_pate._cli._options import Parser, number
 from sklearn_pate._inputs._strict_json import strict_json
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.publication import Deployment, PublishedClassifier
-from sklearn_pate.publication._bounded_files import printable, read_index
-from sklearn_pate.publication._model_file import paths_of, read_pair
-
-__all__ = ["add_to", "read_released"]
+from sklearn_pate.publication._model_file import (
+    paths_of,
+    printable,
+    read_index,
+    read_pair,
+)
 
 DESCRIPTION = """\
 Write the privacy report of a released model: the guarantee, what an attacker can learn

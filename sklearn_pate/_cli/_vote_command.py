@@ -11,23 +11,23 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from sklearn_pate._cli._data_files import labels_like, read_private, read_public
-from sklearn_pate._cli._estimator_file import read_estimator
 from sklearn_pate._cli._options import (
     Parser,
     check_outputs,
+    labels_like,
     plain_warnings,
+    read_estimator,
+    read_private,
+    read_public,
     whole_number,
 )
-from sklearn_pate._cli._study import Study, read_key
-from sklearn_pate._inputs._column_types import warn_of_text
+from sklearn_pate._cli._study_command import Study, read_key
 from sklearn_pate._inputs._labels import check_classes, class_indices
-from sklearn_pate._teachers import rows_of_shards, shard_of
+from sklearn_pate._inputs._odd_values import warn_of_text
+from sklearn_pate._teachers._shards import rows_of_shards, shard_of
 from sklearn_pate._votes._votes import Votes
-from sklearn_pate.accounting._counted import counted
+from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.distributed import cast_votes
-
-__all__ = ["add_to"]
 
 DESCRIPTION = """\
 Train the teachers of one site on its private rows, and write their votes on the public

@@ -1,5 +1,7 @@
-"""Class indices for classifiers, where some classes may be missing."""
+"""Wrappers that fit classifiers on class indices and predict labels."""
 
+import hmac
+import pickle
 import sys
 import warnings
 from abc import abstractmethod
@@ -8,29 +10,45 @@ from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any, Self
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    clone,
+    is_classifier,
+)
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_pate.accounting._counted import counted
-
-__all__ = [
-    "ContiguousClasses",
-    "DelegatedPredictionMixin",
-    "ProbabilityScoresMixin",
-    "fit_class_indices",
-    "has_after_fit",
-    "in_all_classes",
-    "is_binary_network",
-    "log_odds",
-    "predict_codes",
-    "read_codes",
-]
+from sklearn_pate._estimators._isolation import seeded_clone
+from sklearn_pate._inputs._features import check_features
+from sklearn_pate.accounting._value_checks import counted
 
 # Finite, as calibration and chains refuse infinity.
 _LOWEST_SCORE = float(np.finfo(np.float32).min)
+
+
+def estimator_hash(*estimators: object) -> str:
+    """Hash estimators and parameters by content; the code of classes does not count.
+
+    Equal content may hash differently once in a while. Raises an exception for objects
+    that cannot be pickled, and for those defined in ``__main__``, whose names may stand
+    for something else in the next run.
+    """
+    if b"__main__" in pickle.dumps(estimators):
+        raise TypeError("something in it is defined in __main__")
+    return joblib.hash(estimators)
+
+
+def fingerprint(key: bytes, *digests: str) -> str:
+    """Compute the HMAC-SHA256 of hashes, which only holders of the key can repeat."""
+    return hmac.new(key, "\n".join(digests).encode(), "sha256").hexdigest()
 
 
 def fit_class_indices(estimator: Any, X: Any, codes: NDArray[np.intp]) -> Any:
@@ -344,3 +362,101 @@ class ContiguousClasses(
 
     def _check_before_predicting(self, X: Any) -> Any:
         return X
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the last step of nested pipelines, or the estimator itself."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    return estimator
+
+
+def with_last_step(estimator: Any, last: Any) -> Any:
+    """Return a copy of nested pipelines with another last step, or that step alone."""
+    if not isinstance(estimator, Pipeline):
+        return last
+    *front, (name, inner) = estimator.steps
+    return Pipeline([*front, (name, with_last_step(inner, last))])
+
+
+class StudentPredictionMixin(DelegatedPredictionMixin):
+    """Predict with ``student_``, in terms of ``classes_``."""
+
+    student_: Any
+    _unfitted_student: Callable[[], Any]
+
+    def _predictor(self) -> Any:
+        return getattr(self, "student_", None)
+
+    def _possible_predictors(self) -> Sequence[Any]:
+        return [self._unfitted_student()]
+
+    def _check_before_predicting(self, X: Any) -> Any:
+        check_is_fitted(self, "student_")
+        return check_features(self, X, reset=False)
+
+
+class WrappingClassifier(
+    DelegatedPredictionMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
+):
+    """Base of classifiers that train a clone of `estimator` on other labels.
+
+    A subclass has the parameters `estimator` and `random_state`, and its `fit` sets
+    ``estimator_``, fitted on class indices, and ``classes_``.
+    """
+
+    estimator: Any
+    random_state: Any
+    estimator_: Any
+
+    def _predictor(self) -> Any:
+        return getattr(self, "estimator_", None)
+
+    def _possible_predictors(self) -> Sequence[Any]:
+        return [self._unfitted()]
+
+    def _check_before_predicting(self, X: Any) -> Any:
+        check_is_fitted(self, "estimator_")
+        return self._check_rows(X, reset=False)
+
+    def _unfitted(self) -> Any:
+        from sklearn.ensemble import RandomForestClassifier  # slow to import
+
+        return RandomForestClassifier() if self.estimator is None else self.estimator
+
+    def _seeded(self, estimator: Any, seed: int) -> Any:
+        """Clone an estimator, and seed the clone if `random_state` is given."""
+        if self.random_state is None:
+            return clone(estimator)
+        return seeded_clone(estimator, int(seed))
+
+    def _check_estimator(self) -> None:
+        estimator = self._unfitted()
+        if not (hasattr(estimator, "fit") and is_classifier(estimator)):
+            raise ValueError(
+                f"estimator={estimator!r} is not a classifier; pass one, such as "
+                "RandomForestClassifier()."
+            )
+
+    def _check_rows(self, X: Any, *, reset: bool) -> Any:
+        if hasattr(X, "columns"):
+            # A ColumnTransformer still finds its columns by name.
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X
+        tags = get_tags(self).input_tags
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr" if tags.sparse else False,
+            ensure_all_finite="allow-nan" if tags.allow_nan else True,
+            ensure_min_samples=2 if reset else 1,
+            allow_nd=True,  # images, which the estimator takes or refuses
+        )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        estimator = get_tags(self._unfitted()).input_tags
+        tags.input_tags.sparse = estimator.sparse
+        tags.input_tags.allow_nan = estimator.allow_nan
+        return tags

@@ -6,13 +6,6 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-__all__ = [
-    "hidden_layer",
-    "hidden_of_batch",
-    "hidden_passes",
-    "hidden_representation",
-]
-
 
 def hidden_layer(module: nn.Module) -> nn.Linear:
     """Find the last linear layer of a module that maps inputs to logits."""

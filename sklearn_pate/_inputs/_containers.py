@@ -1,14 +1,19 @@
-"""Containers that numpy or scikit-learn would misread."""
+"""Containers of rows: data frames, arrays, sparse matrices, images."""
 
+from math import prod
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Table", "as_objects", "check_container", "column_names"]
+from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.exceptions import PublicDataWarning, warn_user
 
 # Methods of dataframe libraries that bring rows into memory.
 _FETCHES_ROWS = ("toPandas", "compute", "collect")
+# Numbers of channels of grey, coloured and transparent images.
+_CHANNELS = (1, 3, 4)
 
 
 class Table(Protocol):
@@ -77,3 +82,93 @@ def as_objects(values: Any) -> NDArray[np.object_]:
     for place in np.ndindex(shape):
         array[place] = rows[place[0]] if n_columns is None else rows[place[0]][place[1]]
     return array
+
+
+def check_number(
+    name: str, value: Any, low: float, high: float, *, closed: str = "both"
+) -> None:
+    """Raise ValueError unless a parameter is a number in an interval.
+
+    `closed` names the ends that belong to it: "both", "right" or "neither".
+    """
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if (
+        not is_number
+        or not low <= value <= high
+        or (value == low and closed != "both")
+        or (value == high and closed == "neither")
+    ):
+        interval = {
+            "both": f"from {low} to {high}",
+            "right": f"above {low} and at most {high}",
+            "neither": f"strictly between {low} and {high}",
+        }[closed]
+        raise ValueError(f"{name}={value!r} must be a number {interval}.")
+
+
+def check_device(device: Any) -> None:
+    """Raise ValueError unless torch can compute on a device."""
+    import torch  # here, as the other checks do without it
+
+    try:
+        kind = torch.device(device).type
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(
+            f"device={device!r} is unknown to torch; use 'cpu' or 'cuda'."
+        ) from error
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ValueError(
+            f"device={device!r} needs a GPU and torch finds none; use device='cpu'."
+        )
+
+
+def read_input_shape(image_shape: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return (n_features,), or (channels, height, width), for an array's shape.
+
+    The last axis has the channels if there are 1, 3 or 4 and the first is larger than
+    that. A layout that the sizes leave open is taken for channels first, with a warning
+    unless `image_shape` is the shape of an image in an array of images.
+    """
+    n_features = prod(shape[1:])
+    is_given = image_shape is not None and len(shape) > 2
+    if image_shape is None:
+        image_shape = shape[1:]
+        if len(image_shape) == 1:
+            return (n_features,)
+    given = tuple(image_shape) if np.iterable(image_shape) else ()
+    input_shape = (1, *given) if len(given) == 2 else given
+    whole = all(
+        isinstance(size, int | np.integer) and not isinstance(size, bool) and size > 0
+        for size in given
+    )
+    if not whole or len(input_shape) != 3 or prod(input_shape) != n_features:
+        raise ValueError(
+            f"image_shape={image_shape!r} must be (height, width) or (channels, "
+            f"height, width), with the {counted(n_features, 'value')} of each row of X."
+        )
+    first, height, width = input_shape
+    if width in _CHANNELS and first > max(_CHANNELS):
+        return width, first, height
+    is_open = first in _CHANNELS and width in _CHANNELS
+    if not is_given and (is_open or (first >= width and not first > width == height)):
+        warn_user(
+            f"Images of shape {input_shape} are read as {counted(first, 'channel')} of "
+            f"{height} x {width} pixels. If the channels are last, move them: "
+            "np.moveaxis(X, -1, 1), for X_public and new images, too.",
+            PublicDataWarning,
+        )
+    return input_shape
+
+
+def channels_first(
+    X: NDArray[Any], layout: Any, input_shape: tuple[int, ...]
+) -> NDArray[Any]:
+    """Return rows as images of `input_shape`, which `layout` holds in either order.
+
+    Without a layout, as for flat rows after a fit on images, the channels are first.
+    """
+    channels, *size = input_shape
+    if layout is not None and tuple(layout) == (*size, channels) != input_shape:
+        images = X.reshape(len(X), *layout)
+        return np.ascontiguousarray(np.moveaxis(images, -1, 1))
+    return X.reshape(len(X), *input_shape)

@@ -1,7 +1,7 @@
-"""Digest of public rows, equal in all versions of the libraries that hold them."""
+"""Digests of data under a secret key."""
 
 import hashlib
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -9,11 +9,10 @@ import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
 from sklearn_pate._inputs._containers import check_container, column_names
-from sklearn_pate._inputs._labels import is_missing
-from sklearn_pate._inputs._odd_rows import is_frame
-from sklearn_pate._inputs._public_data import PublicData
+from sklearn_pate._inputs._labels import PublicData, is_missing
+from sklearn_pate._inputs._odd_values import is_frame
 
-__all__ = ["digest_of_rows"]
+_LARGEST_KEY = 2**64
 
 
 def digest_of_rows(X_public: Any) -> str:
@@ -67,3 +66,26 @@ def _value(value: Any) -> bytes:
             "or text, so that sites can compare their public rows."
         )
     return len(content).to_bytes(8, "little") + content
+
+
+def key_bytes(key: int | bytes) -> bytes:
+    """Return the bytes of a key, or raise ValueError."""
+    if isinstance(key, bytes):
+        if key:
+            return key
+    elif (
+        isinstance(key, Integral)
+        and not isinstance(key, bool)
+        and 0 <= key < _LARGEST_KEY
+    ):
+        return int(key).to_bytes(8, "little")
+    raise ValueError(
+        "key must be a whole number from 0 to 2**64 - 1, or bytes, such as those of "
+        "secrets.token_bytes(32)."
+    )
+
+
+def key_commitment(key: int | bytes) -> str:
+    """Return a hash that only this key has; it does not reveal a random key."""
+    committed = hashlib.sha256(b"sklearn_pate key of shards\0" + key_bytes(key))
+    return committed.hexdigest()

@@ -4,8 +4,6 @@ import json
 import math
 from typing import Any
 
-__all__ = ["strict_json"]
-
 # The curves of the fits of a search need 6, and each search around it 2 more.
 _LARGEST_DEPTH = 16
 _LONGEST_INTEGER = 100

@@ -1,27 +1,166 @@
-"""Vote counts of teachers on public rows."""
+"""Container of vote counts, its file and its header."""
 
+import hashlib
+import json
 import os
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain
+from pathlib import Path
 from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate._inputs._containers import check_container
-from sklearn_pate._inputs._digest import digest_of_rows
-from sklearn_pate._inputs._key import key_commitment
-from sklearn_pate._inputs._labels import check_classes, class_indices, is_abstention
-from sklearn_pate._inputs._public_data import PublicData
-from sklearn_pate._votes._vote_file import read_votes, write_votes
-from sklearn_pate._votes._vote_header import VoteHeader
+from sklearn_pate._inputs._digest import digest_of_rows, key_commitment
+from sklearn_pate._inputs._labels import (
+    PublicData,
+    check_classes,
+    class_indices,
+    is_abstention,
+)
+from sklearn_pate._inputs._strict_json import strict_json
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked
+from sklearn_pate.accounting.plurality._closed_form import LARGEST_COUNT
 from sklearn_pate.exceptions import TeacherWarning, warn_user
 
-__all__ = ["Votes"]
-
+_FIRST_LINE = b"sklearn_pate votes, format 1\n"
 # Number of public rows counted at once, which fit in the processor's cache.
 _BLOCK = 2**16
+
+
+@dataclass(frozen=True)
+class VoteHeader:
+    """What votes of shards were cast on, and by the teachers of which shards."""
+
+    #: Unit of privacy that a shard holds whole: "row" or "group".
+    unit: str
+    #: Number of shards of each site.
+    n_teachers: int
+    #: SHA-256 of the public rows.
+    public_rows: str
+    #: Commitment to the key that assigns ids to shards.
+    key: str
+    #: Shards of these votes, by site; the name of a single table is "".
+    shards: dict[str, list[int]]
+
+    def __post_init__(self) -> None:
+        if self.unit not in ("row", "group"):
+            raise ValueError(
+                f"privacy_unit={self.unit!r} must be 'row' or 'group', which a shard "
+                "holds whole."
+            )
+        check_count("n_teachers", self.n_teachers, largest=LARGEST_COUNT)
+        if not isinstance(self.public_rows, str) or not isinstance(self.key, str):
+            raise ValueError("public_rows and key must be texts, as they were written.")
+        for of_site in self.shards.values():
+            if len(set(of_site)) < len(of_site):
+                raise ValueError("A shard occurs twice; pass each shard once.")
+            for one in of_site:
+                if not 0 <= one < self.n_teachers:
+                    raise ValueError(
+                        f"There is no shard {one} of n_teachers={self.n_teachers}; "
+                        "shards are numbered from 0."
+                    )
+
+    @property
+    def n_of_all_sites(self) -> int:
+        """Number of shards of all sites, empty ones included."""
+        return self.n_teachers * len(self.shards)
+
+    def merged(self, other: Self, part: str, first: str) -> Self:
+        """Add the shards of another part; names of both are for messages."""
+        for name, what in (
+            ("unit", "protects another unit"),
+            ("n_teachers", "has another number of teachers"),
+            ("public_rows", "was cast on other public rows"),
+            ("key", "has shards of another key"),
+        ):
+            mine, its = getattr(self, name), getattr(other, name)
+            if mine != its:
+                values = (
+                    "" if name in ("public_rows", "key") else f" ({its}, not {mine})"
+                )
+                raise ValueError(
+                    f"{part} {what} than {first}{values}; ask its site to vote again "
+                    "with the same study."
+                )
+        shards = dict(self.shards)
+        for site, more in other.shards.items():
+            twice = set(more) & set(shards.get(site, ()))
+            if twice:
+                of_site = f" of site {site!r}" if site else ""
+                raise ValueError(
+                    f"{part} has votes of shard {min(twice)}{of_site}, as an earlier "
+                    "part has: it was sent twice, or its rows were split over two "
+                    "teachers; pass each shard once."
+                )
+            shards[site] = sorted([*shards.get(site, ()), *more])
+        return replace(self, shards=shards)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the header as plain Python values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Read a header, or raise TypeError, KeyError or ValueError."""
+        header = cls(**{one.name: values[one.name] for one in fields(cls)})
+        if not all(
+            isinstance(site, str) and all(type(one) is int for one in of_site)
+            for site, of_site in header.shards.items()
+        ):
+            raise TypeError("a field is of another type")
+        return header
+
+
+def write_votes(
+    path: str | os.PathLike[str], header: dict[str, Any], counts: NDArray[Any]
+) -> None:
+    """Write counts behind a header of plain values; only this user can read them."""
+    path = Path(path)
+    content = counts.astype(counts.dtype.newbyteorder("<")).tobytes()
+    header = header | {
+        "shape": list(counts.shape),
+        "bytes": counts.itemsize,
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+    # Complete, or not there: a part that was cut off could be sent.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(_FIRST_LINE + json.dumps(header).encode() + b"\n" + content)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read_votes(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, Any], NDArray[np.unsignedinteger[Any]]]:
+    """Read the header and the counts of a file, or raise ValueError."""
+    with open(path, "rb") as file:
+        if file.readline(len(_FIRST_LINE)) != _FIRST_LINE:
+            raise ValueError(
+                f"{path} is no file of votes; pass one that Votes.save or "
+                "the command vote wrote."
+            )
+        text, content = file.readline(), file.read()
+    try:
+        header = strict_json(text)
+        whole = hashlib.sha256(content).hexdigest() == header["sha256"]
+        kind = np.dtype(f"<u{header['bytes']}")
+        counts = np.frombuffer(content, dtype=kind).reshape(header["shape"])
+    except (KeyError, OverflowError, TypeError, ValueError):
+        whole = False
+    if not whole:
+        raise ValueError(
+            f"{path} was cut off or changed; ask its site to send it again."
+        )
+    return header, counts
 
 
 class Votes:

@@ -2,39 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = [
-    "ALIKE",
-    "ASSUMPTIONS",
-    "BOUNDS",
-    "CHOSEN_BLINDLY",
-    "COLUMNS",
-    "DOMAIN_DECLARED",
-    "FLOATING_POINT",
-    "FROZEN_IS_PUBLIC",
-    "HELD_OUT_ROWS",
-    "LABEL_SET",
-    "LABEL_SET_READ",
-    "NORM_READ",
-    "N_FITTED",
-    "N_ROWS",
-    "N_ROWS_PUBLIC",
-    "ONE_PARTY",
-    "ONE_SITE",
-    "OTHER_RANDOM_STATE",
-    "OWN_DATA",
-    "OWN_SHARD",
-    "PUBLIC_REPRESENTATION",
-    "PUBLIC_ROWS",
-    "PUBLIC_ROWS_IN_MODEL",
-    "QUALITY_ROWS_PUBLIC",
-    "ROW_ALONE",
-    "ROW_BY_ROW",
-    "SECRET",
-    "SEEDED",
-    "SHARDS_BY_KEY",
-    "Assumption",
-]
-
 
 @dataclass(frozen=True)
 class Assumption:

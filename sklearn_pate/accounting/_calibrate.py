@@ -16,8 +16,6 @@ from sklearn_pate.accounting._rdp import (
     check_delta,
 )
 
-__all__ = ["LARGEST_SCALE", "calibrate_n_queries", "calibrate_noise", "least_noise"]
-
 #: Largest scale of noise that can be drawn, in votes.
 LARGEST_SCALE = 2**20
 # Relative precision of a noise scale, which is rounded towards more noise, and of an

@@ -9,16 +9,6 @@ from scipy.special import log_ndtr
 from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
 from sklearn_pate.accounting._rdp import LARGEST_DELTA, check_delta
 
-__all__ = [
-    "ROUNDING_VARIANCE",
-    "gdp_delta",
-    "gdp_epsilon",
-    "gdp_mu",
-    "largest_gdp_mu",
-    "log_gdp_delta",
-    "stated_mu",
-]
-
 # Variance spent on rounding a continuous Gaussian to a discrete one.
 ROUNDING_VARIANCE = 2.25
 # Logarithm of a delta that is 0 in floating point.

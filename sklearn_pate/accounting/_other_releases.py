@@ -8,19 +8,17 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
-from sklearn_pate.accounting._optional_module import optional_module
 from sklearn_pate.accounting._profile import PrivacyProfile, lower_hull
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
 from sklearn_pate.accounting._statement import check_neighbours
-from sklearn_pate.accounting.composition._poisson_sampling import (
+from sklearn_pate.accounting._value_checks import optional_module
+from sklearn_pate.accounting.composition import (
+    add_remove_to_replace_one,
     sampled_gaussian_curve,
 )
-from sklearn_pate.accounting.composition._replace_one import add_remove_to_replace_one
 from sklearn_pate.accounting.ledger._entries import entry_cost
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
-
-__all__ = ["OtherRelease"]
 
 # Epsilons at which a privacy-loss distribution is read.
 _EPSILONS = np.concatenate([[0.0], np.geomspace(1e-3, 100, 400)])

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_pate.accounting._counted import counted
-from sklearn_pate.accounting._optional_module import optional_module
-from sklearn_pate.accounting._value_checks import check_not_masked
+from sklearn_pate.accounting._value_checks import (
+    check_not_masked,
+    counted,
+    optional_module,
+)
 from sklearn_pate.exceptions import warn_user
-
-__all__ = ["DEFAULT_ORDERS", "RdpCurve"]
 
 #: Default Renyi orders: 385 of them, from 1.016 to 2^18 + 1, geometric in (order - 1).
 #: They are dense near 1 for large budgets, and go far enough for very small ones.

@@ -1,14 +1,37 @@
-"""Checks of whole numbers and of arrays, for all parts of the package."""
+"""Checks of numbers, nouns with their number, and optional packages."""
 
+import re
+from importlib import import_module
 from numbers import Integral
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-__all__ = ["check_count", "check_not_masked"]
-
 # Larger whole numbers are not exact as floats.
 _LARGEST = 2**53
+
+
+def counted(number: float | None, noun: str) -> str:
+    """Write a number and its noun: "1 query", "2 queries", or "no query" for None.
+
+    `noun` is singular, and may have adjectives.
+    """
+    if number is None or number == 1:
+        return f"{'no' if number is None else 1} {noun}"
+    if re.search("[^aeiou]y$", noun):
+        return f"{number} {noun[:-1]}ies"
+    return f"{number} {noun}{'es' if re.search('(s|x|ch|sh)$', noun) else 's'}"
+
+
+def optional_module(module: str, package: str) -> ModuleType:
+    """Import a module of an optional package, or raise with how to install it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise ImportError(
+            f"This needs {package}, which is not installed: pip install {package}"
+        ) from None
 
 
 def check_count(

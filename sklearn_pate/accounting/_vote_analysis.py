@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting.plurality._smooth_sensitivity import SanitizedCost
-
-__all__ = ["PrivacyAnalysis", "VoteCosts"]
+from sklearn_pate.accounting.plurality._neighbouring_votes import SanitizedCost
 
 
 class VoteCosts(NamedTuple):

@@ -14,7 +14,9 @@ from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.plurality._closed_form import (
+    check_counts,
     discrete_laplace_worst_case,
+    distinct_rows,
     gaussian_worst_case,
     gumbel_worst_case,
     laplace_worst_case,
@@ -23,10 +25,6 @@ from sklearn_pate.accounting.plurality._closed_form import (
     threshold_worst_case,
 )
 from sklearn_pate.accounting.plurality._optimal import theorem_6_cost
-from sklearn_pate.accounting.plurality._unique_queries import (
-    check_counts,
-    distinct_rows,
-)
 
 __all__ = [
     "confident_2018",

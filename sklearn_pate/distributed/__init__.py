@@ -1,6 +1,6 @@
 """Teachers trained where their rows lie: on clusters, and in several hospitals."""
 
-from sklearn_pate._teachers import shard_of
+from sklearn_pate._teachers._shards import shard_of
 from sklearn_pate.distributed._cast_votes import cast_votes
 
 __all__ = ["cast_votes", "shard_of"]

@@ -7,26 +7,21 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length
 
-from sklearn_pate._estimators._seeding import check_cloneable
-from sklearn_pate._inputs._column_types import read_like_public
+from sklearn_pate._estimators._isolation import check_cloneable, one_thread
 from sklearn_pate._inputs._features import check_features, check_public_features
-from sklearn_pate._inputs._labels import check_classes, class_indices
-from sklearn_pate._inputs._odd_rows import input_tags
-from sklearn_pate._inputs._public_data import PublicData
-from sklearn_pate._teachers import (
+from sklearn_pate._inputs._labels import PublicData, check_classes, class_indices
+from sklearn_pate._inputs._odd_values import input_tags, read_like_public
+from sklearn_pate._teachers._forms import VoteForm
+from sklearn_pate._teachers._shards import teacher_seeds
+from sklearn_pate._teachers._training import (
+    ON_PUBLIC_ROWS,
     Poll,
     Shard,
-    VoteForm,
-    one_thread,
     rows_of,
-    teacher_seeds,
     train_teachers,
 )
-from sklearn_pate._teachers._task import ON_PUBLIC_ROWS
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.exceptions import TeacherWarning, warn_user
-
-__all__ = ["cast_votes"]
 
 
 class _Features(BaseEstimator):

@@ -21,26 +21,15 @@ from sklearn.utils import _safe_indexing
 
 from sklearn_pate._inputs._containers import Table, column_names
 from sklearn_pate._inputs._labels import class_indices
-from sklearn_pate._inputs._odd_rows import is_frame
-from sklearn_pate._teachers import (
+from sklearn_pate._inputs._odd_values import is_frame
+from sklearn_pate._teachers._shards import (
     check_n_rows,
     shard_hashes,
     shard_of,
     shard_of_hash,
     spelled_ids,
 )
-from sklearn_pate.accounting._counted import counted
-
-__all__ = [
-    "DaskRows",
-    "PartitionFacts",
-    "clear_errors",
-    "facts_of",
-    "partitions",
-    "read_labels_of",
-    "read_pieces",
-    "rows_like",
-]
+from sklearn_pate.accounting._value_checks import counted
 
 # Pieces travel as bytes: dask's shuffle would change the types of some columns.
 _PIECES = pd.DataFrame(

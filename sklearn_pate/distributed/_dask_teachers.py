@@ -13,24 +13,21 @@ from distributed import Client, Future, as_completed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_pate._inputs._column_types import read_like_public
 from sklearn_pate._inputs._containers import Table
-from sklearn_pate._teachers import (
-    Form,
+from sklearn_pate._inputs._odd_values import read_like_public
+from sklearn_pate._teachers._forms import Form, VoteForm
+from sklearn_pate._teachers._training import (
     Poll,
     Shard,
     TeacherProblems,
     TeacherResult,
-    VoteForm,
     raise_for_no_votes,
     rows_of,
     train_teachers,
 )
-from sklearn_pate._votes._teacher_scores import ScoreStep, TeacherScores
+from sklearn_pate._votes._sums import ScoreStep, TeacherScores
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.distributed._dask_rows import DaskRows, clear_errors, read_pieces
-
-__all__ = ["DaskScores", "collect_scores", "poll_on_dask"]
 
 # Partial sums added at once, on one worker.
 _FAN_IN = 8

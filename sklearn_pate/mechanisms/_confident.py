@@ -1,7 +1,7 @@
-"""ConfidentGNMax: answers only if enough teachers agree."""
+"""Confident GNMax and Interactive GNMax: answers after a noisy check."""
 
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Never, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,26 +10,30 @@ from sklearn.base import clone
 from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting._value_checks import check_count, check_not_masked
 from sklearn_pate.accounting.bounds import (
     confident_2018,
     gaussian_worst_case,
     threshold_worst_case,
 )
-from sklearn_pate.accounting.plurality._adaptive_answers import checked_profile
-from sklearn_pate.accounting.plurality._answer_tests import check_mu, gaussian_tests
-from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
+from sklearn_pate.accounting.plurality._adaptive_answers import (
+    check_mu,
+    checked_profile,
+    gaussian_tests,
+    plurality_tests,
+)
+from sklearn_pate.accounting.plurality._closed_form import check_counts
+from sklearn_pate.accounting.plurality._discrete_noise import NoisyCheck
+from sklearn_pate.accounting.plurality._exact import LOCAL_ORDERS, LocalCosts
 from sklearn_pate.accounting.plurality._noisy_counts import GaussianPlurality
-from sklearn_pate.accounting.plurality._plurality_tests import plurality_tests
-from sklearn_pate.accounting.plurality._tight_gaussian import (
+from sklearn_pate.accounting.plurality._tight import (
     tight_gaussian_worst_case,
     tight_threshold_worst_case,
 )
-from sklearn_pate.mechanisms._gaussian import gaussian_plurality
+from sklearn_pate.mechanisms._mechanism import Response
+from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._noisy_max import gaussian_plurality
 from sklearn_pate.mechanisms._plurality import NO_ANSWER, Mechanism
-from sklearn_pate.mechanisms.noise._source import NoiseSource
-
-__all__ = ["ConfidentGNMax"]
 
 # The ratio of the 2018 paper's MNIST run (150 and 40), kept when calibrating.
 _THRESHOLD_NOISE_RATIO = 3.75
@@ -187,3 +191,291 @@ class ConfidentGNMax(Mechanism):
 
 def _is_share(threshold: float) -> bool:
     return not isinstance(threshold, Integral) and threshold <= 1
+
+
+class InteractiveGNMax(ConfidentGNMax):
+    """GNMax that answers only if the teachers disagree with the student.
+
+    Queries come with the student's class probabilities. If the votes do not differ
+    enough from them, the student's own class is returned, provided that the student is
+    confident; only the check has a privacy cost then. All of it may be published, at
+    the cost of `account_curve`.
+
+    Parameters
+    ----------
+    threshold : int or float, default=0.4
+        Minimum by which a count must exceed the student's expectation, up to noise: a
+        share of the teachers if it is a float of at most 1.0, a number of votes
+        otherwise. With equal probabilities the expectation is one vote in `n_classes`,
+        so that for two classes no count exceeds it by more than half of the teachers.
+        It must be chosen independently of the votes.
+
+    sigma_threshold : float, default=None
+        Scale of the noise on the check, in votes. None lets
+        :class:`~sklearn_pate.PATEClassifier` calibrate it, to 3.75 times `sigma`.
+
+    sigma : float, default=None
+        Scale of the noise on every count of an answer, in votes. None lets
+        :class:`~sklearn_pate.PATEClassifier` calibrate it.
+
+    confidence : float, default=0.9
+        Smallest probability above which the student's own class is returned, at no
+        privacy cost, as the student is public.
+
+    n_teachers : int, default=None
+        Number of teachers, which the probabilities are multiplied by. Public;
+        :class:`~sklearn_pate.PATEClassifier` sets it.
+
+    max_answers : int, default=None
+        Maximum number of answers of the teachers, as in :class:`ConfidentGNMax`.
+
+    noise_seed : int, default=None
+        None draws the noise from the operating system. An integer makes it reproducible
+        and **voids every guarantee**.
+
+    Notes
+    -----
+    Papernot et al. 2018, Algorithm 2: if max_j (n_j - n_teachers p_j) + Z >= threshold
+    the answer is that of :class:`GNMax`; else, if max_j p_j > `confidence`, it is
+    argmax_j p_j; else there is none. Probabilities and threshold are used as exact
+    rational numbers, and the check is decided on whole ones: it passes if
+    max_j (n_j - t_j) + Z >= 0, t_j = ceil(threshold + n_teachers p_j). So one moved
+    vote changes the largest of these by at most one, and the cost is that of
+    :class:`ConfidentGNMax`. The student's probabilities may come from earlier
+    answers; `local_curve` holds for the probabilities that were used, and is no bound
+    for a student that was trained on the answers. Proof: :doc:`/accounting`, Lemma 4.
+
+    Examples
+    --------
+    >>> from sklearn_pate.mechanisms import InteractiveGNMax
+    >>> mechanism = InteractiveGNMax(100, 1, 1, n_teachers=250)
+    >>> counts = [[250, 0], [250, 0], [130, 120]]
+    >>> mechanism.answer(counts, probabilities=[[0.1, 0.9], [0.95, 0.05], [0.5, 0.5]])
+    array([ 0,  0, -1])
+    """
+
+    needs_probabilities: ClassVar[bool] = True
+
+    _answers_are_known = True
+
+    def __init__(
+        self,
+        threshold: float = 0.4,
+        sigma_threshold: float | None = None,
+        sigma: float | None = None,
+        *,
+        confidence: float = 0.9,
+        n_teachers: int | None = None,
+        max_answers: int | None = None,
+        noise_seed: int | None = None,
+    ) -> None:
+        super().__init__(
+            threshold,
+            sigma_threshold,
+            sigma,
+            max_answers=max_answers,
+            noise_seed=noise_seed,
+        )
+        self.confidence = confidence
+        self.n_teachers: Any = n_teachers
+
+    def answer(
+        self,
+        counts: ArrayLike,
+        *,
+        probabilities: ArrayLike | None = None,
+        max_answers: int | None = None,
+        noise: NoiseSource | None = None,
+    ) -> NDArray[np.intp]:
+        """Answer queries on which the teachers disagree with the student.
+
+        Every call draws fresh noise and has a privacy cost: answer each query once.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class, whole numbers. Sensitive.
+
+        probabilities : array-like of shape (n_queries, n_classes)
+            The student's class probabilities. They may depend on votes only through
+            earlier answers.
+
+        max_answers : int, default=None
+            Maximum number of answers of the teachers.
+
+        noise : NoiseSource, default=None
+            Source of the noise; None makes one from `noise_seed`.
+
+        Returns
+        -------
+        answers : ndarray of int of shape (n_queries,)
+            Class indices of the teachers or of the student; -1 for no answer. To be
+            published at the cost of `account_curve`.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, `probabilities` no probabilities of the
+            same shape, or the parameters are not set.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If the noise is seeded: the answers are then not private.
+        """
+        counts = check_counts(counts).astype(np.int64)
+        check_count("max_answers", max_answers, 0, also=(None,))
+        self._check_ready()
+        noise = noise or NoiseSource(self.noise_seed)
+        cap = len(counts) if max_answers is None else max_answers
+        return self.respond(counts, noise, cap, probabilities=probabilities).answers
+
+    def respond(
+        self,
+        counts: ArrayLike,
+        noise: NoiseSource,
+        max_answers: int,
+        probabilities: ArrayLike | None = None,
+    ) -> Response:
+        counts = check_counts(counts).astype(np.int64)
+        own = self.check_probabilities(probabilities, counts.shape)
+        surplus = counts - self._expected(own)
+        given = self._answer_where(surplus.max(axis=1), counts, noise)
+        given = self._capped(given, max_answers)
+        sure = (given == NO_ANSWER) & (own.max(axis=1) > self.confidence)
+        return Response(
+            np.where(sure, own.argmax(axis=1), given),
+            int(np.count_nonzero(given != NO_ANSWER)),
+        )
+
+    def local_curve(
+        self,
+        counts: ArrayLike,
+        orders: ArrayLike = LOCAL_ORDERS,
+        *,
+        probabilities: ArrayLike | None = None,
+        direction: Literal["both", "forward"] = "both",
+        votes_by_teacher: ArrayLike | None = None,
+    ) -> RdpCurve:
+        """Exact privacy cost of queries at the votes that were cast. Sensitive.
+
+        It must not be published, and is a bound only if the probabilities did not
+        depend on answers to these queries.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class.
+
+        orders : array-like of shape (n_orders,)
+            Renyi orders.
+
+        probabilities : array-like of shape (n_queries, n_classes)
+            The student's class probabilities.
+
+        direction : {"both", "forward"}, default="both"
+            As in :class:`Mechanism`.
+
+        votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
+            As in :class:`Mechanism`.
+
+        Returns
+        -------
+        curve : RdpCurve
+            By :func:`~sklearn_pate.accounting.local_cost`, summed over the queries.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, `probabilities` no probabilities of the
+            same shape, or the parameters are not set.
+        """
+        return self._local_costs(
+            counts,
+            orders,
+            probabilities=probabilities,
+            votes_by_teacher=votes_by_teacher,
+            direction=direction,
+        ).total
+
+    def _local_costs(
+        self,
+        counts: ArrayLike,
+        orders: ArrayLike = LOCAL_ORDERS,
+        *,
+        probabilities: ArrayLike | None = None,
+        **options: Any,
+    ) -> LocalCosts:
+        counts = check_counts(counts)
+        self._check_ready()
+        own = self.check_probabilities(probabilities, counts.shape)
+        return super()._local_costs(
+            counts, orders, expected=self._expected(own), **options
+        )
+
+    def _log_law(
+        self, counts: NDArray[np.int64], probabilities: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        row: Any = [probabilities]
+        own = self.check_probabilities(row, (1, counts.shape[1]))
+        return self._log_checked_law(counts, counts - self._expected(own))
+
+    def _expected(self, own: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the whole numbers of votes to subtract from the counts."""
+        return self._check().whole_expectations(own, self.n_teachers)
+
+    def _paper_curve(self, counts: ArrayLike) -> None:
+        # The paper's figure depends on the student's probabilities.
+        return None
+
+    def _guarantee(self) -> Never:
+        raise TypeError(
+            "The privacy cost of InteractiveGNMax depends on the student's "
+            "probabilities; pass them to local_curve, or use ConfidentGNMax."
+        )
+
+    def _for_teachers(self, n_teachers: int) -> Self:
+        return super()._for_teachers(n_teachers).set_params(n_teachers=n_teachers)
+
+    def _check_ready(self) -> None:
+        super()._check_ready()
+        check_count("n_teachers", self.n_teachers)
+        if not is_positive(self.confidence) or self.confidence > 1:
+            raise ValueError(
+                f"confidence={self.confidence!r} must be a probability above 0, such "
+                "as 0.9."
+            )
+
+    @staticmethod
+    def check_probabilities(
+        probabilities: ArrayLike | None, shape: tuple[int, ...]
+    ) -> NDArray[np.float64]:
+        """Return class probabilities as an array, or raise ValueError.
+
+        Parameters
+        ----------
+        probabilities : array-like of shape (n_queries, n_classes)
+            The student's class probabilities.
+
+        shape : tuple of (int, int)
+            Required shape.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_queries, n_classes)
+            The same probabilities.
+
+        Raises
+        ------
+        ValueError
+            If they have another shape, or lie outside 0..1.
+        """
+        check_not_masked("probabilities", probabilities)
+        own = np.asarray(probabilities, dtype=np.float64)
+        # A NaN fails the comparison.
+        if own.shape != shape or not np.all((own >= 0) & (own <= 1)):
+            raise ValueError(
+                f"probabilities has shape {own.shape}; pass the student's class "
+                f"probabilities, between 0 and 1, of shape {shape}."
+            )
+        return own

@@ -6,14 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_pate._estimators._progress import steps_of
-from sklearn_pate._votes._teacher_scores import ScoreStep, TeacherScores
+from sklearn_pate._votes._sums import ScoreStep, TeacherScores
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
-from sklearn_pate.mechanisms._noisy_sum import GaussianSum
+from sklearn_pate.mechanisms._noisy_sum import GaussianSum, MarginalCounts
 from sklearn_pate.mechanisms._oracle import Oracle
-
-__all__ = ["MOST_VALUES", "Estimate", "MeanScores", "shrunk"]
 
 # In each step, the share of the squared length of a teacher's vectors, and the radius
 # of the clipping, in units of the largest length of scores.

@@ -11,13 +11,14 @@ from sklearn.base import BaseEstimator
 
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, is_positive
 from sklearn_pate.accounting._gdp import gdp_epsilon
-from sklearn_pate.accounting._profile import PrivacyProfile
-from sklearn_pate.accounting._profile_conversions import curve_profile, gaussian_profile
+from sklearn_pate.accounting._profile import (
+    PrivacyProfile,
+    curve_profile,
+    gaussian_profile,
+)
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count
-from sklearn_pate.mechanisms.noise._source import NoiseSource, check_noise_seed
-
-__all__ = ["AccountedMechanism", "AccountedRelease", "Response", "VoteIndependentMixin"]
+from sklearn_pate.mechanisms._noise import NoiseSource, check_noise_seed
 
 
 @dataclass(frozen=True)

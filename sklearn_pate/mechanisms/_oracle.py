@@ -6,13 +6,11 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_pate.accounting._counted import counted
+from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.mechanisms._mechanism import AccountedMechanism, Response
-from sklearn_pate.mechanisms.noise._source import NoiseSource
-
-__all__ = ["Oracle", "Transcript", "VoteCounts"]
+from sklearn_pate.mechanisms._noise import NoiseSource
 
 
 class VoteCounts(Protocol):

@@ -5,11 +5,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from sklearn_pate.accounting._calibrate import check_positive
-from sklearn_pate.accounting._counted import counted
-from sklearn_pate.accounting._profile import PrivacyProfile
-from sklearn_pate.accounting._profile_conversions import curve_profile
+from sklearn_pate.accounting._profile import PrivacyProfile, curve_profile
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting.composition._private_selection import (
+from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting.composition import (
     OnDisjointRows,
     SelectionLaw,
     TruncatedNegativeBinomial,
@@ -18,9 +17,7 @@ from sklearn_pate.accounting.composition._private_selection import (
 )
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
-from sklearn_pate.mechanisms._noisy_selection import DisjointChoice, NoisyScores
-
-__all__ = ["LAWS", "SelectedFit", "curves_of_fits"]
+from sklearn_pate.mechanisms._noisy_training import DisjointChoice, NoisyScores
 
 #: Distributions of the number of fits, given its mean.
 LAWS: dict[str, Callable[[float], SelectionLaw]] = {

@@ -1,7 +1,6 @@
 """Publication of a private model: the model and its privacy statement alone."""
 
 from sklearn_pate.publication._deployment import Deployment
-from sklearn_pate.publication._publish import publish
-from sklearn_pate.publication._published import PublishedClassifier
+from sklearn_pate.publication._published import PublishedClassifier, publish
 
 __all__ = ["Deployment", "PublishedClassifier", "publish"]

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from sklearn_pate.accounting._assumptions import ASSUMPTIONS, Assumption
-from sklearn_pate.accounting._counted import counted
 from sklearn_pate.accounting._gdp import stated_mu
 from sklearn_pate.accounting._profile import (
     LARGEST_EPSILON,
@@ -18,16 +17,14 @@ from sklearn_pate.accounting._profile import (
 )
 from sklearn_pate.accounting._rdp import RdpCurve, check_delta
 from sklearn_pate.accounting._statement import NEIGHBOURS, PrivacySpent
+from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.mechanisms import InteractiveGNMax, NoisySum
-from sklearn_pate.mechanisms._dpsgd_steps import DPSGDSteps
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
+from sklearn_pate.mechanisms._noisy_sum import parts_of
+from sklearn_pate.mechanisms._noisy_training import DPSGDSteps
 from sklearn_pate.mechanisms._selected_fit import SelectedFit
-from sklearn_pate.mechanisms._two_parts import parts_of
 from sklearn_pate.publication._deployment import Deployment
-from sklearn_pate.publication._mechanism_fields import rebuilt
-from sklearn_pate.publication._privacy_card import curve_of, profile_of
-
-__all__ = ["checked_statement"]
+from sklearn_pate.publication._privacy_card import curve_of, profile_of, rebuilt
 
 # Relative tolerance for a stated cost below the computed one, as another platform may
 # round the last digits differently.

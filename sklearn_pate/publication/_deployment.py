@@ -8,15 +8,6 @@ from typing import Any
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import check_count
 
-__all__ = [
-    "CURATOR_KINDS",
-    "JOINERS",
-    "QUESTIONS",
-    "SECTORS",
-    "Deployment",
-    "checked_deployment",
-]
-
 CURATOR_KINDS = ("government", "industry", "nonprofit")
 SECTORS = (
     "technology",

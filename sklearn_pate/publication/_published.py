@@ -1,10 +1,12 @@
-"""Published model with its privacy statement, saved as two files."""
+"""PublishedClassifier: a model with its statement, for publication."""
 
 import hashlib
 import html
 import os
+from base64 import b64encode
 from collections.abc import Collection
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, Self
@@ -18,37 +20,39 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._estimators._class_codes import ContiguousClasses
-from sklearn_pate._estimators._delegation import StudentPredictionMixin
-from sklearn_pate._inputs._features import check_features
-from sklearn_pate.accounting._counted import counted
-from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.exceptions import warn_user
-from sklearn_pate.publication._bounded_files import (
-    check_sizes,
-    printable,
-    with_plain_members,
+from sklearn_pate._estimators._class_codes import (
+    ContiguousClasses,
+    StudentPredictionMixin,
 )
+from sklearn_pate._inputs._features import check_features
+from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 from sklearn_pate.publication._card_check import checked_statement
-from sklearn_pate.publication._mechanism_fields import classes_to_trust
+from sklearn_pate.publication._deployment import Deployment, checked_deployment
 from sklearn_pate.publication._model_file import (
     TRUSTED,
     add_card,
+    check_sizes,
     import_skops,
     paths_of,
+    printable,
     read_pair,
     type_names,
     unpack,
     untrusted_types,
+    with_plain_members,
     write_all,
 )
 from sklearn_pate.publication._privacy_card import (
     canonical_text,
     check_card,
+    classes_to_trust,
+    make_card,
     plain_label,
+    without_seeds,
     written_card,
 )
-from sklearn_pate.publication._report_link import report_link
 from sklearn_pate.publication._student_state import (
     full_name,
     is_of,
@@ -57,10 +61,56 @@ from sklearn_pate.publication._student_state import (
     taken_apart,
 )
 
-__all__ = ["PublishedClassifier"]
-
 # Parts of the statement in the model file.
 _STATED = ("n_classes", "statement")
+
+
+class ReportLinkMixin:
+    """Add the privacy statement and its report to the HTML of a fitted classifier.
+
+    It comes before BaseEstimator in the bases, and needs ``privacy_spent_``.
+    """
+
+    def _repr_html_inner(self) -> str:
+        page: str = super()._repr_html_inner()  # type: ignore[misc]
+        return page + _statement_and_link(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(  # type: ignore[misc]
+            **kwargs
+        )
+        if "text/html" in bundle:
+            bundle["text/html"] += _statement_and_link(self)
+        return bundle
+
+
+def report_link(estimator: Any) -> str:
+    """Link to the report of a fitted classifier, as HTML that contains the report.
+
+    The report has no figures of quality and no history of a ledger: it may be
+    published. Before the fit, the link is empty.
+    """
+    if "privacy_spent_" not in vars(estimator):
+        return ""
+    # Imported here: its package imports the classifiers.
+    from sklearn_pate.inspection.report import PrivacyReport
+
+    try:
+        page = PrivacyReport.from_estimator(estimator).to_html()
+    except Exception:  # a damaged estimator must be shown, too
+        return ""
+    content = b64encode(page.encode()).decode()
+    return (
+        '<a download="privacy-report.html" href="data:text/html;charset=utf-8;base64,'
+        f'{content}">privacy report</a>'
+    )
+
+
+def _statement_and_link(estimator: Any) -> str:
+    link = report_link(estimator)
+    if not link:
+        return ""
+    return f"<p>{html.escape(repr(estimator.privacy_spent_))}: {link}</p>"
 
 
 class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator):
@@ -482,3 +532,97 @@ def _check_student(student: Any, card: dict[str, Any]) -> None:
 
 def _enumerate(versions: dict[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+def publish(
+    estimator: Any, *, deployment: Deployment | None = None
+) -> PublishedClassifier:
+    """Publish the model and the privacy statement of a fitted private classifier.
+
+    The result may be published under its statement. Publication has no privacy cost: it
+    is post-processing of what was released. ``estimator.publish()`` calls this
+    function.
+
+    Parameters
+    ----------
+    estimator : private classifier
+        Fitted :class:`~sklearn_pate.PATEClassifier`, classifier of
+        ``sklearn_pate.learners``, or
+        :class:`~sklearn_pate.model_selection.PrivateSearchCV`. It is not changed, and
+        must not be published itself: its parameters may name the ledger and its key.
+
+    deployment : Deployment, default=None
+        Description of data, purpose and responsibilities, which the card repeats. It
+        is published, and no privacy statement covers it. None gives an empty one.
+
+    Returns
+    -------
+    published : PublishedClassifier
+        Copy of the model, with its statement.
+
+    Raises
+    ------
+    NotFittedError
+        If `estimator` is not fitted.
+
+    ValueError
+        If `estimator` is no private classifier of this package, or is a search whose
+        winner is none; or if `deployment` is no Deployment, or has a number of units
+        that the statement hides.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        If there is no privacy guarantee, because the noise was seeded.
+
+    Notes
+    -----
+    Differential privacy is closed under post-processing (Dwork, McSherry, Nissim, Smith
+    2006, "Calibrating noise to sensitivity in private data analysis"). The statement
+    leaves out the seed of seeded noise: with the seed, the noise can be subtracted.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import PATEClassifier
+    >>> from sklearn_pate.mechanisms import GNMax
+    >>> from sklearn_pate.publication import publish
+    >>> pate = PATEClassifier(
+    ...     LogisticRegression(),
+    ...     mechanism=GNMax(sigma=10),
+    ...     epsilon=None,
+    ...     classes=["ill", "well"],
+    ... )
+    >>> votes = 200 * [["ill", "well", "well"]]  # 200 parties that agree
+    >>> published = publish(pate.fit_from_votes([[0.0], [5.0], [6.0]], votes))
+    >>> published.predict([[0.0], [6.0]])
+    array(['ill', 'well'], dtype='<U4')
+    >>> print(f"{published.card['epsilon']:.2f} for one {published.card['unit']}")
+    0.84 for one party
+    """
+    if not hasattr(estimator, "_published_model"):
+        raise ValueError(
+            f"estimator is of type {type(estimator).__name__}, and cannot be "
+            "published; pass a private classifier of sklearn_pate, such as "
+            "PATEClassifier, or the last step of a Pipeline that ends in one."
+        )
+    check_is_fitted(estimator, "privacy_spent_")
+    spent, mechanism = estimator.privacy_spent_, estimator._released_by
+    deployment = checked_deployment(deployment, spent)
+    published = PublishedClassifier()
+    published.student_ = estimator._published_model()
+    published.classes_ = estimator.classes_.copy()
+    published.privacy_spent_ = replace(spent, mechanism=without_seeds(spent.mechanism))
+    published.n_features_in_ = int(estimator.n_features_in_)
+    if hasattr(estimator, "feature_names_in_"):
+        published.feature_names_in_ = estimator.feature_names_in_.copy()
+    if hasattr(estimator, "_column_names"):
+        published._column_names = [*estimator._column_names]
+    published._card = make_card(published, mechanism, deployment)
+    if not published._card["private"]:
+        warn_user(
+            "This model and its card have no privacy guarantee (epsilon=inf); before "
+            "publication, fit it without a seed of the noise, and with public bounds.",
+            PrivacyLeakWarning,
+        )
+    return published

@@ -10,32 +10,20 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_pate._estimators._delegation import last_step, with_last_step
-
-__all__ = [
-    "OWN_BUILDER",
-    "OWN_NETWORKS",
-    "TRAINED_NETWORK",
-    "full_name",
-    "is_of",
-    "reachable",
-    "restored",
-    "taken_apart",
-    "without_caches",
-]
+from sklearn_pate._estimators._class_codes import last_step, with_last_step
 
 # Networks whose weights are saved as arrays, without pickle.
 OWN_NETWORKS = frozenset(
     f"sklearn_pate.students.networks.{name}"
     for name in (
-        "_vat.VATClassifier",
+        "_fixmatch.VATClassifier",
         "_fixmatch.FixMatchClassifier",
         "_gan.GANClassifier",
     )
 )
 
 # Its module is rebuilt from the module's class, which a reader has to trust.
-TRAINED_NETWORK = "sklearn_pate.baselines.dpsgd._trained_network.TrainedNetwork"
+TRAINED_NETWORK = "sklearn_pate.learners._dpsgd.TrainedNetwork"
 
 # Builder of our own networks, besides their default.
 OWN_BUILDER = "sklearn_pate.students.networks._modules.ConvSmall"

@@ -3,23 +3,24 @@
 from importlib import import_module
 from typing import Any
 
-from sklearn_pate.students._distillation import DistillationClassifier
+from sklearn_pate.students._basis import ScoreFunction
 from sklearn_pate.students._graph import GraphSelfTrainingClassifier
-from sklearn_pate.students._image_representation import ImageRepresentation
-from sklearn_pate.students._score_function import ScoreFunction
-from sklearn_pate.students._table_representation import TableRepresentation
-from sklearn_pate.students.queries._adaptive import (
+from sklearn_pate.students._queries import (
+    ClusterQueries,
+    Clusters,
     ExpertQueries,
     InteractiveQueries,
-    UncertaintyQueries,
-)
-from sklearn_pate.students.queries._fixed import (
-    ClusterQueries,
+    QuerySession,
     QueryStrategy,
     RandomQueries,
     RepresentativeQueries,
+    UncertaintyQueries,
 )
-from sklearn_pate.students.queries._query_session import Clusters, QuerySession
+from sklearn_pate.students._representations import (
+    ImageRepresentation,
+    TableRepresentation,
+)
+from sklearn_pate.students._train_student import DistillationClassifier
 
 __all__ = [
     "ClusterQueries",
@@ -53,9 +54,9 @@ _NETWORKS = {
     "FixMatchClassifier": "_fixmatch",
     "GANClassifier": "_gan",
     "ImageAugmentation": "_augmentation",
-    "RelationalHint": "_relational_hint",
+    "RelationalHint": "_network_classifier",
     "TabularAugmentation": "_augmentation",
-    "VATClassifier": "_vat",
+    "VATClassifier": "_fixmatch",
 }
 
 

@@ -12,15 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.validation import check_consistent_length
 
-from sklearn_pate._estimators._delegation import WrappingClassifier
-from sklearn_pate._estimators._seeding import MAX_SEED
-from sklearn_pate._inputs._checks import check_number
+from sklearn_pate._estimators._class_codes import WrappingClassifier
+from sklearn_pate._estimators._isolation import MAX_SEED
+from sklearn_pate._inputs._containers import check_number
 from sklearn_pate._inputs._labels import UNLABELED, read_targets
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.exceptions import warn_user
 from sklearn_pate.students._train_student import accepts_unlabeled
-
-__all__ = ["GraphSelfTrainingClassifier"]
 
 # Relative residual at which conjugate gradients stop.
 _TOLERANCE = 1e-12

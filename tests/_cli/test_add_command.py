@@ -10,8 +10,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier, PublicData, PublishedClassifier
 from sklearn_pate._cli import main
 from sklearn_pate.accounting import compose_profiles
-from sklearn_pate.baselines import DPLogisticRegression
 from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.learners import DPLogisticRegression
 
 
 def fitted(blobs, **parameters):

@@ -9,7 +9,7 @@ from sklearn_pate._cli import main
 from sklearn_pate._cli._options import MECHANISMS
 from sklearn_pate.accounting._statement import write_epsilon
 from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.mechanisms._gaussian import gaussian_plurality
+from sklearn_pate.mechanisms._noisy_max import gaussian_plurality
 
 QUICK = ["audit", "--trials", "1000"]
 
@@ -122,7 +122,7 @@ def test_wrong_options_are_refused_in_one_sentence(capsys, options, message):
 
 OWN = """
 from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.mechanisms._gaussian import gaussian_plurality
+from sklearn_pate.mechanisms._noisy_max import gaussian_plurality
 
 
 class Own(GNMax):

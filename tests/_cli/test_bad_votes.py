@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate import Votes
 from sklearn_pate._cli import main
-from sklearn_pate._votes._vote_file import write_votes
+from sklearn_pate._votes._votes import write_votes
 from tests._cli.site_files import N_TEACHERS, SITES, fit_votes, study, vote, without
 
 

@@ -22,13 +22,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._estimators._hooks import autologging_off, muted
-from sklearn_pate.baselines import (
+from sklearn_pate._estimators._isolation import autologging_off, muted
+from sklearn_pate.inspection import audit_canaries, audit_membership
+from sklearn_pate.learners import (
     DPLogisticRegression,
     PETDLClassifier,
     PrivateKNNClassifier,
 )
-from sklearn_pate.inspection import audit_canaries, audit_membership
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
 from tests.loud import SECRET, Loud, Quiet

@@ -35,11 +35,11 @@ from sklearn_pate import (
     DPNewtonClassifier,
     PATEClassifier,
     PublicData,
-    baselines,
+    learners,
     students,
 )
-from sklearn_pate._base._private_classifier import PrivateClassifier
-from sklearn_pate.baselines import (
+from sklearn_pate._private import PrivateClassifier
+from sklearn_pate.learners import (
     DPLinearSVC,
     DPLogisticRegression,
     DPNaiveBayesClassifier,
@@ -157,7 +157,7 @@ def rows(blobs):
 def test_every_private_classifier_has_a_case():
     own = {
         kind
-        for module in (sklearn_pate, baselines, sklearn_pate.model_selection)
+        for module in (sklearn_pate, learners, sklearn_pate.model_selection)
         for _, kind in inspect.getmembers(module, inspect.isclass)
         if issubclass(kind, PrivateClassifier)
     }

@@ -22,7 +22,7 @@ from sklearn_pate import (
     PublicData,
     PublicDataWarning,
 )
-from sklearn_pate.baselines import (
+from sklearn_pate.learners import (
     DPNaiveBayesClassifier,
     DPSGDClassifier,
     PETDLClassifier,
@@ -188,7 +188,7 @@ def test_private_knn(blobs, terminal):
 
 @pytest.mark.slow
 def test_dp_sgd(terminal):
-    from tests.baselines.dpsgd.networks import N_CLASSES, N_FEATURES, network
+    from tests.learners.networks import N_CLASSES, N_FEATURES, network
 
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, N_FEATURES)), rng.integers(N_CLASSES, size=300)

@@ -8,17 +8,18 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PublicData, PublicDataWarning
-from sklearn_pate._inputs._column_types import read_like_public, warn_of_text
 from sklearn_pate._inputs._features import check_features, check_numbers
-from sklearn_pate._inputs._odd_rows import (
+from sklearn_pate._inputs._odd_values import (
     HUGE,
     INFINITE,
     MISSING,
     finite_or_default,
     odd_rows,
+    read_like_public,
     read_numbers,
+    warn_of_text,
 )
-from sklearn_pate.baselines import DPLogisticRegression
+from sklearn_pate.learners import DPLogisticRegression
 from tests._inputs.odd_values import ODD_ROW, WORDS, X_PUBLIC, X, with_value
 
 

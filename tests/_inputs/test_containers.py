@@ -18,7 +18,7 @@ from sklearn_pate import (
 )
 from sklearn_pate._inputs._containers import check_container
 from sklearn_pate._inputs._labels import check_classes
-from sklearn_pate.baselines import DPLogisticRegression, PrivateKNNClassifier
+from sklearn_pate.learners import DPLogisticRegression, PrivateKNNClassifier
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
 

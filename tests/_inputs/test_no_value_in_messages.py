@@ -18,10 +18,10 @@ from sklearn_pate import (
     PrivateMarginals,
     PublicData,
     Votes,
-    baselines,
+    learners,
 )
-from sklearn_pate.baselines import PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.distributed import cast_votes
+from sklearn_pate.learners import PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
 
@@ -116,15 +116,15 @@ LEARNERS = {  # with cheap settings
     ),
     "PETDLClassifier": (PETDLClassifier(GaussianNB(), n_teachers=3, **NOISE), PUBLIC),
     "PrivateKNNClassifier": (PrivateKNNClassifier(n_neighbors=3, **VOTING), PUBLIC),
-    "DPLinearSVC": (baselines.DPLinearSVC(data_norm=1.0), {}),
-    "DPLogisticRegression": (baselines.DPLogisticRegression(data_norm=1.0), {}),
-    "DPNaiveBayesClassifier": (baselines.DPNaiveBayesClassifier((-3, 3)), {}),
+    "DPLinearSVC": (learners.DPLinearSVC(data_norm=1.0), {}),
+    "DPLogisticRegression": (learners.DPLogisticRegression(data_norm=1.0), {}),
+    "DPNaiveBayesClassifier": (learners.DPNaiveBayesClassifier((-3, 3)), {}),
     "DPSGDClassifier": (
-        baselines.DPSGDClassifier(NET, noise_multiplier=9.0, epsilon=None),
+        learners.DPSGDClassifier(NET, noise_multiplier=9.0, epsilon=None),
         {},
     ),
     "PrivateSearchCV": (
-        PrivateSearchCV(baselines.DPLinearSVC(data_norm=1.0), {"C": [1.0, 2.0]}),
+        PrivateSearchCV(learners.DPLinearSVC(data_norm=1.0), {"C": [1.0, 2.0]}),
         {},
     ),
 }
@@ -158,7 +158,7 @@ CALLS |= {"cast_votes": cast, "Votes": count}
 
 
 def test_all_learners_are_called():
-    assert set(baselines.__all__) <= set(CALLS)
+    assert set(learners.__all__) <= set(CALLS)
 
 
 def shown_by(call, case, capfd):

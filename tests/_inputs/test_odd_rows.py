@@ -31,19 +31,20 @@ from sklearn_pate import (
     StudentWarning,
     TeacherWarning,
 )
-from sklearn_pate._inputs._column_types import read_like_public
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._labels import class_indices
-from sklearn_pate._inputs._odd_rows import (
+from sklearn_pate._inputs._odd_values import (
     as_words,
     odd_rows,
+    read_like_public,
     read_numbers,
     takes_missing,
     without_words,
 )
-from sklearn_pate._marginals._cells import cells_of
-from sklearn_pate._teachers import poll_teachers, shard_rows
-from sklearn_pate.baselines import (
+from sklearn_pate._synthetic._domain import cells_of
+from sklearn_pate._teachers._shards import shard_rows
+from sklearn_pate._teachers._training import poll_teachers
+from sklearn_pate.learners import (
     DPLinearSVC,
     DPLogisticRegression,
     DPNaiveBayesClassifier,

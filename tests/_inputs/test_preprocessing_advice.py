@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData, PublicDataWarning
-from sklearn_pate.baselines import PETDLClassifier
+from sklearn_pate.learners import PETDLClassifier
 
 RNG = np.random.default_rng(0)
 Y = np.arange(600) % 2

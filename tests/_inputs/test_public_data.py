@@ -21,7 +21,7 @@ from sklearn_pate import (
     PublicData,
     PublicDataWarning,
 )
-from sklearn_pate.baselines import PETDLClassifier, PrivateKNNClassifier
+from sklearn_pate.learners import PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
 from tests.witness import Witness

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._inputs._preprocessing_advice import _REMEDIES
+from sklearn_pate._inputs._features import _REMEDIES
 from sklearn_pate.mechanisms import GNMax
 
 NUMBERS = np.random.default_rng(0).normal(size=(400, 2))

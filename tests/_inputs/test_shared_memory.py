@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.naive_bayes import BernoulliNB
 
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PrivacyLedger, PublicData
-from sklearn_pate.baselines import PETDLClassifier, PrivateKNNClassifier
+from sklearn_pate.learners import PETDLClassifier, PrivateKNNClassifier
 
 RNG = np.random.default_rng(0)
 Y = np.arange(300) % 2

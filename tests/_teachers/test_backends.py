@@ -18,7 +18,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._teachers import poll_teachers, shard_rows
+from sklearn_pate._teachers._shards import shard_rows
+from sklearn_pate._teachers._training import poll_teachers
 from sklearn_pate.mechanisms import GNMax
 
 # Votes must not depend on how many threads there are here.

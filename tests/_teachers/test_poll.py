@@ -23,7 +23,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info
 
-from sklearn_pate._teachers import poll_teachers, shard_rows
+from sklearn_pate._teachers._shards import shard_rows
+from sklearn_pate._teachers._training import poll_teachers
 
 N_TEACHERS = 10
 

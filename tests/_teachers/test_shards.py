@@ -10,14 +10,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sklearn_pate._teachers import (
+from sklearn_pate._teachers._shards import (
     group_ids,
     hold_out_groups,
     hold_out_rows,
+    keyed_words,
     shard_groups,
     shard_rows,
 )
-from sklearn_pate._teachers._keyed_hash import keyed_words
 
 seeds = st.integers(0, 2**31 - 2)
 

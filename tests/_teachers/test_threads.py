@@ -9,7 +9,7 @@ from sklearn.model_selection import cross_val_score
 from threadpoolctl import threadpool_info
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._teachers._threads import one_thread
+from sklearn_pate._estimators._isolation import one_thread
 from sklearn_pate.mechanisms import GNMax
 
 pytestmark = pytest.mark.usefixtures("two_threads")

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
 
-from sklearn_pate._votes._soft_votes import STEPS
-from sklearn_pate._votes._teacher_scores import ScoreStep, TeacherScores
+from sklearn_pate._votes._sums import STEPS, ScoreStep, TeacherScores
 
 SHARES = (0.3, 0.7)
 ANY_NUMBER = st.floats(allow_nan=True, allow_infinity=True, width=64)

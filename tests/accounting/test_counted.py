@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sklearn_pate
-from sklearn_pate.accounting._counted import counted
+from sklearn_pate.accounting._value_checks import counted
 
 # Numbers that are at least two, or of memory and steps that are always many.
 SEVERAL = {

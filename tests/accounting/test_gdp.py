@@ -14,7 +14,7 @@ from sklearn_pate.accounting._gdp import (
     gdp_mu,
     largest_gdp_mu,
 )
-from tests.mechanisms.noise.laws import log_law
+from tests.mechanisms.laws import log_law
 
 SHIFTS = np.geomspace(1e-3, 30, 13)
 DELTAS = [1e-300, 1e-30, 1e-12, 1e-8, 1e-5, 1e-3, 0.1, 0.5, 0.9]

@@ -14,8 +14,8 @@ from sklearn_pate.accounting import (
     OtherRelease,
     PrivacyProfile,
 )
-from sklearn_pate.baselines import DPLogisticRegression
 from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.mechanisms import GNMax
 
 DELTA = 1e-5

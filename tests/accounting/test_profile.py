@@ -10,10 +10,11 @@ from scipy.special import ndtr, ndtri
 
 from sklearn_pate.accounting import DEFAULT_ORDERS, PrivacyProfile, RdpCurve
 from sklearn_pate.accounting._gdp import gdp_delta
-from sklearn_pate.accounting._profile import lower_hull
-from sklearn_pate.accounting._profile_conversions import curve_profile, gaussian_profile
-from sklearn_pate.accounting.plurality._adaptive_answers import adaptive_profile
-from sklearn_pate.accounting.plurality._answer_tests import gaussian_tests
+from sklearn_pate.accounting._profile import curve_profile, gaussian_profile, lower_hull
+from sklearn_pate.accounting.plurality._adaptive_answers import (
+    adaptive_profile,
+    gaussian_tests,
+)
 
 # Round-off of one chord.
 EXACT = 1e-14

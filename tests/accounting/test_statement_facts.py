@@ -21,11 +21,12 @@ from sklearn_pate.accounting._assumptions import (
     PUBLIC_ROWS,
     SEEDED,
 )
-from sklearn_pate.accounting._profile_conversions import gaussian_profile
-from sklearn_pate.accounting._statement import NEIGHBOURS, RELEASES
-from sklearn_pate.accounting._statement_facts import (
+from sklearn_pate.accounting._profile import gaussian_profile
+from sklearn_pate.accounting._statement import (
     HEADINGS,
+    NEIGHBOURS,
     PROTECTED,
+    RELEASES,
     UNPROTECTED,
     kind_of,
     sentences_of,

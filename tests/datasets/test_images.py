@@ -11,14 +11,14 @@ import pytest
 from scipy.io import savemat
 
 from sklearn_pate.datasets import (
-    _cifar10,
     _files,
+    _images,
     fetch_adult,
     fetch_cifar10,
     fetch_mnist,
     fetch_svhn,
 )
-from sklearn_pate.datasets._svhn import rows_of_mat
+from sklearn_pate.datasets._images import rows_of_mat
 
 
 @pytest.fixture
@@ -109,11 +109,11 @@ def small_cifar10(cifar10_images, tmp_path, monkeypatch):
     source = tmp_path / "source.tar.gz"
     source.write_bytes(content)
     archive = replace(
-        _cifar10._ARCHIVE,
+        _images._ARCHIVE,
         sha256=hashlib.sha256(content).hexdigest(),
         urls=(f"file://localhost{source.as_posix()}",),
     )
-    monkeypatch.setattr(_cifar10, "_ARCHIVE", archive)
+    monkeypatch.setattr(_images, "_ARCHIVE", archive)
     return source
 
 

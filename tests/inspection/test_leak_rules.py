@@ -23,7 +23,7 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection
 
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData, privacy_leaks
-from sklearn_pate.baselines import (
+from sklearn_pate.learners import (
     DPLogisticRegression,
     DPSGDClassifier,
     PETDLClassifier,

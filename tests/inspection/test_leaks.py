@@ -33,7 +33,7 @@ from sklearn.preprocessing import (
 )
 
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData, privacy_leaks
-from sklearn_pate.baselines import (
+from sklearn_pate.learners import (
     DPLogisticRegression,
     PETDLClassifier,
     PrivateKNNClassifier,

@@ -22,8 +22,8 @@ from sklearn_pate.mechanisms import (
     NoisyHistogram,
     PermuteAndFlip,
 )
-from sklearn_pate.mechanisms._gaussian import gaussian_plurality
-from sklearn_pate.mechanisms.noise._source import NoiseSource
+from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._noisy_max import gaussian_plurality
 
 ORDERS = np.array([1.2, 2, 5, 20])
 N_DRAWS = 50_000

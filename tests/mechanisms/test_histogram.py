@@ -8,8 +8,8 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 from sklearn_pate.mechanisms import GNMax, NoisyHistogram
-from sklearn_pate.mechanisms.noise._source import NoiseSource
-from tests.mechanisms.noise.laws import goodness_of_fit, log_law
+from sklearn_pate.mechanisms._noise import NoiseSource
+from tests.mechanisms.laws import goodness_of_fit, log_law
 
 ORDERS = np.array([1.1, 1.5, 2, 3, 3.7, 8, 20])
 COUNTS = np.array([[5, 2, 0], [1, 1, 5], [0, 7, 0]])

@@ -6,8 +6,8 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
 from sklearn_pate.exceptions import PrivacyLeakWarning
-from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
-from sklearn_pate.mechanisms.noise._source import NoiseSource
+from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 
 DELTA = 1e-5
 # Squared distance of neighbours for each table.

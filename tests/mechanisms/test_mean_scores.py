@@ -6,8 +6,7 @@ from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_pate._votes._soft_votes import STEPS
-from sklearn_pate._votes._teacher_scores import TeacherScores
+from sklearn_pate._votes._sums import STEPS, TeacherScores
 from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu
 from sklearn_pate.mechanisms import MeanScores
 

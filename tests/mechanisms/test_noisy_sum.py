@@ -9,11 +9,11 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 from sklearn_pate import PrivacyLeakWarning
-from sklearn_pate._votes._soft_votes import STEPS, SoftVoteLayout, SoftVotes
+from sklearn_pate._votes._sums import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
 from sklearn_pate.mechanisms import NoisySum, Oracle
-from sklearn_pate.mechanisms.noise._source import NoiseSource
-from tests.mechanisms.noise.laws import log_law
+from sklearn_pate.mechanisms._noise import NoiseSource
+from tests.mechanisms.laws import log_law
 
 SUMS = np.array([[0, 5000, 123_456], [7, 7, 0]])
 SIZE = 30

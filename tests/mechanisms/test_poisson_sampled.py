@@ -26,8 +26,8 @@ from sklearn_pate.mechanisms import (
     NoisyHistogram,
     PermuteAndFlip,
 )
-from sklearn_pate.mechanisms._poisson_sampled import PoissonSampler, SampledMechanism
-from sklearn_pate.mechanisms.noise._source import NoiseSource
+from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._noisy_training import PoissonSampler, SampledMechanism
 
 ORDERS = [2, 3, 4, 8, 16, 32, 64]
 rates = st.floats(1e-4, 1.0)

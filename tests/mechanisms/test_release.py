@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.students import ClusterQueries, DistillationClassifier
-from sklearn_pate.students._distillation import soften
+from sklearn_pate.students._train_student import soften
 
 
 class SeesTargets(LogisticRegression):

@@ -5,10 +5,12 @@ import pytest
 
 from sklearn_pate.accounting import DEFAULT_ORDERS, calibrate_noise
 from sklearn_pate.accounting._gdp import gdp_epsilon
-from sklearn_pate.accounting._profile_conversions import curve_profile
+from sklearn_pate.accounting._profile import curve_profile
 from sklearn_pate.accounting.bounds import gaussian_worst_case
-from sklearn_pate.accounting.plurality._adaptive_answers import adaptive_profile
-from sklearn_pate.accounting.plurality._plurality_tests import plurality_tests
+from sklearn_pate.accounting.plurality._adaptive_answers import (
+    adaptive_profile,
+    plurality_tests,
+)
 from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
@@ -20,8 +22,8 @@ from sklearn_pate.mechanisms import (
     NoisySum,
     PermuteAndFlip,
 )
-from sklearn_pate.mechanisms._gaussian import gaussian_plurality
-from sklearn_pate.mechanisms.noise._source import NoiseSource
+from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._noisy_max import gaussian_plurality
 
 DELTA = 1e-5
 

@@ -13,11 +13,11 @@ from sklearn_pate.accounting import (
     tight_gaussian_worst_case,
     tight_threshold_worst_case,
 )
+from sklearn_pate.accounting.plurality._discrete_noise import NoisyCheck
 from sklearn_pate.accounting.plurality._exact import local_cost
-from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, InteractiveGNMax
-from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
-from sklearn_pate.mechanisms.noise._source import NoiseSource
+from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._noisy_training import SampledMechanism
 from tests.accounting.oracles import neighbours
 
 ORDERS = np.array([1.1, 1.6, 2, 3.3, 6, 12, 30])

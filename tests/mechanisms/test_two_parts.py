@@ -19,10 +19,12 @@ from sklearn_pate.mechanisms import (
     NoisySum,
     PermuteAndFlip,
 )
-from sklearn_pate.mechanisms._marginal_counts import MarginalCounts
-from sklearn_pate.mechanisms._newton_steps import NewtonSteps
-from sklearn_pate.mechanisms._poisson_sampled import SampledMechanism
-from sklearn_pate.mechanisms._two_parts import TwoPartRelease, with_counts
+from sklearn_pate.mechanisms._noisy_sum import (
+    MarginalCounts,
+    TwoPartRelease,
+    with_counts,
+)
+from sklearn_pate.mechanisms._noisy_training import NewtonSteps, SampledMechanism
 
 N_TABLES, SHARE = 5, 0.1
 COUNTS = MarginalCounts(n_tables=N_TABLES)

@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._cli import main
 from sklearn_pate.accounting.bounds import pure_dp_curve
-from sklearn_pate.accounting.plurality._outcomes import Plurality
+from sklearn_pate.accounting.plurality._exact import Plurality
 from sklearn_pate.inspection import VoteMarginsDisplay, audit_mechanism, plan_fit
 from sklearn_pate.mechanisms import Mechanism
 

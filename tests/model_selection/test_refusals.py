@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.random_projection import GaussianRandomProjection
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
-from sklearn_pate.baselines import PrivateKNNClassifier
+from sklearn_pate.learners import PrivateKNNClassifier
 from sklearn_pate.model_selection import PrivateSearchCV
 from tests.model_selection.learners import FITS, Constant, NoisyMeans
 from tests.sampler import Sampler

@@ -22,7 +22,7 @@ from sklearn_pate import (
 )
 from sklearn_pate.accounting import calibrate_noise
 from sklearn_pate.accounting._assumptions import LABEL_SET, LABEL_SET_READ, SEEDED
-from sklearn_pate.accounting.composition._private_selection import (
+from sklearn_pate.accounting.composition import (
     TruncatedNegativeBinomial,
     TruncatedPoisson,
     upper_envelope,

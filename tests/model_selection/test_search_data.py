@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate.baselines import DPLogisticRegression
+from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.model_selection import PrivateSearchCV
 
 pytestmark = pytest.mark.slow

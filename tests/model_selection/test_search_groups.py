@@ -10,9 +10,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate.accounting.composition._private_selection import (
-    TruncatedNegativeBinomial,
-)
+from sklearn_pate.accounting.composition import TruncatedNegativeBinomial
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 from sklearn_pate.inspection import privacy_leaks
 from sklearn_pate.model_selection import PrivateSearchCV

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sklearn_pate import PublicData
 from sklearn_pate.accounting._statement import NEIGHBOURS
-from sklearn_pate.mechanisms.noise._source import NoiseSource
+from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.model_selection._split import (
     GROUP_SCORE,
     PrivateRows,

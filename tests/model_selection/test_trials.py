@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
-from sklearn_pate.accounting.composition._private_selection import (
+from sklearn_pate.accounting.composition import (
     OnDisjointRows,
     TruncatedNegativeBinomial,
     TruncatedPoisson,
 )
-from sklearn_pate.mechanisms._noisy_selection import DisjointChoice, NoisyScores
-from sklearn_pate.mechanisms.noise._source import NoiseSource
-from sklearn_pate.model_selection._candidates import Candidate
+from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._noisy_training import DisjointChoice, NoisyScores
 from sklearn_pate.model_selection._split import GROUP_SCORE, PrivateRows, RowSplit
 from sklearn_pate.model_selection._trials import (
+    Candidate,
     TrialSetup,
     best_of_trials,
     best_on_disjoint_rows,

@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier
 from sklearn_pate._cli._report_command import read_released
 from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.publication import PublishedClassifier, _bounded_files, publish
+from sklearn_pate.publication import PublishedClassifier, _model_file, publish
 from sklearn_pate.students import VATClassifier
 from tests.publication.forging import (
     READERS,
@@ -106,17 +106,17 @@ def test_what_a_member_hides_is_not_unpacked(bomb, honest, read, name):
 
 def test_a_model_larger_than_may_be_is_refused(honest, monkeypatch):
     path = honest("GNMax")
-    monkeypatch.setattr(_bounded_files, "LARGEST_MODEL", 5000)
+    monkeypatch.setattr(_model_file, "LARGEST_MODEL", 5000)
     with pytest.raises(ValueError, match="larger than the model may be, 5000 bytes"):
         PublishedClassifier.load(path)
-    monkeypatch.setattr(_bounded_files, "LARGEST_MODEL", path.stat().st_size)
+    monkeypatch.setattr(_model_file, "LARGEST_MODEL", path.stat().st_size)
     with pytest.raises(ValueError, match=r"no file that skops can read .* larger than"):
         PublishedClassifier.load(path)
 
 
 def test_what_would_not_be_read_again_is_not_saved(honest, monkeypatch):
     loaded = PublishedClassifier.load(path := honest("GNMax"))
-    monkeypatch.setattr(_bounded_files, "LARGEST_MODEL", 5000)
+    monkeypatch.setattr(_model_file, "LARGEST_MODEL", 5000)
     with pytest.raises(ValueError, match="publish a smaller student"):
         loaded.save(path.with_name("other.skops"))
     assert not path.with_name("other.skops").exists()
@@ -125,7 +125,7 @@ def test_what_would_not_be_read_again_is_not_saved(honest, monkeypatch):
 def test_a_card_file_larger_than_may_be_is_refused(honest):
     path = honest("GNMax")
     with open(path.with_suffix(".json"), "ab") as file:
-        file.write(b" " * _bounded_files.LARGEST_CARD)
+        file.write(b" " * _model_file.LARGEST_CARD)
     for read in (PublishedClassifier.load, read_released):
         with pytest.raises(ValueError, match="larger than the privacy card may be"):
             read(path)

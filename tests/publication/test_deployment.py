@@ -133,7 +133,7 @@ def test_a_dictionary_is_refused():
 
 @pytest.mark.parametrize(("unit", "relation"), NEIGHBOURS)
 def test_a_number_that_the_statement_hides_is_refused(unit, relation):
-    from tests.inspection.privacy_report.reported import Stated
+    from tests.inspection.report.reported import Stated
 
     clf = Stated(unit=unit, relation=relation)
     if relation == "replace-one":

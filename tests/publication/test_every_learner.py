@@ -18,13 +18,13 @@ from sklearn_pate import (
     PublicData,
     PublishedClassifier,
 )
-from sklearn_pate._estimators._delegation import last_step
-from sklearn_pate.baselines import DPLogisticRegression
+from sklearn_pate._estimators._class_codes import last_step
 from sklearn_pate.inspection import PrivacyReport
+from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.publication import publish
-from tests.inspection.privacy_report.registry_schema import violations
+from tests.inspection.report.registry_schema import violations
 from tests.publication.learners import (
     CLASSES,
     LEARNERS,

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from sklearn_pate import PublishedClassifier
-from sklearn_pate._estimators._delegation import last_step
+from sklearn_pate._estimators._class_codes import last_step
 from sklearn_pate.accounting._statement import NEIGHBOURS
-from sklearn_pate.publication._mechanism_fields import rebuilt
+from sklearn_pate.publication._privacy_card import rebuilt
 from tests.publication.learners import LEARNERS, TRUSTED, fit
 
 #: Each costs more than is stated, or is not what the words say.

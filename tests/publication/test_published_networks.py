@@ -7,7 +7,7 @@ import skorch
 import torch
 
 from sklearn_pate import PublishedClassifier
-from sklearn_pate.baselines import DPSGDClassifier
+from sklearn_pate.learners import DPSGDClassifier
 from sklearn_pate.publication._student_state import restored, taken_apart
 from tests.publication.learners import (
     CLASSES,

@@ -18,7 +18,8 @@ from sklearn_pate import (
     PublicData,
     PublishedClassifier,
 )
-from sklearn_pate.baselines import (
+from sklearn_pate.inspection import PrivacyReport
+from sklearn_pate.learners import (
     DPLinearSVC,
     DPLogisticRegression,
     DPNaiveBayesClassifier,
@@ -26,11 +27,10 @@ from sklearn_pate.baselines import (
     PETDLClassifier,
     PrivateKNNClassifier,
 )
-from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
-from sklearn_pate.publication._report_link import ReportLinkMixin
-from tests.inspection.privacy_report.reported import BOUNDS, linear, pate, rows
+from sklearn_pate.publication._published import ReportLinkMixin
+from tests.inspection.report.reported import BOUNDS, linear, pate, rows
 
 LINK = re.compile(
     r'<a download="privacy-report.html" '

@@ -7,8 +7,8 @@ import pytest
 
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.publication import PublishedClassifier, publish
-from tests._base.fits import X
-from tests._base.synthetic_fits import FITS, fit
+from tests._aggregation.fits import X
+from tests._aggregation.synthetic_fits import FITS, fit
 from tests.publication.forging import card_of, forge, refused, setting
 
 

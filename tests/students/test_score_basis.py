@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import PCA
 
-from sklearn_pate.students._score_basis import ScoreBasis
-from sklearn_pate.students._score_function import (
+from sklearn_pate.students._basis import (
+    ScoreBasis,
     ScoreFunction,
     as_probabilities,
     resolve_threshold,

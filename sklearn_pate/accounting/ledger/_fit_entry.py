@@ -18,8 +18,6 @@ from sklearn_pate.accounting.ledger._entries import (
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import BudgetExceededError
 
-__all__ = ["FitEntry", "Release"]
-
 
 @dataclass(frozen=True)
 class Release:

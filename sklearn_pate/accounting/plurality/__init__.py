@@ -1,8 +1,8 @@
 """Privacy cost of noisy plurality votes."""
 
-from sklearn_pate.accounting.plurality._divergence import log_moment
-from sklearn_pate.accounting.plurality._enumeration import enumerated_cost
-from sklearn_pate.accounting.plurality._smooth_sensitivity import (
+from sklearn_pate.accounting.plurality._closed_form import log_moment
+from sklearn_pate.accounting.plurality._exact import enumerated_cost
+from sklearn_pate.accounting.plurality._neighbouring_votes import (
     release_parameters,
     sanitize,
 )

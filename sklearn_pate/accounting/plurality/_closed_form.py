@@ -1,20 +1,150 @@
-"""Data-independent worst cases in closed form. May be published."""
+"""Closed-form bounds on the cost of votes, and costs of distinct queries."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting._value_checks import check_not_masked
 
-__all__ = [
-    "discrete_laplace_worst_case",
-    "gaussian_worst_case",
-    "gumbel_worst_case",
-    "laplace_worst_case",
-    "permute_and_flip_worst_case",
-    "pure_dp_curve",
-    "threshold_worst_case",
-]
+_Array = NDArray[np.float64]
+# Below this, a * r is small enough for four terms of the Taylor series.
+_SMALL = 1e-2
+# Above this, Q or e^{a r} may leave the range of float64 where their product does not,
+# and the remaining term of g(r), a - 1, is negligible.
+_STEEP = 100
+#: Largest number of votes for a class: with noise, sums in int64 and float64 are exact.
+LARGEST_COUNT = 2**31 - 1
+
+# Size of the largest temporary array, which limits the memory.
+_BLOCK_SIZE = 2_000_000
+
+
+def log_moment(
+    log_q: NDArray[np.float64], log_ratio: NDArray[np.float64], order: float
+) -> NDArray[np.float64]:
+    """Compute (a - 1) D_a(P || Q) of laws over the last axis.
+
+    Parameters
+    ----------
+    log_q : ndarray of shape (..., n_outcomes)
+        Logarithm of Q for each outcome; -inf for an impossible one.
+
+    log_ratio : ndarray of shape (..., n_outcomes)
+        Log-ratio r = ln(P / Q) of each outcome, finite. The precision of the result is
+        that of r: compute r directly, not as a difference of two logarithms.
+
+    order : float
+        Renyi order a, greater than 1.
+
+    Returns
+    -------
+    moments : ndarray of shape (...)
+        Not negative; infinite where float64 cannot represent them.
+
+    Notes
+    -----
+    Since sum P = sum Q = 1, (a - 1) D_a = log1p(sum Q g(r)) with
+    g(r) = expm1(a r) - a expm1(r), and no term is negative: divergences far below the
+    machine's epsilon keep their digits. Near 0,
+    g(r) = a (a - 1)/2 r^2 (1 + (a + 1) r/3 + (a^2 + a + 1) r^2/12 + ...).
+    """
+    return _Pairs(log_q, log_ratio).log_moment(slice(None), order)
+
+
+class _Pairs:
+    """Pairs of laws, with all quantities that do not depend on the order."""
+
+    def __init__(self, log_q: _Array, log_ratio: _Array) -> None:
+        self._log_q = log_q
+        self._log_ratio = log_ratio
+        self._q = np.exp(log_q)
+        with np.errstate(over="ignore"):
+            self._ratio_less_one = np.expm1(log_ratio)
+
+    def log_moment(self, some: slice | NDArray[np.intp], order: float) -> _Array:
+        """Return (a - 1) D_a of some of the pairs."""
+        log_ratio = self._log_ratio[some]
+        scaled = order * log_ratio
+        with np.errstate(over="ignore", invalid="ignore"):
+            excess = np.expm1(scaled) - order * self._ratio_less_one[some]
+            small = np.abs(scaled) < _SMALL
+            if small.any():
+                excess[small] = _series(log_ratio[small], order)
+            steep = scaled > _STEEP
+            if steep.any():
+                log_q = self._log_q[some]
+                terms = self._q[some] * excess
+                terms[steep] = np.exp(log_q[steep] + scaled[steep])
+                terms[steep] -= order * np.exp(log_q[steep] + log_ratio[steep])
+                moments = np.log1p(np.sum(terms, axis=-1))
+            else:
+                moments = np.log1p(np.einsum("...i,...i", self._q[some], excess))
+            large = ~np.isfinite(moments)
+            if large.any():
+                tilted = self._log_q[some][large] + scaled[large]
+                largest = tilted.max(axis=-1)
+                total = np.exp(tilted - largest[..., np.newaxis]).sum(axis=-1)
+                moments[large] = largest + np.log(total)
+        # A value that cannot be computed in float64 must not count as small.
+        return np.maximum(np.where(np.isnan(moments), np.inf, moments), 0)
+
+
+def _series(r: _Array, a: float) -> _Array:
+    """Return the Taylor series of g(r) near 0."""
+    tail = 1 + r * (
+        (a + 1) / 3 + r * ((a * a + a + 1) / 12 + r * (a + 1) * (a * a + 1) / 60)
+    )
+    return a * (a - 1) / 2 * r * r * tail
+
+
+def raise_to_largest(
+    costs: _Array,
+    row: NDArray[np.intp],
+    log_q: _Array,
+    log_ratio: _Array,
+    orders: _Array,
+    *,
+    stride: int,
+) -> None:
+    """Raise rows of costs, in place, to the largest divergence of their pairs of laws.
+
+    `costs` has shape (n_rows, n_orders); `row` is the row of each pair, and `log_q` and
+    `log_ratio`, of shape (n_pairs, n_outcomes), are as for `log_moment`; `orders`
+    increase.
+
+    All pairs are computed at every `stride`-th order. Between two such orders, (a - 1)
+    D_a is convex in a and so lies below its chord: pairs with a chord below a value
+    that is reached are left out, which does not change the result.
+    """
+    pairs = _Pairs(log_q, log_ratio)
+
+    def raise_at(
+        i: int, some: slice | NDArray[np.intp]
+    ) -> tuple[_Array, NDArray[np.bool_]]:
+        moments = pairs.log_moment(some, orders[i])
+        divergences = moments / (orders[i] - 1)
+        np.maximum.at(costs[:, i], row[some], divergences)
+        return moments, divergences == costs[row[some], i]
+
+    first, all_pairs = 0, slice(None)
+    start, leads = raise_at(first, all_pairs)
+    for last in sorted({*range(stride, orders.size, stride), orders.size - 1} - {0}):
+        end, leads_at_end = raise_at(last, all_pairs)
+        leaders = np.flatnonzero(leads | leads_at_end)
+        for i in range(first + 1, last):
+            raise_at(i, leaders)
+            share = (orders[i] - orders[first]) / (orders[last] - orders[first])
+            chord = (1 - share) * start + share * end
+            chord[leaders] = 0  # already computed
+            # The margin is for rounding.
+            reached = (orders[i] - 1) * costs[row, i] * (1 - 1e-12)
+            raise_at(i, np.flatnonzero(chord > reached))
+        first, start, leads = last, end, leads_at_end
 
 
 def gaussian_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
@@ -350,3 +480,151 @@ def permute_and_flip_worst_case(
     """
     check_positive("c", c)
     return pure_dp_curve(2 * c, orders)
+
+
+def distinct_rows(
+    rows: NDArray[Any],
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first index of each distinct row, and the distinct row of each row.
+
+    Distinct rows are in lexicographic order. Sorts one number per row.
+    """
+    rng = np.random.default_rng(0)
+    odd = (2 * rng.integers(2**62, size=(rows.shape[1], 1)) + 1).ravel().tolist()
+    keys = np.zeros(len(rows), dtype=np.uint64)
+    for column, multiplier in zip(rows.T, odd, strict=True):
+        # Small whole numbers as floats differ in the high bits only.
+        bits = column.astype(np.float64).view(np.uint64)
+        keys += (bits ^ (bits >> np.uint64(43))) * np.uint64(multiplier)
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    if any(np.any(column[first][inverse] != column) for column in rows.T):
+        # Two different rows have the same key, which is very unlikely.
+        _, first, inverse = np.unique(
+            rows, axis=0, return_index=True, return_inverse=True
+        )
+        return first, inverse.reshape(-1)
+    order = np.lexsort(rows[first].T[::-1])
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return first[order], place[inverse]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Distinct vectors of counts with the same number of levels of equal classes.
+
+    `index` are their indices among the distinct vectors. The other arrays have shape
+    (n_vectors, n_levels): the vote count of each level, not decreasing; its number of
+    classes; and its score, the count minus expected votes, for the maximum in a check.
+    """
+
+    index: NDArray[np.intp]
+    values: NDArray[np.float64]
+    sizes: NDArray[np.float64]
+    scores: NDArray[np.float64]
+
+
+class UniqueQueries:
+    """List of queries, with equal sorted counts grouped.
+
+    `expected` are votes to subtract from the counts, of shape (n_queries, n_classes),
+    for the scores. Attribute `vector_of_query` is the index of each query's distinct
+    vector, and `repeats` the number of queries of each vector.
+    """
+
+    def __init__(
+        self, counts: NDArray[np.float64], expected: NDArray[np.float64] | None
+    ) -> None:
+        self._n_classes = counts.shape[1]
+        self._has_scores = expected is not None
+        # Whole votes in 32 bits: a million queries fit into little memory.
+        key = counts.astype(np.int32)
+        if expected is None:
+            key = np.sort(key, axis=1)
+        else:
+            scores = counts - expected
+            order = np.lexsort((scores, counts), axis=1)
+            key = np.concatenate(
+                [
+                    np.take_along_axis(table, order, axis=1)
+                    for table in (counts, scores)
+                ],
+                axis=1,
+            )
+        first, self.vector_of_query = distinct_rows(key)
+        self._vectors = key[first]
+        self.repeats = np.bincount(self.vector_of_query)
+
+    def batches(self, points_per_move: int) -> Iterator[Batch]:
+        """Iterate over the distinct vectors in batches of limited memory.
+
+        `points_per_move` is the approximate number of floats per move.
+        """
+        starts = self._starts(self._vectors)
+        n_levels = starts.sum(axis=1)
+        for n in np.unique(n_levels):
+            same = np.flatnonzero(n_levels == n)
+            at_once = max(1, _BLOCK_SIZE // (points_per_move * (int(n) + 1) ** 2))
+            for first in range(0, len(same), at_once):
+                block = same[first : first + at_once]
+                at = np.nonzero(starts[block])[1].reshape(-1, n)
+                ends = np.append(at, np.full((len(block), 1), self._n_classes), axis=1)
+                vectors = self._vectors[block].astype(np.float64)
+                offset = self._n_classes if self._has_scores else 0
+                yield Batch(
+                    index=block,
+                    values=np.take_along_axis(vectors, at, axis=1),
+                    sizes=np.diff(ends).astype(np.float64),
+                    scores=np.take_along_axis(vectors, at + offset, axis=1),
+                )
+
+    def levels_of(
+        self,
+        counts: NDArray[np.float64],
+        expected: NDArray[np.float64] | None,
+    ) -> NDArray[np.intp]:
+        """Return the level of each class of each query in the query's vector."""
+        scores = counts if expected is None else counts - expected
+        order = np.lexsort((scores, counts), axis=1)
+        starts = self._starts(self._vectors)[self.vector_of_query]
+        levels = np.empty(counts.shape, dtype=np.intp)
+        np.put_along_axis(levels, order, np.cumsum(starts, axis=1) - 1, axis=1)
+        return levels
+
+    def _starts(self, vectors: NDArray[Any]) -> NDArray[np.bool_]:
+        """Mark the first class of each level of equal classes."""
+        n = self._n_classes
+        starts = np.ones((len(vectors), n), dtype=bool)
+        starts[:, 1:] = np.diff(vectors[:, :n]) != 0
+        if self._has_scores:
+            starts[:, 1:] |= np.diff(vectors[:, n:]) != 0
+        return starts
+
+
+def check_counts(counts: ArrayLike) -> NDArray[np.float64]:
+    """Return vote counts as a float64 array, or raise."""
+    check_not_masked("counts", counts)
+    counts = np.asarray(counts)
+    if counts.ndim != 2 or counts.shape[1] < 2:
+        raise ValueError(
+            f"counts has shape {counts.shape}; pass one row per query and one column "
+            "per class, with at least two classes."
+        )
+    if counts.dtype.kind not in "biuf":
+        raise ValueError(
+            f"counts has dtype {counts.dtype}; pass whole numbers of votes, at most "
+            f"{LARGEST_COUNT}."
+        )
+    whole = counts.dtype.kind != "f"
+    if not (whole or np.all(np.isfinite(counts))):
+        raise ValueError("counts holds NaN or infinity; pass whole numbers of votes.")
+    if np.any(counts < 0) or not (whole or np.all(counts == np.rint(counts))):
+        raise ValueError(
+            "counts holds a negative or fractional number; pass whole numbers of votes."
+        )
+    if np.any(counts > LARGEST_COUNT):
+        raise ValueError(
+            f"counts holds a number above {LARGEST_COUNT}, the largest number of votes "
+            "that is supported; pass numbers of teachers."
+        )
+    return counts.astype(np.float64)

@@ -12,14 +12,12 @@ from sklearn_pate.accounting.plurality._discrete_noise import (
     DiscreteLaplace,
     tie_nodes,
 )
-from sklearn_pate.accounting.plurality._outcomes import (
+from sklearn_pate.accounting.plurality._exact import (
     DIRECT,
     Moves,
     Plurality,
     log_p_by_move,
 )
-
-__all__ = ["GaussianPlurality", "LaplacePlurality"]
 
 _Array = NDArray[np.float64]
 # Larger factors of a term are added in logarithms.

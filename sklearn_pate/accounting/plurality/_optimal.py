@@ -21,13 +21,6 @@ from sklearn_pate.accounting.plurality._closed_form import (
     pure_dp_curve,
 )
 
-__all__ = [
-    "check_log_q",
-    "gaussian_optimal_cost",
-    "pure_optimal_cost",
-    "theorem_6_cost",
-]
-
 _Array = NDArray[np.float64]
 _Value = _Array | float
 _Powers = Callable[[float], tuple[float, ...]]

@@ -13,22 +13,20 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim.lr_scheduler import OneCycleLR
 
+from sklearn_pate._estimators._isolation import MAX_SEED, seeded_globals
 from sklearn_pate._estimators._progress import check_verbose
-from sklearn_pate._estimators._seeding import MAX_SEED, seeded_globals
-from sklearn_pate._inputs._checks import check_device, check_number
+from sklearn_pate._inputs._containers import check_device, check_number
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.students.networks._augmentation import (
     ImageAugmentation,
     TabularAugmentation,
 )
 from sklearn_pate.students.networks._modules import build_module, encoder_module
-from sklearn_pate.students.networks._network_classifier import NetworkEstimator
-from sklearn_pate.students.networks._network_training import (
+from sklearn_pate.students.networks._network_classifier import (
+    NetworkEstimator,
     one_torch_thread,
     predict_logits,
 )
-
-__all__ = ["ContrastiveEncoder"]
 
 
 class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
@@ -39,7 +37,7 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
     linear classifier instead of a network. This allows more teachers, and so less noise
     for the same epsilon. It uses neither labels nor answers, and has no privacy cost.
     The features of a row depend on that row alone, up to rounding where several rows
-    are transformed together; :class:`~sklearn_pate.baselines.PrivateKNNClassifier`
+    are transformed together; :class:`~sklearn_pate.learners.PrivateKNNClassifier`
     therefore transforms one row at a time.
 
     Parameters

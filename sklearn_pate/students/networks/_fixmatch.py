@@ -1,4 +1,4 @@
-"""Student that makes the same prediction for an input and a changed copy of it."""
+"""FixMatch and virtual adversarial training."""
 
 import math
 from typing import Any
@@ -7,16 +7,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sklearn_pate._inputs._checks import check_number
+from sklearn_pate._inputs._containers import check_number
 from sklearn_pate.students.networks._augmentation import (
     ImageAugmentation,
     TabularAugmentation,
     check_augmentation,
 )
-from sklearn_pate.students.networks._network_classifier import SemiSupervisedNetwork
-from sklearn_pate.students.networks._network_training import SemiSupervisedNet
+from sklearn_pate.students.networks._network_classifier import (
+    SemiSupervisedNet,
+    SemiSupervisedNetwork,
+)
 
-__all__ = ["FixMatchClassifier"]
+# Length of the probe as a fraction of the radius: short enough for second order, long
+# enough for single precision.
+PROBE = 0.1
 
 
 class FixMatchNet(SemiSupervisedNet):
@@ -245,5 +249,217 @@ class FixMatchClassifier(SemiSupervisedNetwork):
             threshold=self.threshold,
             unlabeled_weight=self.unlabeled_weight,
             align=self.align,
+            **shared,
+        )
+
+
+class VATNet(SemiSupervisedNet):
+    """Training of :class:`VATClassifier`."""
+
+    def __init__(
+        self,
+        module: nn.Module,
+        *,
+        radius: float,
+        adversarial_weight: float,
+        entropy_weight: float,
+        **parameters: Any,
+    ) -> None:
+        super().__init__(module, **parameters)
+        self.radius = radius
+        self.adversarial_weight = adversarial_weight
+        self.entropy_weight = entropy_weight
+
+    def on_train_begin(
+        self, net: Any, X: Any = None, y: None = None, **kwargs: Any
+    ) -> None:
+        """Set the length of a change from the spread of the rows."""
+        super().on_train_begin(net, X=X, y=y, **kwargs)
+        spread = X.inputs.flatten(1).var(dim=0, correction=0).sum().sqrt()
+        self.length_ = self.radius * spread.item()
+
+    def batch_loss(self, labeled: Tensor, targets: Tensor, unlabeled: Tensor) -> Tensor:
+        """Compute the loss on labels, adversarial changes and entropy."""
+        # One pass, so that batch normalisation treats both in the same way.
+        logits = self.module_(torch.cat([labeled, unlabeled]))
+        of_labeled, of_unlabeled = logits[: len(labeled)], logits[len(labeled) :]
+        probabilities = of_unlabeled.softmax(dim=1)
+        entropy = -(probabilities * of_unlabeled.log_softmax(dim=1)).sum(dim=1).mean()
+        change = self._adversarial_change(unlabeled, probabilities.detach())
+        return (
+            self.criterion_(of_labeled, targets)
+            + self.adversarial_weight
+            * self._divergence(unlabeled + change, probabilities.detach())
+            + self.entropy_weight * entropy
+        )
+
+    def _adversarial_change(self, inputs: Tensor, probabilities: Tensor) -> Tensor:
+        """Return the change that alters predictions most, to second order."""
+        # One step of the power method from a random direction.
+        probe = _of_length(torch.randn_like(inputs), PROBE * self.length_)
+        probe.requires_grad_()
+        divergence = self._divergence(inputs + probe, probabilities)
+        (gradient,) = torch.autograd.grad(divergence, probe)
+        return _of_length(gradient, self.length_)
+
+    def _divergence(self, inputs: Tensor, probabilities: Tensor) -> Tensor:
+        return functional.kl_div(
+            self.module_(inputs).log_softmax(dim=1),
+            probabilities,
+            reduction="batchmean",
+        )
+
+
+def _of_length(changes: Tensor, length: float) -> Tensor:
+    norms = changes.flatten(1).norm(dim=1).clamp_min(1e-12)
+    return changes * (length / norms).view(-1, *[1] * (changes.dim() - 1))
+
+
+class VATClassifier(SemiSupervisedNetwork):
+    """Network whose predictions resist the worst small change of an input.
+
+    Virtual adversarial training computes, at each public row, the small change that
+    alters the prediction most, and trains against it; entropy minimisation keeps the
+    boundaries between classes away from the rows. No augmentation is needed. It uses
+    public rows and answers only: none of its parameters has a privacy cost.
+
+    Parameters
+    ----------
+    module : torch.nn.Module or callable, default=None
+        Network from a batch of inputs to logits, or a callable that builds one from
+        (input_shape, n_classes). A module is copied with its weights. None means a
+        small convolutional network for images and a perceptron for rows.
+
+    image_shape : tuple of int, default=None
+        (height, width) or (channels, height, width) of images in flat rows.
+
+    radius : float, default=0.2
+        Length of the change as a fraction of the spread of the rows, the root of their
+        mean squared distance from their mean, after scaling.
+
+    adversarial_weight : float, default=1.0
+        Weight of the loss on changed rows; that of labels is 1.
+
+    entropy_weight : float, default=0.1
+        Weight of the entropy of predictions; that of labels is 1. With few answers, a
+        large weight fixes the first guesses of the network.
+
+    max_epochs : int, default=40
+        Number of passes over the rows; on few rows, a pass is repeated until it has 20
+        batches.
+
+    batch_size : int, default=128
+        Number of rows, labelled or not, in a batch.
+
+    labeled_batch_size : int, default=32
+        Number of additional labelled rows in a batch.
+
+    lr : float, default=0.003
+        Learning rate at the start; it decays to zero along a cosine.
+
+    patience : int, default=None
+        Number of epochs after which training stops if at most a share `tol` of the
+        predictions on the public rows changed in each. None never stops early.
+
+    tol : float, default=0.001
+        Largest share of changed predictions, see `patience`.
+
+    device : str, default="cpu"
+        Device of torch, "cpu" or "cuda".
+
+    verbose : int, default=0
+        1 prints a line for each epoch.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of weights, batches and changes. It may be public.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    module_ : torch.nn.Module
+        The network, with weights averaged over training. May be published.
+
+    history_ : list of dict
+        skorch's record of each epoch.
+
+    n_iter_ : int
+        Number of epochs.
+
+    input_shape_ : tuple of int
+        (n_features,), or (channels, height, width).
+
+    n_features_in_ : int
+        Number of values in a row.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Names of the features, if X is a dataframe with string column names.
+
+    Notes
+    -----
+    Miyato, Maeda, Koyama, Ishii (2018), "Virtual adversarial training: a regularization
+    method for supervised and semi-supervised learning", equations 5 to 8 and 19, which
+    was the student of Papernot, Song, Mironov, Raghunathan, Talwar, Erlingsson (2018),
+    "Scalable private learning with PATE". On images it needs about a thousand answers;
+    with a hundred, :class:`FixMatchClassifier` is more accurate.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.utils import shuffle
+    >>> from sklearn_pate.students import VATClassifier
+    >>> X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
+    >>> y_public = y[:500].copy()
+    >>> y_public[100:] = -1  # 100 answers
+    >>> clf = VATClassifier(max_epochs=3, random_state=0)
+    >>> bool(clf.fit(X[:500], y_public).score(X[1500:], y[1500:]) > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        module: Any = None,
+        *,
+        image_shape: Any = None,
+        radius: float = 0.2,
+        adversarial_weight: float = 1.0,
+        entropy_weight: float = 0.1,
+        max_epochs: int = 40,
+        batch_size: int = 128,
+        labeled_batch_size: int = 32,
+        lr: float = 3e-3,
+        patience: int | None = None,
+        tol: float = 1e-3,
+        device: str = "cpu",
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.module = module
+        self.image_shape = image_shape
+        self.radius = radius
+        self.adversarial_weight = adversarial_weight
+        self.entropy_weight = entropy_weight
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.labeled_batch_size = labeled_batch_size
+        self.lr = lr
+        self.patience = patience
+        self.tol = tol
+        self.device = device
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("radius", "adversarial_weight", "entropy_weight"):
+            check_number(name, getattr(self, name), 0, math.inf)
+
+    def _make_net(self, module: nn.Module, **shared: Any) -> VATNet:
+        return VATNet(
+            module,
+            radius=self.radius,
+            adversarial_weight=self.adversarial_weight,
+            entropy_weight=self.entropy_weight,
             **shared,
         )

@@ -10,18 +10,7 @@ import torch
 from torch import nn
 from torch.nn.utils.parametrizations import weight_norm
 
-from sklearn_pate._inputs._checks import check_number
-
-__all__ = [
-    "ConvSmall",
-    "Discriminator",
-    "build_module",
-    "conv_middle",
-    "default_discriminator",
-    "default_generator",
-    "default_module",
-    "encoder_module",
-]
+from sklearn_pate._inputs._containers import check_number
 
 # Widths of three convolutions and of the hidden layer.
 _SMALL = (24, 48, 48, 64)

@@ -1,7 +1,11 @@
-"""Base classes of estimators made of a network: inputs, labels, seeds, prediction."""
+"""Base class of network students, and their training."""
 
+import math
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,25 +14,378 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
+from skorch import NeuralNet
+from skorch.callbacks import Callback
+from skorch.utils import to_device
 from torch import Tensor, nn
+from torch.nn import functional
+from torch.optim.swa_utils import AveragedModel
 
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
+from sklearn_pate._estimators._hidden_layer import hidden_layer, hidden_of_batch
+from sklearn_pate._estimators._isolation import MAX_SEED, seeded_globals
 from sklearn_pate._estimators._progress import check_verbose
-from sklearn_pate._estimators._seeding import MAX_SEED, seeded_globals
-from sklearn_pate._inputs._checks import check_device, check_number
-from sklearn_pate._inputs._image_shape import channels_first, read_input_shape
-from sklearn_pate._inputs._labels import read_targets
-from sklearn_pate.accounting._counted import counted
-from sklearn_pate.accounting._value_checks import check_count
-from sklearn_pate.students.networks._modules import build_module, default_module
-from sklearn_pate.students.networks._network_training import (
-    one_torch_thread,
-    predict_logits,
+from sklearn_pate._inputs._containers import (
+    channels_first,
+    check_device,
+    check_number,
+    read_input_shape,
 )
-from sklearn_pate.students.networks._public_batches import PublicRows
-from sklearn_pate.students.networks._relational_hint import RelationalHint
+from sklearn_pate._inputs._labels import read_targets
+from sklearn_pate.accounting._value_checks import check_count, counted
+from sklearn_pate.students.networks._augmentation import PairedBatches, PublicRows
+from sklearn_pate.students.networks._modules import build_module, default_module
 
-__all__ = ["NetworkEstimator", "SemiSupervisedNetwork"]
+# Enough rows to measure the share of changed predictions within one percent.
+N_WATCHED = 2000
+
+
+class _Settled(KeyboardInterrupt):
+    """End of training before `max_epochs`, signalled as skorch expects it."""
+
+
+class _StopWhenSettled(Callback):
+    """Stop when predictions on the public rows no longer change, at no privacy cost."""
+
+    def __init__(self, patience: int, tol: float) -> None:
+        self.patience = patience
+        self.tol = tol
+
+    def on_train_begin(
+        self, net: Any, X: Any = None, y: None = None, **kwargs: Any
+    ) -> None:
+        self.watched_ = X.inputs[:: math.ceil(len(X) / N_WATCHED)]
+        self.before_ = torch.tensor(-1)
+        self.n_settled_ = 0
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        now = predict_logits(net.averaged_, self.watched_).argmax(dim=1)
+        changed = (now != self.before_).float().mean().item()
+        net.history.record("changed", changed)
+        self.n_settled_ = self.n_settled_ + 1 if changed <= self.tol else 0
+        self.before_ = now
+        if self.n_settled_ >= self.patience:
+            raise _Settled
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Let torch compute with one thread.
+
+    In networks this small, two threads take ten times as long, waiting for each other.
+    """
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(n_threads)
+
+
+def predict_logits(module: nn.Module, inputs: Tensor, batch_size: int = 1000) -> Tensor:
+    """Apply a module to many inputs in evaluation mode; outputs are on the CPU."""
+    module.eval()
+    device = next(module.parameters()).device
+    with torch.no_grad():
+        return torch.cat(
+            [module(part.to(device)).cpu() for part in inputs.split(batch_size)]
+        )
+
+
+class SemiSupervisedNet(NeuralNet):
+    """A skorch network that is trained on :class:`PublicRows`.
+
+    A subclass overrides :meth:`batch_loss`, or `train_step` if it has several
+    optimisers. The learning rate decays along a cosine to zero. `averaging` is the
+    share of the running mean of weights that is kept at each step; predictions use this
+    mean, `averaged_`, which is less noisy than the last weights.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        *,
+        labeled_batch_size: int = 64,
+        averaging: float = 0.99,
+        patience: int | None = None,
+        tol: float = 1e-3,
+        criterion: type[nn.Module] = nn.CrossEntropyLoss,
+        optimizer: type[torch.optim.Optimizer] = torch.optim.AdamW,
+        **parameters: Any,
+    ) -> None:
+        super().__init__(
+            module,
+            criterion,
+            optimizer=optimizer,
+            train_split=None,
+            **parameters,
+        )
+        self.labeled_batch_size = labeled_batch_size
+        self.averaging = averaging
+        self.patience = patience
+        self.tol = tol
+
+    def batch_loss(self, labeled: Tensor, targets: Tensor, unlabeled: Tensor) -> Tensor:
+        """Compute the loss of one batch, here without its unlabelled inputs.
+
+        `targets` are distributions over classes, of shape (n_labeled, n_classes).
+        """
+        return self.criterion_(self.module_(labeled), targets)
+
+    @property
+    def averaged_(self) -> nn.Module:
+        """The module with averaged weights; it changes with every step."""
+        return self._averages[0].module
+
+    def initialize(self) -> Self:
+        """Build module, optimiser and running mean."""
+        super().initialize()
+        self.n_steps_ = 0
+        # In a tuple, so that skorch does not treat it as a module to train.
+        self._averages = (
+            AveragedModel(self.module_, avg_fn=self._average, use_buffers=True),
+        )
+        return self
+
+    def _average(self, mean: Tensor, value: Tensor, n_averaged: Tensor | int) -> Tensor:
+        # After few steps, the first weights must not dominate the mean.
+        kept = min(self.averaging, float(n_averaged + 1) / float(n_averaged + 10))
+        return mean + (value - mean) * (1 - kept)
+
+    def get_default_callbacks(self) -> list[tuple[str, Callback]]:
+        """Return skorch's callbacks and one for early stopping."""
+        callbacks = super().get_default_callbacks()
+        if self.patience is None:
+            return callbacks
+        settled = ("settled", _StopWhenSettled(self.patience, self.tol))
+        return [*callbacks[:-1], settled, callbacks[-1]]
+
+    def get_iterator(
+        self, dataset: PublicRows, training: bool = False
+    ) -> PairedBatches:
+        """Return the batches of one epoch."""
+        return PairedBatches(dataset, self.batch_size, self.labeled_batch_size)
+
+    def partial_fit(
+        self, X: PublicRows, y: None = None, classes: None = None, **fit_params: Any
+    ) -> Self:
+        """Train for `max_epochs`, or until predictions no longer change.
+
+        Unlike in skorch, a KeyboardInterrupt is raised, so that no half-trained student
+        is returned.
+        """
+        self.n_planned_steps_ = self.max_epochs * len(self.get_iterator(X))
+        self.notify("on_train_begin", X=X, y=y)
+        with suppress(_Settled):
+            self.fit_loop(X)
+        self.notify("on_train_end", X=X, y=y)
+        return self
+
+    def on_batch_begin(
+        self, net: Any, batch: Any = None, training: bool = False, **kwargs: Any
+    ) -> None:
+        """Set the learning rate of this step in all optimisers."""
+        super().on_batch_begin(net, batch=batch, training=training, **kwargs)
+        progress = self.n_steps_ / self.n_planned_steps_
+        decay = (1 + math.cos(math.pi * progress)) / 2
+        for name in self._optimizers:
+            for group in getattr(self, f"{name}_").param_groups:
+                group["lr"] = decay * group.setdefault("initial_lr", group["lr"])
+
+    def on_batch_end(
+        self, net: Any, batch: Any = None, training: bool = False, **kwargs: Any
+    ) -> None:
+        """Count the step, and update the running mean of weights."""
+        super().on_batch_end(net, batch=batch, training=training, **kwargs)
+        self.n_steps_ += 1
+        self._averages[0].update_parameters(self.module_)
+
+    def train_step(
+        self, batch: tuple[Tensor, ...], **fit_params: Any
+    ) -> dict[str, Tensor]:
+        """Follow the gradient of :meth:`batch_loss` once."""
+        self._set_training(True)
+        labeled, targets, unlabeled = to_device(batch, self.device)
+        loss = self.batch_loss(labeled, targets, unlabeled)
+        self.optimizer_.zero_grad()
+        loss.backward()
+        self.optimizer_.step()
+        return {"loss": loss.detach()}
+
+
+@dataclass(frozen=True, eq=False)
+class RelationalHint:
+    """Similarities of clusters of public rows in the hidden layers of the teachers.
+
+    A network learns them before the labels. They were released, and the clusters are
+    public: learning them has no privacy cost.
+
+    Parameters
+    ----------
+    cluster_of_row : ndarray of int of shape (n_public,)
+        Cluster of each public row; -1 for none. It depends on public rows alone.
+
+    similarities : ndarray of shape (n_clusters, n_clusters)
+        Released similarity of each pair of clusters: symmetric, noisy, possibly
+        negative, in any unit. The diagonal is not used, and is set to 0. Similarities
+        without noise, and a network that learns them, would be as sensitive as the
+        teachers.
+
+    max_epochs : int
+        Number of passes over the rows in clusters; on few rows, a pass is repeated
+        until it has 20 batches.
+
+    batch_size : int, default=128
+        Number of rows in a batch, which are compared with each other.
+
+    lr : float, default=0.003
+        Learning rate at the start; it decays to zero along a cosine.
+
+    Raises
+    ------
+    ValueError
+        If `similarities` is not square or holds NaN or infinity, a cluster is not in
+        it, or another parameter is out of range.
+
+    Notes
+    -----
+    Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
+    ensembles", where the hint is the output of a hidden layer. Hidden layers of several
+    teachers have no axes in common, but similarities of rows in them can be compared,
+    as in Tung, Mori (2019), "Similarity-preserving knowledge distillation".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.students import ConvSmall, FixMatchClassifier, RelationalHint
+    >>> X = np.random.RandomState(0).normal(size=(40, 5))  # 40 public rows
+    >>> released = np.array([[12, 9, 1], [9, 11, -2], [1, -2, 13]])
+    >>> hint = RelationalHint(np.arange(40) % 3, released, max_epochs=1)
+    >>> hint.similarities
+    array([[ 0.,  9.,  1.],
+           [ 9.,  0., -2.],
+           [ 1., -2.,  0.]])
+    >>> y = np.array([0, 1] + 38 * [-1])  # two answers
+    >>> student = FixMatchClassifier(ConvSmall(), max_epochs=1, random_state=0)
+    >>> student.fit(X, y, hint=hint).predict_proba(X).shape
+    (40, 2)
+    """
+
+    cluster_of_row: NDArray[np.intp]
+    similarities: NDArray[np.floating]
+    max_epochs: int
+    batch_size: int = 128
+    lr: float = 3e-3
+
+    def __post_init__(self) -> None:
+        similarities = np.array(self.similarities, dtype=np.float64)
+        if similarities.ndim != 2 or len(similarities) != similarities.shape[1]:
+            raise ValueError(
+                f"similarities has shape {similarities.shape}; pass a row and a column "
+                "for each cluster."
+            )
+        if not np.all(np.isfinite(similarities)):
+            raise ValueError(
+                "similarities holds NaN or infinity; pass 0 for unknown ones."
+            )
+        clusters = np.asarray(self.cluster_of_row)
+        if np.any(clusters >= len(similarities)):
+            raise ValueError(
+                f"cluster_of_row has cluster {clusters.max()} and similarities has "
+                f"{counted(len(similarities), 'cluster')}; number them from 0."
+            )
+        check_count("max_epochs", self.max_epochs)
+        check_count("batch_size", self.batch_size)
+        check_number("lr", self.lr, 0, 1)
+        np.fill_diagonal(similarities, 0)
+        object.__setattr__(self, "similarities", similarities)
+        object.__setattr__(self, "cluster_of_row", clusters)
+
+    def teach(self, module: Any, inputs: Any, device: Any) -> Any:
+        """Train all of a network below its last linear layer.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+            Network from a batch of inputs to logits; changed in place.
+
+        inputs : Tensor of shape (n_public, ...)
+            All public rows.
+
+        device : str or torch.device
+            Device of the training.
+
+        Returns
+        -------
+        module : torch.nn.Module
+            The same module, unchanged if all similarities are 0.
+
+        Raises
+        ------
+        ValueError
+            If the module has no linear layer, or the number of rows is not that of the
+            hint.
+        """
+        hidden_layer(module)  # raises without one, also if the hint is all zeros
+        if len(inputs) != len(self.cluster_of_row):
+            raise ValueError(
+                f"hint is about {counted(len(self.cluster_of_row), 'row')} and X has "
+                f"{len(inputs)}; pass the rows of the hint."
+            )
+        rows = np.flatnonzero(self.cluster_of_row >= 0)
+        present, clusters = np.unique(self.cluster_of_row[rows], return_inverse=True)
+        similarities = self.similarities[np.ix_(present, present)]
+        if not similarities.any():
+            return module
+        batch_size = min(self.batch_size, len(rows))
+        net = HintNet(
+            module,
+            similarities=torch.tensor(similarities, dtype=torch.float32),
+            max_epochs=self.max_epochs,
+            batch_size=batch_size,
+            labeled_batch_size=batch_size,
+            lr=self.lr,
+            device=device,
+            verbose=0,
+        )
+        one_hot = functional.one_hot(torch.from_numpy(clusters)).float()
+        return net.fit(PublicRows(inputs[rows], one_hot)).module_
+
+
+class HintNet(SemiSupervisedNet):
+    """Training by :class:`RelationalHint`; the label of each row is its cluster."""
+
+    def __init__(
+        self, module: nn.Module, *, similarities: Tensor, **parameters: Any
+    ) -> None:
+        super().__init__(module, **parameters)
+        self.similarities = similarities
+
+    def batch_loss(self, labeled: Tensor, targets: Tensor, unlabeled: Tensor) -> Tensor:
+        """Compute the loss of one batch; `targets` are one-hot clusters."""
+        hidden = hidden_of_batch(self.module_, labeled)
+        wanted = targets @ self.similarities.to(self.device) @ targets.T
+        return disagreement(hidden, wanted, targets @ targets.T == 0)
+
+
+def alike(hidden: Tensor) -> Tensor:
+    """Compute cosines of hidden representations around their mean, 0 if negative."""
+    directions = functional.normalize(hidden - hidden.mean(dim=0))
+    return (directions @ directions.T).relu()
+
+
+def disagreement(hidden: Tensor, wanted: Tensor, counted: Tensor) -> Tensor:
+    """Compute 1 - <S, T> / (|S| |T|), where S are the similarities of a batch.
+
+    Cristianini, Shawe-Taylor, Elisseeff, Kandola (2001), "On kernel-target alignment",
+    definition 1, which does not depend on the scale of T (`wanted`). The sums are over
+    the `counted` pairs, as nothing was released about two rows of one cluster. The loss
+    is 0 where S or T is zero.
+    """
+    found = alike(hidden) * counted
+    wanted = wanted * counted
+    scale = found.norm() * wanted.norm()
+    return (scale > 0).float() - (found * wanted).sum() / scale.clamp_min(1e-12)
 
 
 class NetworkEstimator(BaseEstimator):

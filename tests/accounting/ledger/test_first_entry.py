@@ -11,16 +11,16 @@ from sklearn_pate import BudgetExceededError, PATEClassifier, PrivacyLedger, Pub
 from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._gdp import largest_gdp_mu
 from sklearn_pate.accounting.bounds import pure_dp_curve
-from sklearn_pate.accounting.composition._renyi_filter import RenyiFilter
+from sklearn_pate.accounting.composition import RenyiFilter
 from sklearn_pate.accounting.ledger._entries import costs
-from sklearn_pate.baselines import (
+from sklearn_pate.learners import (
     DPLogisticRegression,
     DPSGDClassifier,
     PETDLClassifier,
     PrivateKNNClassifier,
 )
 from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.mechanisms._gaussian import NoisyHistogram
+from sklearn_pate.mechanisms._noisy_max import NoisyHistogram
 from sklearn_pate.model_selection import PrivateSearchCV
 from tests.accounting.ledger.charges import curve
 

@@ -17,7 +17,7 @@ from sklearn_pate import BudgetExceededError, LedgerError, PATEClassifier, Priva
 from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.bounds import pure_dp_curve
 from sklearn_pate.accounting.ledger._entries import costs, total_costs
-from sklearn_pate.baselines import DPLogisticRegression
+from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.mechanisms import PermuteAndFlip
 from tests.accounting.ledger.charges import WHAT, charge, curve
 

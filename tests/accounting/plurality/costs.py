@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from sklearn_pate.accounting import local_cost
+from sklearn_pate.accounting.plurality._exact import (
+    GumbelPlurality,
+    PermuteAndFlipPlurality,
+)
 from sklearn_pate.accounting.plurality._noisy_counts import (
     GaussianPlurality,
     LaplacePlurality,
-)
-from sklearn_pate.accounting.plurality._outcomes import (
-    GumbelPlurality,
-    PermuteAndFlipPlurality,
 )
 
 PLURALITIES = {

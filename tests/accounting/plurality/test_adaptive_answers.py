@@ -12,15 +12,14 @@ from scipy.special import ndtr
 
 from sklearn_pate.accounting import PrivacyProfile
 from sklearn_pate.accounting._gdp import gdp_delta, gdp_epsilon
-from sklearn_pate.accounting._profile import lower_hull
-from sklearn_pate.accounting._profile_composition import extended
-from sklearn_pate.accounting.plurality import _adaptive_answers, _answer_tests
+from sklearn_pate.accounting._profile import extended, lower_hull
+from sklearn_pate.accounting.plurality import _adaptive_answers
 from sklearn_pate.accounting.plurality._adaptive_answers import (
     AnswerSteps,
     adaptive_profile,
+    plurality_tests,
+    two_class_mu,
 )
-from sklearn_pate.accounting.plurality._answer_tests import two_class_mu
-from sklearn_pate.accounting.plurality._plurality_tests import plurality_tests
 from tests.accounting.plurality.adaptive_game import (
     answer_law,
     best_delta,
@@ -42,7 +41,7 @@ in_units_of_mu = np.array([-3, -1, -0.5, 0, 0.3, 0.5, 1, 1.5])
 
 
 def profile_of(mu, n_answers, first_mu=0.0):
-    return adaptive_profile(_answer_tests.gaussian_tests(mu), n_answers, first_mu)
+    return adaptive_profile(_adaptive_answers.gaussian_tests(mu), n_answers, first_mu)
 
 
 def votes(sigma, n_answers):
@@ -252,12 +251,12 @@ def test_more_noise_never_costs_more():
 # Many answers: each by the recursion, against one law of jumps for all
 
 FAMILIES = {
-    "two classes": (_answer_tests.gaussian_tests(0.035), 300, 1.0006),
-    "much noise": (_answer_tests.gaussian_tests(0.001), 300, 1.002),
+    "two classes": (_adaptive_answers.gaussian_tests(0.035), 300, 1.0006),
+    "much noise": (_adaptive_answers.gaussian_tests(0.001), 300, 1.002),
     "three classes": (plurality_tests(20, 3), 90, 1.0006),
-    "bounded range": (_answer_tests.bounded_range_tests(0.1), 300, 1.001),
-    "Laplace": (_answer_tests.laplace_tests(0.05), 300, 1.0015),
-    "randomised response": (_answer_tests.randomised_response(0.1), 300, 1.0002),
+    "bounded range": (_adaptive_answers.bounded_range_tests(0.1), 300, 1.001),
+    "Laplace": (_adaptive_answers.laplace_tests(0.05), 300, 1.0015),
+    "randomised response": (_adaptive_answers.randomised_response(0.1), 300, 1.0002),
 }
 
 
@@ -335,7 +334,7 @@ def test_jumps_before_a_profile_are_their_mean():
 
 
 def test_answers_whose_delta_stays_large_up_to_the_largest_epsilon_are_left_out():
-    assert adaptive_profile(_answer_tests.randomised_response(1.9), 1000) is None
+    assert adaptive_profile(_adaptive_answers.randomised_response(1.9), 1000) is None
 
 
 def test_no_answers_cost_nothing():
@@ -457,7 +456,7 @@ def test_noise_out_of_range_is_not_resolved(sigma):
 @pytest.mark.parametrize("sigma", [3, 10_000])
 def test_the_corners_lie_outside_the_tests_at_both_ends_of_the_range(sigma):
     mu = two_class_mu(sigma)
-    tests = _answer_tests.gaussian_tests(mu)
+    tests = _adaptive_answers.gaussian_tests(mu)
     corners = tests.weights[:, 0], (tests.weights * np.exp(tests.shifts))[:, 0]
     # Each test of N(0, 1) against N(mu, 1) lies on the other side of some edge.
     order = np.argsort(corners[1])

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_pate.accounting.plurality._adaptive_answers import adaptive_profile
-from sklearn_pate.accounting.plurality._answer_tests import two_class_mu
-from sklearn_pate.accounting.plurality._plurality_tests import plurality_tests
+from sklearn_pate.accounting.plurality._adaptive_answers import (
+    adaptive_profile,
+    plurality_tests,
+    two_class_mu,
+)
 from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.mechanisms.noise._source import NoiseSource
+from sklearn_pate.mechanisms._noise import NoiseSource
 from tests.accounting.plurality.adaptive_game import answer_law, best_tests
 
 SIGMA, N_ANSWERS, N_FITS = 40, 100, 20_000

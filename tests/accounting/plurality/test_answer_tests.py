@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.special import comb, expit
 
-from sklearn_pate.accounting.plurality._adaptive_answers import adaptive_profile
-from sklearn_pate.accounting.plurality._answer_tests import (
+from sklearn_pate.accounting.plurality._adaptive_answers import (
+    adaptive_profile,
     bounded_range_tests,
     laplace_tests,
     randomised_response,

@@ -12,14 +12,12 @@ from sklearn_pate.accounting._profile import lower_hull
 from sklearn_pate.accounting.plurality._adaptive_answers import (
     AnswerSteps,
     adaptive_profile,
-    checked_profile,
-)
-from sklearn_pate.accounting.plurality._answer_tests import (
     check_mu,
+    checked_profile,
     gaussian_tests,
+    plurality_tests,
     two_class_mu,
 )
-from sklearn_pate.accounting.plurality._plurality_tests import plurality_tests
 from sklearn_pate.mechanisms import ConfidentGNMax
 
 

@@ -21,7 +21,7 @@ from sklearn_pate.accounting.bounds import (
     permute_and_flip_worst_case,
     pure_dp_curve,
 )
-from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
+from sklearn_pate.accounting.plurality._discrete_noise import NoisyCheck
 from sklearn_pate.accounting.plurality._noisy_counts import (
     GaussianPlurality,
     LaplacePlurality,

@@ -5,8 +5,8 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from sklearn_pate.accounting.plurality._divergence import log_moment
-from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
+from sklearn_pate.accounting.plurality._closed_form import log_moment
+from sklearn_pate.accounting.plurality._discrete_noise import NoisyCheck
 from tests.accounting.oracles import (
     DIGITS,
     distinct_neighbours,

@@ -7,7 +7,7 @@ from math import ceil
 import numpy as np
 import pytest
 
-from sklearn_pate.accounting.plurality._noisy_check import NoisyCheck
+from sklearn_pate.accounting.plurality._discrete_noise import NoisyCheck
 from tests.accounting.oracles import neighbours
 from tests.accounting.plurality.costs import (
     PLURALITIES,

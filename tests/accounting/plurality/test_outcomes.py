@@ -2,13 +2,13 @@ import mpmath
 import numpy as np
 import pytest
 
+from sklearn_pate.accounting.plurality._exact import (
+    GumbelPlurality,
+    PermuteAndFlipPlurality,
+)
 from sklearn_pate.accounting.plurality._noisy_counts import (
     GaussianPlurality,
     LaplacePlurality,
-)
-from sklearn_pate.accounting.plurality._outcomes import (
-    GumbelPlurality,
-    PermuteAndFlipPlurality,
 )
 from tests.accounting.oracles import exact_law
 

@@ -8,16 +8,12 @@ from sklearn_pate.accounting import PrivacyProfile
 from sklearn_pate.accounting._profile import lower_hull
 from sklearn_pate.accounting.plurality._adaptive_answers import (
     AnswerSteps,
-    adaptive_profile,
-)
-from sklearn_pate.accounting.plurality._answer_tests import (
-    gaussian_tests,
-    two_class_mu,
-)
-from sklearn_pate.accounting.plurality._plurality_tests import (
     _is_coin_and_test,
     _least_coin,
+    adaptive_profile,
+    gaussian_tests,
     plurality_tests,
+    two_class_mu,
 )
 from tests.accounting.plurality.adaptive_game import (
     best_delta_of_laws,

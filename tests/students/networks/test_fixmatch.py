@@ -13,9 +13,8 @@ from sklearn_pate.students import (
     TabularAugmentation,
     VATClassifier,
 )
-from sklearn_pate.students.networks._fixmatch import shrunken_shares
-from sklearn_pate.students.networks._public_batches import PublicRows
-from sklearn_pate.students.networks._vat import VATNet
+from sklearn_pate.students.networks._augmentation import PublicRows
+from sklearn_pate.students.networks._fixmatch import VATNet, shrunken_shares
 
 
 def with_answers(digits, seed, n_public=600):

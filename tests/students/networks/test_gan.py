@@ -18,10 +18,7 @@ from torch.nn.utils.parametrizations import weight_norm
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.students import GANClassifier, ImageAugmentation
-from sklearn_pate.students.networks._gan_training import (
-    adversarial_loss,
-    feature_matching_loss,
-)
+from sklearn_pate.students.networks._gan import adversarial_loss, feature_matching_loss
 from sklearn_pate.students.networks._modules import (
     Discriminator,
     default_generator,

@@ -20,7 +20,7 @@ from sklearn_pate.students import (
     VATClassifier,
 )
 from sklearn_pate.students._train_student import train_student
-from sklearn_pate.students.networks._relational_hint import disagreement
+from sklearn_pate.students.networks._network_classifier import disagreement
 
 N_PUBLIC, N_ANSWERS, N_CLUSTERS = 1000, 100, 60
 STUDENTS = [

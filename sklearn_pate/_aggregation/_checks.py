@@ -1,0 +1,350 @@
+"""Checks of parameters and of the arguments of `fit`."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.utils import get_tags
+
+from sklearn_pate._aggregation._design import (
+    as_mechanism,
+    as_query_strategy,
+    memory_location,
+)
+from sklearn_pate._estimators._isolation import check_cloneable
+from sklearn_pate._inputs._containers import Table, check_container
+from sklearn_pate._inputs._labels import PublicData
+from sklearn_pate._inputs._odd_values import is_frame
+from sklearn_pate._synthetic._marginals import PrivateMarginals
+from sklearn_pate.accounting._calibrate import check_epsilon
+from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.exceptions import PrivacyLeakWarning, PublicDataWarning, warn_user
+from sklearn_pate.mechanisms import MeanScores
+from sklearn_pate.students._train_student import (
+    accepts_soft_labels,
+    accepts_unlabeled,
+)
+
+# Odds of exp(20), five hundred million, are no privacy.
+_MOST_EPSILON = 20
+
+
+def check_target(estimator: Any, y: Any) -> None:
+    """Raise ValueError unless y is a container of labels."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is "
+            "None."
+        )
+    check_container("y", y)
+
+
+def check_epsilon_is_small(epsilon: float) -> None:
+    """Raise for an epsilon that is none, and warn of one that protects nobody."""
+    if check_epsilon(epsilon) > _MOST_EPSILON:
+        warn_user(
+            f"epsilon={epsilon!r} is above {_MOST_EPSILON}: such a statement protects "
+            "almost nobody. Typical values lie between 0.1 and 10.",
+            PrivacyLeakWarning,
+        )
+
+
+def check_delta_is_small(delta: float, n_units: int, units: str) -> None:
+    """Warn of a delta of one over the number of units or more."""
+    if delta >= 1 / n_units:
+        warn_user(
+            f"delta={delta!r} is not below 1 / n_{units} = 1 / {n_units}: such a "
+            "statement would allow the data of one of them to be published. "
+            "Choose a smaller delta.",
+            PrivacyLeakWarning,
+        )
+
+
+def data_problems(
+    unseen: NDArray[Any], n_other: int, n_without_id: int
+) -> tuple[str, ...]:
+    """Describe classes and rows that no teacher learns from. Sensitive."""
+    problems = [f"No row has the label {label!r}." for label in unseen.tolist()]
+    if n_other:
+        problems.append(
+            f"{counted(n_other, 'row')} had a label that is not in classes."
+        )
+    if n_without_id:
+        problems.append(f"Left out: {counted(n_without_id, 'row')} without a group id.")
+    return tuple(problems)
+
+
+def check_one_source(estimator: Any, X_public: Any) -> None:
+    """Raise unless public rows have one source."""
+    name = type(estimator).__name__
+    given = [
+        one
+        for one, value in (
+            ("X_public", X_public),
+            (f"public_size={estimator.public_size!r}", estimator.public_size),
+            ("synthetic", estimator.synthetic),
+        )
+        if value is not None
+    ]
+    if not given:
+        raise ValueError(
+            f"{name} needs public rows: pass fit(..., X_public=PublicData(X_public)); "
+            "or set synthetic=PrivateMarginals(domain), which draws rows from noisy "
+            "counts of a domain that you declare; or set public_size=0.2, which leaves "
+            "a random fifth of the rows unprotected."
+        )
+    if len(given) > 1:
+        both = "both" if len(given) == 2 else "all"
+        raise ValueError(
+            f"{' and '.join(given)} were {both} given to {name}; give one of them."
+        )
+
+
+def check_unit(privacy_unit: str, groups: Any) -> None:
+    """Raise unless groups are given for the unit "group", and for no other."""
+    if privacy_unit == "row" and groups is not None:
+        raise ValueError(
+            "groups were passed but privacy_unit='row' protects single rows; set "
+            "privacy_unit='group', or leave groups out."
+        )
+    if privacy_unit == "group" and groups is None:
+        raise ValueError(
+            "privacy_unit='group' needs groups in fit, and got none. Inside a search "
+            "or a pipeline, groups reach fit only with "
+            "set_config(enable_metadata_routing=True) and "
+            ".set_fit_request(groups=True) on the classifier."
+        )
+
+
+def check_number_of_groups(estimator: Any) -> None:
+    """Raise ValueError if a number that is needed would depend on private rows."""
+    n_teachers = getattr(estimator, "n_teachers", None)
+    if estimator.privacy_unit != "group" or n_teachers != "auto":
+        return
+    if not hasattr(estimator, "n_groups"):
+        raise ValueError(
+            "n_teachers='auto' reads the number of rows, which is not public when a "
+            "group is the unit; pass a number, chosen independently of the data, such "
+            "as 100."
+        )
+    if estimator.n_groups is None:
+        raise ValueError(
+            "n_teachers='auto' reads the number of groups, which is not public when a "
+            "group is the unit; pass n_groups, a rounded or estimated number that was "
+            "chosen independently of the data, or n_teachers, such as 100."
+        )
+
+
+def unwrapped(X_public: Any, X: Table, unit: str) -> Any:
+    """Return the public rows of PublicData, in a container like that of X."""
+    is_wrapped = isinstance(X_public, PublicData)
+    X_public = X_public.X if is_wrapped else X_public
+    check_container("X_public", X_public)
+    # With groups, the number of rows is not public.
+    is_public = unit == "row" or not is_wrapped
+    if is_public and getattr(X_public, "shape", ())[:1] == X.shape[:1]:
+        otherwise = (
+            "ignore this."
+            if is_wrapped
+            else "wrap them, so that a search or a cross-validation does not split "
+            "them like X: X_public=PublicData(...)."
+        )
+        warn_user(
+            f"X_public has as many rows as X ({X.shape[0]}). If they are a copy of the "
+            "private rows, no person in them is protected: pass rows of others. If "
+            f"not, {otherwise}",
+            PublicDataWarning,
+        )
+    if is_frame(X_public) != is_frame(X):
+        raise ValueError(
+            f"X is of type {type(X).__name__} and X_public {type(X_public).__name__}; "
+            "pass both as dataframes with the same columns, or neither."
+        )
+    if sp.issparse(X_public) != sp.issparse(X):
+        raise ValueError(
+            "One of X and X_public is sparse and the other is not; pass both alike."
+        )
+    return X_public
+
+
+def no_usable_row(given: Any, *, with_groups: bool) -> ValueError:
+    """Return the error of private rows without one to learn from."""
+    without_id = " and a group id" if with_groups else ""
+    return ValueError(
+        f"No private row of y has a label in classes={given!r}{without_id}; "
+        "compare their spelling and type."
+    )
+
+
+def check_classifier(name: str, estimator: Any) -> None:
+    """Raise ValueError unless an estimator is a classifier, or None."""
+    if estimator is None:
+        return
+    if isinstance(estimator, type):
+        raise ValueError(
+            f"{name}={estimator.__name__} is a class; pass an instance, "
+            f"{estimator.__name__}()."
+        )
+    if hasattr(estimator, "fit"):
+        _check_tags(name, estimator, "ClassifierMixin")
+    # Some classifiers have `predict` only once they are fitted.
+    if not (hasattr(estimator, "fit") and is_classifier(estimator)):
+        raise ValueError(
+            f"{name}={estimator!r} is not a classifier; pass one, such as "
+            "RandomForestClassifier()."
+        )
+    check_cloneable(name, estimator)
+
+
+def check_transformer(representation: Any) -> None:
+    """Raise ValueError unless a representation is a transformer, or None."""
+    if representation is None:
+        return
+    if isinstance(representation, type) or not (
+        hasattr(representation, "fit") and hasattr(representation, "transform")
+    ):
+        raise ValueError(
+            f"representation={representation!r} is not a transformer; pass one "
+            "with fit and transform, such as PCA(50)."
+        )
+    _check_tags("representation", representation, "TransformerMixin")
+    check_cloneable("representation", representation)
+
+
+def _check_tags(name: str, estimator: Any, mixin: str) -> None:
+    """Raise ValueError unless scikit-learn can read the tags of an estimator."""
+    try:
+        get_tags(estimator)
+    except AttributeError as error:
+        raise ValueError(
+            f"{name}={estimator!r} has no __sklearn_tags__, or holds something that "
+            f"has none; derive its class from {mixin} and BaseEstimator of "
+            "sklearn.base, in this order."
+        ) from error
+
+
+def check_strategy(
+    query_strategy: Any, mechanism: Any, release: str, student: Any
+) -> None:
+    """Raise ValueError unless a query strategy fits the mechanism and the student."""
+    check_cloneable("mechanism", mechanism)
+    ready = as_mechanism(mechanism, release)
+    if isinstance(ready, MeanScores):
+        ready.check()
+        return
+    check_cloneable("query_strategy", query_strategy)
+    strategy = as_query_strategy(query_strategy, ready)
+    if strategy is None:
+        return
+    strategy.check()
+    if strategy.interactive != ready.needs_probabilities:
+        raise ValueError(
+            f"query_strategy={query_strategy!r} and mechanism={mechanism!r} do not go "
+            "together: "
+            + (
+                "the mechanism needs probabilities of a student; use "
+                "query_strategy='interactive'."
+                if ready.needs_probabilities
+                else "the strategy sends probabilities of a student; use "
+                "mechanism='interactive'."
+            )
+        )
+    for classifier in strategy.classifiers(student):
+        if not hasattr(classifier, "predict_proba"):
+            raise ValueError(
+                f"query_strategy={query_strategy!r} needs predict_proba, which "
+                f"{classifier!r} does not have; use another student, or give the "
+                "strategy a classifier of its own."
+            )
+
+
+def check_scores(classifier: Any) -> None:
+    """Raise ValueError for a parameter that the release of scores does not use."""
+    mechanism = classifier.mechanism
+    for name in ("n_queries", "query_strategy"):
+        value = getattr(classifier, name)
+        if not (isinstance(value, str) and value == "auto"):
+            raise ValueError(
+                f"{name}={value!r} and mechanism={mechanism!r} do not go together, as "
+                f"no queries are answered; leave {name}='auto', or use "
+                "mechanism='gnmax'."
+            )
+    student = classifier.student
+    takes_labels_only = accepts_unlabeled(student) and not accepts_soft_labels(student)
+    if student is not None and takes_labels_only:
+        raise ValueError(
+            f"student={student!r} learns from unlabelled rows and labels only, and "
+            f"mechanism={mechanism!r} labels all; use another student, or "
+            "mechanism='gnmax'."
+        )
+
+
+def check_synthetic(synthetic: Any) -> None:
+    """Raise ValueError unless synthetic rows are described by PrivateMarginals."""
+    if synthetic is None:
+        return
+    if not isinstance(synthetic, PrivateMarginals):
+        raise ValueError(
+            f"synthetic is of type {type(synthetic).__name__}; pass "
+            "PrivateMarginals(domain), or None."
+        )
+    synthetic._check()
+
+
+def check_threshold(threshold: Any) -> None:
+    """Raise ValueError unless a threshold is a probability, or "auto"."""
+    if isinstance(threshold, str) and threshold == "auto":
+        return
+    if (
+        isinstance(threshold, bool)
+        or not isinstance(threshold, Real)
+        or not 0 < float(threshold) < 1
+    ):
+        raise ValueError(
+            f"threshold={threshold!r} must be 'auto' or a probability between 0 and 1, "
+            "such as 0.3. The number of votes from which a query is answered is "
+            "threshold of a mechanism: mechanism=ConfidentGNMax(threshold=200)."
+        )
+
+
+def check_memory(memory: Any, random_state: Any) -> None:
+    """Raise ValueError unless the folder and the random state allow its reuse."""
+    if memory_location(memory) is None:
+        return
+    if isinstance(random_state, bool) or not isinstance(random_state, Integral):
+        raise ValueError(
+            f"memory={memory!r} needs an integer random_state, and has "
+            f"{random_state!r}: the next fit would draw other shards and teachers, and "
+            "reuse nothing."
+        )
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Raise ValueError unless a number of jobs is one that joblib accepts."""
+    is_whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and not (is_whole and 0 < abs(n_jobs) < 2**31):
+        raise ValueError(
+            f"n_jobs={n_jobs!r} must be None, a positive integer, or -1 for all cores."
+        )
+
+
+def check_privacy_unit(privacy_unit: Any) -> None:
+    """Raise ValueError unless a unit is known."""
+    if privacy_unit not in ("row", "group"):
+        raise ValueError(
+            f"privacy_unit={privacy_unit!r} is unknown; use 'row' if each person "
+            "has one row, or 'group' (with groups=) if a person may have several."
+        )
+
+
+def check_public_size(size: Any) -> None:
+    """Raise ValueError unless a share of public rows is one, or None."""
+    if size is not None and (
+        isinstance(size, bool) or not isinstance(size, Real) or not 0 < float(size) < 1
+    ):
+        raise ValueError(
+            f"public_size={size!r} must be None or a share strictly between 0 and 1, "
+            "such as 0.2."
+        )

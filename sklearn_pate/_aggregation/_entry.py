@@ -1,0 +1,487 @@
+"""Statement of a release, its ledger entry, and synthetic rows from its counts."""
+
+import secrets
+import sys
+import warnings
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral
+from typing import Any, Protocol, cast
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from sklearn_pate._aggregation._rows import PrivateInputs
+from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
+from sklearn_pate._inputs._containers import Table, column_names
+from sklearn_pate._synthetic._domain import Domain
+from sklearn_pate._synthetic._marginals import (
+    Marginals,
+    PrivateMarginals,
+    SyntheticRows,
+    count_cells,
+)
+from sklearn_pate._teachers._shards import one_row_of_groups
+from sklearn_pate._teachers._training import TeacherProblems
+from sklearn_pate._votes._votes import Votes
+from sklearn_pate.accounting._assumptions import SEEDED, Assumption
+from sklearn_pate.accounting._gdp import stated_mu
+from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis, VoteCosts
+from sklearn_pate.accounting.ledger._entries import PrivacyCost
+from sklearn_pate.accounting.ledger._fit_entry import FitEntry
+from sklearn_pate.accounting.ledger._ledger import (
+    PrivacyLedger,
+    fitting_epsilon,
+    least_useful,
+)
+from sklearn_pate.exceptions import LedgerError, PrivacyLeakWarning
+from sklearn_pate.mechanisms import Transcript
+from sklearn_pate.mechanisms._mechanism import AccountedMechanism, Response
+from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._noisy_sum import (
+    MarginalCounts,
+    TwoPartRelease,
+    curve_with_counts,
+    parts_of,
+)
+
+# Parameters without an effect on the release.
+WITHOUT_CONSEQUENCE = ("ledger", "memory", "n_jobs", "verbose")
+# Place of the counts among the stored answers of a fit.
+_OF_COUNTS = -1
+# Whole numbers that hold the hash of the drawn rows.
+_N_WORDS = 2
+
+
+@dataclass(frozen=True)
+class ReleasePlan:
+    """Plan of a release: its mechanism and its statement, before any noise is drawn."""
+
+    #: What is released, with all its parameters: answers, perhaps after counts.
+    accounted: AccountedMechanism | TwoPartRelease
+    statement: PrivacySpent
+    #: 0 for a learner without teachers.
+    n_teachers: int
+    #: Number of queries, as the mechanism counts them; 0 for a learner without queries.
+    n_queries: int
+    #: Number of values of a query: the number of classes.
+    n_values: int
+    #: Returns what is released for another epsilon.
+    calibrated: Callable[[float], AccountedMechanism | TwoPartRelease]
+    #: Number of draws of noise after that of counts.
+    n_steps: int
+
+    @property
+    def mechanism(self) -> AccountedMechanism:
+        """The mechanism that answers."""
+        return parts_of(self.accounted)[1]
+
+    @property
+    def counts(self) -> MarginalCounts | None:
+        """The release of counts before, if there is one."""
+        return parts_of(self.accounted)[0]
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws of noise: queries or steps, and one of counts."""
+        return self.n_steps + (self.counts is not None)
+
+    def restated(
+        self, accounted: AccountedMechanism | TwoPartRelease, n_queries: int
+    ) -> PrivacySpent:
+        """State the privacy cost of another mechanism or number of queries."""
+        other = plan_release(
+            accounted,
+            self.calibrated,
+            delta=self.statement.delta,
+            unit=self.statement.unit,
+            assumptions=self.statement.assumptions,
+            n_teachers=self.n_teachers,
+            n_queries=n_queries,
+            n_values=self.n_values,
+            n_steps=self.n_steps,
+        )
+        return other.statement
+
+
+def plan_release(
+    accounted: AccountedMechanism | TwoPartRelease,
+    calibrated: Callable[[float], AccountedMechanism | TwoPartRelease],
+    *,
+    delta: float,
+    unit: str,
+    assumptions: tuple[Assumption, ...],
+    n_teachers: int,
+    n_queries: int,
+    n_values: int,
+    n_steps: int | None = None,
+) -> ReleasePlan:
+    """State the privacy cost of a release by a mechanism.
+
+    `n_steps` is the number of draws of noise where there are no queries.
+    """
+    if accounted.noise_seed is not None:
+        assumptions = (*assumptions, SEEDED)
+    counts, _ = parts_of(accounted)
+    epsilon = accounted.stated_epsilon(n_queries, n_values, delta)
+    statement = PrivacySpent(
+        epsilon=epsilon,
+        delta=float(delta),
+        unit=unit,
+        relation=accounted.relation(unit),
+        release=accounted.released,
+        mechanism=accounted.in_one_line(),
+        n_teachers=int(n_teachers) or None,
+        n_queries=int(n_queries) or None,
+        assumptions=assumptions,
+        curve=accounted.stated_curve(n_queries, n_values),
+        profile=accounted.stated_profile(n_queries, n_values).thinned(epsilon, delta),
+        n_tables=None if counts is None else counts.n_tables,
+        mu=stated_mu(accounted._gaussian_mu(n_queries), accounted.noise_seed),
+    )
+    return ReleasePlan(
+        accounted,
+        statement,
+        n_teachers,
+        n_queries,
+        n_values,
+        calibrated,
+        n_queries if n_steps is None else n_steps,
+    )
+
+
+def analyse_votes(
+    release: ReleasePlan,
+    votes: Votes,
+    transcript: Transcript,
+    problems: TeacherProblems,
+    *,
+    adaptive: bool,
+    in_ledger: bool,
+) -> PrivacyAnalysis:
+    """Prepare the privacy cost that depends on the votes. Sensitive."""
+    counts = votes.counts(transcript.rows)
+    figures = partial(
+        _costs_of_votes,
+        release.mechanism,
+        release.counts,
+        release.statement,
+        counts,
+        transcript.probabilities,
+    )
+    return PrivacyAnalysis(
+        # The cost is recorded: an error or a warning here would depend on the votes,
+        # and so would the time that it takes.
+        figures=figures,
+        delta=release.statement.delta,
+        # Drawn rows are queries that depend on released counts.
+        along_transcript=adaptive or release.counts is not None,
+        in_ledger=in_ledger,
+        counts=counts,
+        mechanism=release.mechanism,
+        n_teachers=votes.shape[0],
+        teacher_failures=problems.failures,
+        teacher_warnings=problems.texts(),
+        data_problems=problems.data,
+    )
+
+
+def _costs_of_votes(
+    mechanism: Any,
+    before: MarginalCounts | None,
+    spent: PrivacySpent,
+    counts: NDArray[np.int64],
+    probabilities: NDArray[np.float64] | None,
+) -> VoteCosts:
+    """Compute the privacy cost of answers at these votes. Sensitive."""
+    delta = spent.delta
+    needed, optimal_epsilon, paper_epsilon = {}, None, None
+    if mechanism.needs_probabilities:
+        needed["probabilities"] = probabilities
+    else:
+        optimal = curve_with_counts(before, mechanism.optimal_curve(counts))
+        optimal_epsilon = optimal.quiet_epsilon(delta)
+        if before is None:  # which no paper has
+            paper_epsilon = mechanism.paper_epsilon(counts, delta)
+    costs = mechanism._local_costs(counts, **needed)
+    curve = curve_with_counts(before, costs.total)
+    return VoteCosts(
+        # What holds for all votes holds for these.
+        epsilon=min(curve.quiet_epsilon(delta), spent.epsilon),
+        curve=curve,
+        optimal_epsilon=optimal_epsilon,
+        paper_epsilon=paper_epsilon,
+        exceeds_claim=mechanism._exceeds_claim(costs, *counts.shape),
+    )
+
+
+def analyse_release(
+    release: ReleasePlan,
+    sums: NDArray[np.int64],
+    problems: TeacherProblems,
+    *,
+    in_ledger: bool,
+) -> PrivacyAnalysis:
+    """Keep what teachers reported of a release whose cost does not depend on votes."""
+    spent = release.statement
+    return PrivacyAnalysis(
+        figures=partial(VoteCosts, spent.epsilon, spent.curve),
+        delta=spent.delta,
+        along_transcript=False,
+        in_ledger=in_ledger,
+        counts=sums,
+        mechanism=release.mechanism,
+        n_teachers=release.n_teachers,
+        teacher_failures=problems.failures,
+        teacher_warnings=problems.texts(),
+        data_problems=problems.data,
+    )
+
+
+class Releaser(Protocol):
+    """A classifier whose release goes into a ledger."""
+
+    ledger: PrivacyLedger | None
+    epsilon: float | None
+    random_state: Any
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor parameters."""
+
+
+def open_entry(
+    estimator: Releaser, release: ReleasePlan, private: object, public: object
+) -> FitEntry | None:
+    """Open the ledger entry of a fit, None without a ledger.
+
+    Nothing is recorded before the first noise is drawn. Raises BudgetExceededError if
+    the cost exceeds the budget. `private` is identified by a keyed fingerprint;
+    `public` is all public data that decide the answers.
+    """
+    ledger, spent = estimator.ledger, release.statement
+    if ledger is None:
+        return None
+    queries = counted(spent.n_queries, "query")
+    teachers = counted(spent.n_teachers, "teacher")
+    released = {
+        "scores": f"mean scores of {teachers}",
+        "newton": f"logistic regression from {spent.unit}s",
+    }.get(spent.release, f"{queries} to {teachers}")
+    if spent.n_tables is not None:
+        released = (
+            f"noisy counts of {counted(spent.n_tables, 'column')}, then {released}"
+        )
+    description = f"{released}, {spent.mechanism}"
+    data = joblib.hash(private)
+    cost = PrivacyCost(
+        spent.curve,
+        spent.delta,
+        spent.unit,
+        spent.relation,
+        description,
+        fingerprint(ledger.key, "data", data),
+        _name_of_fit(estimator, ledger.key, data, public, spent),
+        spent.profile,
+    )
+    entry = FitEntry(
+        ledger,
+        cost,
+        release.n_draws,
+        remedy=lambda: _remedy(ledger, estimator.epsilon, release),
+    )
+    entry.check()
+    return entry
+
+
+def record_release(
+    ledger: PrivacyLedger | None, spent: PrivacySpent, private: object
+) -> None:
+    """Record the cost of a release before its noise, or raise BudgetExceededError.
+
+    Every release is a new one, also when the same fit runs again.
+    """
+    if ledger is not None:
+        ledger.charge(
+            spent.curve,
+            delta=spent.delta or ledger.delta,
+            unit=spent.unit,
+            relation=spent.relation,
+            description=spent.mechanism,
+            dataset=fingerprint(ledger.key, "data", joblib.hash(private)),
+            fit=secrets.token_hex(32),
+            profile=spent.profile,
+        )
+
+
+def _name_of_fit(
+    estimator: Releaser, key: bytes, data: str, public: object, spent: PrivacySpent
+) -> str:
+    """Compute a keyed fingerprint of everything that decides the answers."""
+    # None or a RandomState draws other shards and teachers in the next fit.
+    if isinstance(estimator.random_state, Integral):
+        parameters = clone(estimator).get_params(deep=False)
+        for name in WITHOUT_CONSEQUENCE:
+            parameters.pop(name, None)
+        parameters["random_state"] = int(estimator.random_state)
+        try:
+            of_parameters = estimator_hash(type(estimator), parameters)
+        except Exception:  # no hash, so that every fit is a new one
+            pass
+        else:
+            version = sys.modules["sklearn_pate"].__version__
+            of_cost = joblib.hash((spent.curve, spent.to_dict(), version))
+            of_public = joblib.hash(public)
+            return fingerprint(key, "fit", data, of_public, of_parameters, of_cost)
+    return secrets.token_hex(32)
+
+
+def _remedy(ledger: PrivacyLedger, epsilon: float | None, release: ReleasePlan) -> str:
+    """Return advice for a fit that exceeds the budget."""
+    of_search = (
+        "Each fit of a search is charged; sklearn_pate.inspection.plan_search(search, "
+        "X, y, X_public=...) compares all of them with the budget before the first, "
+        "and names an epsilon that fits."
+    )
+    advice = [_what_fits(ledger, epsilon, release)]
+    return " ".join([*advice, of_search] if ledger.entries() else advice).strip()
+
+
+def _what_fits(
+    ledger: PrivacyLedger, epsilon: float | None, release: ReleasePlan
+) -> str:
+    """Suggest a parameter whose cost is within the budget."""
+    spent, n_queries = release.statement, release.n_queries
+    share, left = ledger.budget_fractions(spent.curve)
+    if not 0 < share < np.inf:
+        return ""
+    if left <= 0:
+        return "Nothing is left in this ledger."
+    if epsilon is None:
+
+        def exceeds(n_queries: int) -> bool:
+            other = release.restated(release.accounted, n_queries)
+            return not ledger.fits(other.curve, other.profile)
+
+        n_affordable = bisect_left(range(1, n_queries), True, key=exceeds)
+        if n_affordable == 0:
+            return "With this noise no query would fit; use more noise."
+        return f"n_queries={n_affordable} would fit, or more noise."
+    if ledger.entries():
+        # More noise makes the curve lower at all orders, nearly alike.
+        scale = min(max(left, 0.0) / share, 1.0)
+        first = (spent.curve * scale).quiet_epsilon(spent.delta)
+    else:
+        first = min(ledger.epsilon, epsilon)
+
+    def excess(epsilon: float) -> float:
+        other = release.restated(release.calibrated(epsilon), n_queries)
+        if ledger.fits(other.curve, other.profile):
+            return 0.0
+        share, left = ledger.budget_fractions(other.curve)
+        return share / left if left > 0 else np.inf
+
+    least = least_useful(epsilon, ledger.epsilon)
+    affordable = fitting_epsilon(first, least, excess)
+    if affordable is None:
+        return f"Almost nothing is left; an epsilon below {least:g} may fit."
+    return f"epsilon={affordable:g} would fit."
+
+
+def draw_synthetic_rows(
+    synthetic: PrivateMarginals,
+    private: PrivateInputs,
+    classes: NDArray[Any],
+    domain: Domain,
+    release: ReleasePlan,
+    entry: FitEntry | None,
+    seed: int,
+    *,
+    equal_classes: bool,
+) -> tuple[Marginals, SyntheticRows]:
+    """Record the cost, release noisy counts, and draw rows from them.
+
+    With a ledger entry, counts are stored before they are used, together with a hash of
+    the rows, and never drawn twice on one entry.
+    """
+    mechanism = cast(MarginalCounts, release.counts)
+    # The number of rows is public where rows are replaced.
+    n_rows = private.n_rows if release.statement.relation == "replace-one" else None
+
+    def read(
+        counts: NDArray[np.int64],
+    ) -> tuple[Marginals, SyntheticRows, NDArray[np.int64]]:
+        marginals = Marginals(domain, len(classes), synthetic.by_class, counts, n_rows)
+        rows = marginals.draw(synthetic.n_rows, seed, equal_classes=equal_classes)
+        return marginals, rows, _hash(rows.X)
+
+    stored = None if entry is None else entry.stored().get(_OF_COUNTS)
+    if stored is None:
+        X, codes = counted_rows(private, seed)
+        exact = count_cells(domain, X, codes, len(classes), by_class=synthetic.by_class)
+        if entry is not None:
+            # Only on an entry without any draw: another one has its counts.
+            entry.open(release.n_draws)
+        marginals, rows, digest = read(release_counts(mechanism, exact))
+        if entry is None:
+            return marginals, rows
+        drawn = np.concatenate([marginals.counts, digest])[np.newaxis]
+        kept = entry.keep(
+            np.array([_OF_COUNTS]), Response(np.array([-1]), 0, histograms=drawn)
+        )
+        stored = kept[_OF_COUNTS]
+    content = np.asarray(stored.histogram)
+    marginals, rows, digest = read(content[:-_N_WORDS])
+    if not np.array_equal(digest, content[-_N_WORDS:]):
+        raise LedgerError(
+            "The rows drawn from the noisy counts in the ledger differ from those of "
+            "the run that stored them, as numpy or a dataframe library has another "
+            "version; its answers are about other rows. Use these versions again, or "
+            "another random_state, which is a new fit with its own cost."
+        )
+    return marginals, rows
+
+
+def release_counts(
+    mechanism: MarginalCounts, exact: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Add noise to counts. A seed of the noise is not the one of answers."""
+    seed = mechanism.noise_seed
+    with warnings.catch_warnings():
+        # The source of the other noise warns of the seed.
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        noise = NoiseSource(None if seed is None else [seed, 2])
+    return mechanism.release(exact, noise)
+
+
+def tables_by_name(marginals: Marginals) -> dict[Any, NDArray[np.int64]]:
+    """Return the noisy tables by the name of their column, by number unless unique."""
+    names = column_names(marginals.domain.no_rows)
+    if names is None or len(set(names)) < len(names):
+        return marginals.tables
+    return {names[column]: table for column, table in marginals.tables.items()}
+
+
+def counted_rows(private: PrivateInputs, seed: int) -> tuple[Table, NDArray[np.intp]]:
+    """Return all rows and class indices, or those of one row of each group."""
+    X, codes = private.X, private.codes
+    if private.ids is None or private.group_of_row is None:
+        return X, codes
+    labelled = np.where(codes >= 0, private.group_of_row, -1)
+    rows = one_row_of_groups(private.ids, labelled, seed)
+    return _safe_indexing(X, rows), codes[rows]
+
+
+def _hash(rows: Table) -> NDArray[np.int64]:
+    """Hash the values of rows, in whatever container."""
+    columns = [
+        np.asarray(_safe_indexing(rows, column, axis=1)).tolist()
+        for column in range(rows.shape[1])
+    ]
+    return np.frombuffer(bytes.fromhex(joblib.hash(columns)), dtype="<i8")

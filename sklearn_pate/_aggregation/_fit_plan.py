@@ -1,0 +1,573 @@
+"""Plan of a fit: noise, privacy cost and label accuracy, as text and numbers."""
+
+import math
+import textwrap
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self, cast
+
+import numpy as np
+
+from sklearn_pate._aggregation._checks import check_delta_is_small
+from sklearn_pate._aggregation._outlook import (
+    FEW_ROWS,
+    LabelAccuracy,
+    VotesWithLead,
+    answers_of,
+    why_newton_useless,
+    why_rarest_is_lost,
+    why_scores_useless,
+    why_useless,
+)
+from sklearn_pate.accounting._assumptions import SEEDED, Assumption
+from sklearn_pate.accounting._calibrate import is_positive
+from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
+from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.mechanisms import MeanScores, Mechanism
+from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, with_counts
+from sklearn_pate.mechanisms._noisy_training import NewtonSteps
+from sklearn_pate.publication._privacy_card import without_seeds
+
+#: Letters in a line.
+WIDTH = 80
+#: Leads of the most-voted class at which label accuracy is planned.
+MARGINS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+_OPENING = (
+    "An answer is right if it is the class with the most votes. For each lead of that "
+    "class over every other class, at least this share of the"
+)
+_CLOSING = (
+    "The lead depends on the data, and so does how often most teachers are right."
+)
+
+
+def fact_lines(facts: Mapping[str, str]) -> list[str]:
+    """Format facts as wrapped lines, with their names in one column."""
+    indent = 2 + max(map(len, facts))
+    return [
+        line
+        for name, fact in facts.items()
+        for line in textwrap.wrap(
+            f"{name:{indent}}{fact}", WIDTH, subsequent_indent=" " * indent
+        )
+    ]
+
+
+def write_lower_bound(epsilon: float) -> str:
+    """Format a lower bound of epsilon with three decimals, rounded down."""
+    return f"{math.floor(epsilon * 1000) / 1000:.3f}"
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """Plan of a fit: its noise, its privacy cost, and its label accuracy.
+
+    Made from numbers alone, it depends on no private value and may be published. Made
+    from data, it may be published if its `assumptions` hold.
+
+    Parameters
+    ----------
+    n_rows : int or None
+        Number of private rows. None where it is not public or not given.
+
+    n_teachers : int or None
+        Number of teachers; None for a DPNewtonClassifier, which has none.
+
+    n_queries : int or None
+        Number of queries; None where none is answered: for mean scores, and for a
+        DPNewtonClassifier.
+
+    n_classes : int
+        Number of classes.
+
+    mechanism : str
+        The mechanism with its noise, as in ``privacy_spent_.mechanism``.
+
+    epsilon : float
+        The publishable epsilon of the fit, as in ``privacy_spent_.epsilon``.
+
+    delta : float
+        The probability mass that epsilon does not cover.
+
+    unit : {"row", "group"}
+        Unit of privacy.
+
+    relation : {"replace-one", "add-remove-or-change"}
+        The change of one unit that the statement covers.
+
+    epsilon_of_one : float or None
+        Epsilon of one query alone, at the same delta. `epsilon` is usually less than
+        `n_queries` times this, as privacy losses of queries partly cancel out. None
+        without queries.
+
+    at_margins : tuple of LabelAccuracy
+        Label accuracy at several leads of the most-voted class; empty without queries.
+
+    margin_for_90, margin_for_99 : float or None
+        Smallest lead, as a share of the teachers, at which 90 % or 99 % of the answers
+        are right; None if they are not where all teachers agree, or without queries.
+
+    warnings : tuple of str
+        Reasons to change the plan.
+
+    assumptions : tuple of Assumption, default=()
+        Assumptions of the fit about the data, as in ``privacy_spent_.assumptions``.
+
+    n_coordinates : int or None, default=None
+        For mean scores and for a DPNewtonClassifier, the number of coefficients for
+        each class but one.
+
+    n_tables : int or None, default=None
+        Number of columns whose noisy counts the public rows are drawn from; None for
+        rows that are public.
+
+    Examples
+    --------
+    >>> from sklearn_pate.inspection import plan_fit
+    >>> plan = plan_fit(n_teachers=250, n_queries=100, privacy_unit="group")
+    >>> f"90 % of the answers are right from a lead of {plan.margin_for_90:.0%} on"
+    '90 % of the answers are right from a lead of 31% on'
+    """
+
+    n_rows: int | None
+    n_teachers: int | None
+    n_queries: int | None
+    n_classes: int
+    mechanism: str
+    epsilon: float
+    delta: float
+    unit: str
+    relation: str
+    epsilon_of_one: float | None
+    at_margins: tuple[LabelAccuracy, ...]
+    margin_for_90: float | None
+    margin_for_99: float | None
+    warnings: tuple[str, ...]
+    assumptions: tuple[Assumption, ...] = ()
+    n_coordinates: int | None = None
+    n_tables: int | None = None
+
+    @classmethod
+    def of_scores(
+        cls,
+        mechanism: MeanScores,
+        n_coordinates: int,
+        *,
+        n_rows: int | None,
+        n_teachers: int,
+        n_classes: int,
+        delta: float,
+        unit: str,
+        assumptions: tuple[Assumption, ...] = (),
+        counts: MarginalCounts | None = None,
+    ) -> Self:
+        """Plan a fit that releases the mean scores of teachers.
+
+        Parameters
+        ----------
+        mechanism : MeanScores
+            Mechanism with all its parameters.
+
+        n_coordinates : int
+            As in the plan.
+
+        n_rows : int or None
+            As in the plan.
+
+        n_teachers, n_classes, delta, unit : object
+            As in the plan.
+
+        assumptions : tuple of Assumption, default=()
+            Assumptions of the fit about the data.
+
+        counts : MarginalCounts, default=None
+            Noisy counts that rows are drawn from, whose cost is added.
+
+        Returns
+        -------
+        plan : FitPlan
+            The plan.
+        """
+        whole = with_counts(counts, mechanism)
+        useless = why_scores_useless(
+            mechanism, n_teachers=n_teachers, n_classes=n_classes
+        )
+        return cls(
+            n_rows=None if n_rows is None else int(n_rows),
+            n_teachers=int(n_teachers),
+            n_queries=None,
+            n_classes=int(n_classes),
+            mechanism=without_seeds(whole.in_one_line()),
+            epsilon=whole.stated_epsilon(mechanism.n_steps, n_classes, delta),
+            delta=float(delta),
+            unit=unit,
+            relation=mechanism.relation(unit),
+            epsilon_of_one=None,
+            at_margins=(),
+            margin_for_90=None,
+            margin_for_99=None,
+            warnings=(
+                *_warnings(mechanism, n_teachers, n_rows, delta),
+                *([] if useless is None else [useless]),
+            ),
+            assumptions=assumptions,
+            n_coordinates=n_coordinates,
+            n_tables=None if counts is None else counts.n_tables,
+        )
+
+    @classmethod
+    def of_newton(
+        cls,
+        mechanism: NewtonSteps,
+        n_coordinates: int,
+        *,
+        n_rows: int | None,
+        n_units: int,
+        n_classes: int,
+        delta: float,
+        unit: str,
+        assumptions: tuple[Assumption, ...] = (),
+        counts: MarginalCounts | None = None,
+    ) -> Self:
+        """Plan a fit of a logistic regression by noisy Newton steps.
+
+        Parameters
+        ----------
+        mechanism : NewtonSteps
+            Mechanism with its noise.
+
+        n_coordinates : int
+            As in the plan.
+
+        n_rows : int or None
+            As in the plan.
+
+        n_units : int
+            Public number of rows or groups.
+
+        n_classes, delta, unit : object
+            As in the plan.
+
+        assumptions : tuple of Assumption, default=()
+            Assumptions of the fit about the data.
+
+        counts : MarginalCounts, default=None
+            Noisy counts that rows are drawn from, whose cost is added.
+
+        Returns
+        -------
+        plan : FitPlan
+            The plan.
+        """
+        whole = with_counts(counts, mechanism)
+        useless = why_newton_useless(
+            mechanism, n_units=n_units, n_classes=n_classes, unit=unit
+        )
+        return cls(
+            n_rows=None if n_rows is None else int(n_rows),
+            n_teachers=None,
+            n_queries=None,
+            n_classes=int(n_classes),
+            mechanism=without_seeds(whole.in_one_line()),
+            epsilon=whole.stated_epsilon(0, n_classes, delta),
+            delta=float(delta),
+            unit=unit,
+            relation=mechanism.relation(unit),
+            epsilon_of_one=None,
+            at_margins=(),
+            margin_for_90=None,
+            margin_for_99=None,
+            warnings=(
+                *_warnings(mechanism, None, n_rows, delta),
+                *([] if useless is None else [useless]),
+            ),
+            assumptions=assumptions,
+            n_coordinates=n_coordinates,
+            n_tables=None if counts is None else counts.n_tables,
+        )
+
+    @classmethod
+    def of_mechanism(
+        cls,
+        mechanism: Mechanism,
+        *,
+        n_rows: int | None,
+        n_teachers: int,
+        n_queries: int,
+        n_classes: int,
+        delta: float,
+        unit: str,
+        margins: Sequence[float],
+        few_answers: bool,
+        target_epsilon: float | None,
+        rarest: float | None = None,
+        assumptions: tuple[Assumption, ...] = (),
+        counts: MarginalCounts | None = None,
+    ) -> Self:
+        """Plan a fit with a mechanism whose noise is set.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+            Mechanism with all its parameters.
+
+        n_rows, n_teachers, n_queries, n_classes, delta, unit : object
+            As in the plan.
+
+        margins : sequence of float
+            Leads of the most-voted class, as shares of the teachers.
+
+        few_answers : bool
+            Whether the student accepts unlabelled rows, and so needs few right answers;
+            others average over many noisy ones.
+
+        target_epsilon : float or None
+            Epsilon that the noise was calibrated to, for suggestions.
+
+        rarest : float, default=None
+            Public share of the rarest class, for a warning that it may be lost.
+
+        assumptions : tuple of Assumption, default=()
+            Assumptions of the fit about the data.
+
+        counts : MarginalCounts, default=None
+            Noisy counts that rows are drawn from, whose cost is added.
+
+        Returns
+        -------
+        plan : FitPlan
+            The plan.
+
+        Raises
+        ------
+        ValueError
+            If `margins` are no shares, or the answers depend on a student's
+            probabilities, which are not known before a fit.
+        """
+        check_margins(margins)
+        if mechanism.needs_probabilities:
+            raise ValueError(
+                f"{type(mechanism).__name__} compares votes with probabilities of a "
+                "student, which are not known before a fit; plan with "
+                "mechanism='confident', which has the same privacy cost."
+            )
+        whole = with_counts(counts, mechanism)
+        answers = answers_of(mechanism)
+        votes = None
+        if answers._plurality() is not None:
+            votes = VotesWithLead(answers, n_teachers, n_classes)
+        useless = why_useless(
+            mechanism,
+            n_teachers=n_teachers,
+            n_queries=n_queries,
+            n_classes=n_classes,
+            few_answers=few_answers,
+            n_rows=n_rows,
+            epsilon=target_epsilon,
+            delta=delta,
+            unit=unit,
+        )
+        if useless is None and rarest is not None and votes is not None:
+            useless = why_rarest_is_lost(
+                mechanism,
+                n_teachers=n_teachers,
+                n_queries=n_queries,
+                n_classes=n_classes,
+                few_answers=few_answers,
+                share=rarest,
+            )
+        return cls(
+            n_rows=None if n_rows is None else int(n_rows),
+            n_teachers=int(n_teachers),
+            n_queries=int(n_queries),
+            n_classes=int(n_classes),
+            mechanism=without_seeds(whole.in_one_line()),
+            epsilon=whole.stated_epsilon(n_queries, n_classes, delta),
+            delta=float(delta),
+            unit=unit,
+            relation=mechanism.relation(unit),
+            epsilon_of_one=min(
+                mechanism._exact_epsilon(1, n_classes, delta),
+                mechanism.stated_curve(1, n_classes).quiet_epsilon(delta),
+            ),
+            at_margins=tuple(map(votes.at, margins)) if votes else (),
+            margin_for_90=votes.margin_for(0.9) if votes else None,
+            margin_for_99=votes.margin_for(0.99) if votes else None,
+            warnings=(
+                *_warnings(mechanism, n_teachers, n_rows, delta),
+                *([] if useless is None else [useless]),
+            ),
+            assumptions=assumptions,
+            n_tables=None if counts is None else counts.n_tables,
+        )
+
+    @property
+    def neighbours(self) -> str:
+        """Description of neighbouring data sets, as in ``privacy_spent_.neighbours``.
+
+        Returns
+        -------
+        neighbours : str
+            By `unit` and `relation`.
+        """
+        return NEIGHBOURS[self.unit, self.relation]
+
+    @property
+    def rows_per_teacher(self) -> float | None:
+        """Mean number of rows of a teacher.
+
+        Returns
+        -------
+        rows_per_teacher : float or None
+            None if `n_rows` or `n_teachers` is.
+        """
+        if self.n_rows is None or self.n_teachers is None:
+            return None
+        return self.n_rows / self.n_teachers
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain Python values.
+
+        Returns
+        -------
+        plan : dict
+            Ready for ``json.dumps``, except for an infinite epsilon, which JSON lacks.
+        """
+        return asdict(self) | {
+            "at_margins": [asdict(one) for one in self.at_margins],
+            "warnings": list(self.warnings),
+            "assumptions": [asdict(one) for one in self.assumptions],
+            "neighbours": self.neighbours,
+            "rows_per_teacher": self.rows_per_teacher,
+        }
+
+    def __str__(self) -> str:
+        of_answers = [self._table(), _wrapped(self._needed()), _wrapped(_CLOSING)]
+        paragraphs = [
+            "\n".join(fact_lines(self._facts())),
+            *(of_answers if self.n_coordinates is None else []),
+            _wrapped(self._publication()),
+            *(_wrapped(f"Warning: {warning}") for warning in self.warnings),
+        ]
+        return "\n\n".join(paragraphs)
+
+    def _facts(self) -> dict[str, str]:
+        epsilon = write_epsilon(self.epsilon)
+        facts = {
+            **(self._of_newton() if self.n_teachers is None else self._of_teachers()),
+            "mechanism": self.mechanism,
+            **self._of_rows(),
+            "publishable": f"epsilon={epsilon}, delta={self.delta:g}",
+            "neighbours": self.neighbours,
+        }
+        if self.epsilon_of_one is not None:
+            one = write_epsilon(self.epsilon_of_one)
+            facts["one query"] = f"epsilon={one} alone"
+        return facts
+
+    def _of_newton(self) -> dict[str, str]:
+        coefficients = counted(self.n_coordinates, "coefficient")
+        return {
+            "model": f"logistic regression of {counted(self.n_classes, 'class')}, with "
+            f"{coefficients} for each class but one",
+            "training": f"3 steps; in each, every {self.unit} contributes one vector "
+            "of bounded length, and noise is added to the sum",
+        }
+
+    def _of_teachers(self) -> dict[str, str]:
+        per_teacher = self.rows_per_teacher
+        teachers = f"{self.n_teachers}"
+        if per_teacher is not None:
+            teachers += (
+                f", each on about {per_teacher:.0f} of {counted(self.n_rows, 'row')}"
+            )
+        queries = f"{self.n_queries}, of {counted(self.n_classes, 'class')}"
+        if self.n_queries is None:
+            queries = (
+                f"none: scores of {counted(self.n_classes, 'class')} are released, as "
+                "functions of a row with "
+                f"{counted(self.n_coordinates, 'coefficient')} each"
+            )
+        return {"teachers": teachers, "queries": queries}
+
+    def _of_rows(self) -> dict[str, str]:
+        if self.n_tables is None:
+            return {}
+        return {
+            "public rows": "drawn from noisy counts of "
+            f"{counted(self.n_tables, 'column')}"
+        }
+
+    def _table(self) -> str:
+        checks = any(one.answered < 1 for one in self.at_margins)
+        shares = "queries are answered and of the answers" if checks else "answers"
+        rows = [("of teachers", "votes", *["answered"] * checks, "right")]
+        for one in self.at_margins:
+            answered = [_down(one.answered)] * checks
+            share = f"{100 * one.margin:g} %"
+            rows.append((share, str(one.lead), *answered, _down(one.right)))
+        lines = ["  ".join(f"{cell:>12}" for cell in row) for row in rows]
+        return "\n".join([_wrapped(f"{_OPENING} {shares} are right:"), "", *lines])
+
+    def _needed(self) -> str:
+        if self.margin_for_90 is None:
+            return "Fewer than 90 % of the answers are right where all teachers agree."
+        text = f"90 % of the answers are right from {self._lead(self.margin_for_90)} on"
+        if self.margin_for_99 is None:
+            return f"{text}; fewer than 99 % are right where all teachers agree."
+        return f"{text}, 99 % from {self._lead(self.margin_for_99)} on."
+
+    def _publication(self) -> str:
+        if not self.assumptions:
+            return "This plan depends on no private value and may be published."
+        sentences = "; ".join(one.sentence for one in self.assumptions if one != SEEDED)
+        return f"This plan may be published if these assumptions hold: {sentences}."
+
+    def _lead(self, margin: float) -> str:
+        votes = round(margin * cast(int, self.n_teachers))
+        return f"a lead of {counted(votes, 'vote')} ({100 * margin:.1f} %)"
+
+
+def check_margins(margins: Sequence[float]) -> None:
+    """Raise ValueError unless leads are shares of the teachers."""
+    if (
+        np.ndim(margins) != 1
+        or len(margins) == 0
+        or not all(is_positive(margin) and margin <= 1 for margin in margins)
+    ):
+        raise ValueError(
+            f"margins={margins!r} must be shares of the teachers, above 0 and up to 1, "
+            "such as (0.1, 0.5)."
+        )
+
+
+def _warnings(
+    mechanism: Mechanism | MeanScores | NewtonSteps,
+    n_teachers: int | None,
+    n_rows: int | None,
+    delta: float,
+) -> Iterator[str]:
+    """List the reasons to change a plan."""
+    if mechanism.noise_seed is not None:
+        yield f"There is no privacy: {SEEDED}. Leave noise_seed=None."
+    if n_rows is not None:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            check_delta_is_small(delta, n_rows, "rows")
+        yield from (str(one.message) for one in caught)
+        if n_teachers is not None and n_rows < FEW_ROWS * n_teachers:
+            yield (
+                "A teacher learns from about "
+                f"{counted(round(n_rows / n_teachers), 'row')}; use "
+                "fewer teachers, or a representation, which is learned on public rows."
+            )
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, WIDTH)
+
+
+def _down(share: float) -> str:
+    """Write in percent with one decimal, rounded down."""
+    return f"{np.floor(share * 1000 + 1e-9) / 10:.1f} %"

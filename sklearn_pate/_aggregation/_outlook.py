@@ -1,0 +1,346 @@
+"""Expected usefulness of a release, from numbers that do not depend on private data."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
+from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting.plurality._exact import log_losing
+from sklearn_pate.mechanisms import GNMax, MeanScores, Mechanism, NoisySum
+from sklearn_pate.mechanisms._mechanism import AccountedMechanism
+from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
+from sklearn_pate.mechanisms._noisy_training import NewtonSteps, SampledMechanism
+from sklearn_pate.publication._privacy_card import without_seeds
+
+#: Teachers rarely learn from fewer rows.
+FEW_ROWS = 30
+# Information that a student needs which averages over many noisy answers: in as many
+# answers that are always right. Measured on Adult and KDDCup99.
+_INFORMATION = 64.0
+# Share of right answers that a student needs which gets few.
+_RIGHT = 0.9
+# Squared length of the largest scores over that of their noise, for each class beyond
+# the first.
+_SIGNAL = 8.0
+# Rows or groups for each unit of noise, and for each class beyond the first.
+_STEPS = 30.0
+# Largest noise on a count, relative to the rows of a class.
+_NOISE_OF_COUNTS = 0.25
+# Public rows below which a released function is poor at any epsilon. Measured on Adult,
+# KDDCup99 and Diabetes.
+_FEW_PUBLIC_ROWS = 50
+# Right answers that such a student needs of each class.
+_RIGHT_OF_CLASS = 5
+_MOST_TEACHERS = 2**20
+_FEWEST_QUERIES = 20
+_MORE_THAN_NEEDED = 1.03
+_WITHOUT_TEACHERS = "DPNewtonClassifier, which has no teachers"
+_MORE_VOTERS = {
+    "teacher": "n_teachers={}",
+    "neighbour": "n_neighbors={}",
+    "party": "votes of {} parties",
+}
+
+
+@dataclass(frozen=True)
+class LabelAccuracy:
+    """Probability that an answer is right, at a given lead of the most-voted class.
+
+    Parameters
+    ----------
+    margin : float
+        Share of the teachers by which the most-voted class leads every other class.
+
+    lead : int
+        The margin in votes, rounded up.
+
+    answered : float
+        Probability of an answer: 1, unless the mechanism first checks that teachers
+        agree. A lower bound over all votes with that lead, if no teacher abstains.
+
+    right : float
+        Probability that an answer is the most-voted class. A lower bound over all votes
+        with that lead.
+
+    Notes
+    -----
+    An answer is argmax_j n_j + Z_j for every mechanism: with noise in whole votes and a
+    random priority against ties, with Gumbel noise, or, for permute-and-flip, with
+    exponential noise (Ding et al. 2021). Its law does not change when all counts are
+    shifted by the same number, and the most-voted class j wins more often the smaller
+    another count n_k is, as the event ``n_k + Z_k < n_j + Z_j`` grows. Among all votes
+    with a lead of l or more, j wins least often where all other counts are n_j - l, and
+    the exact law at these votes is computed.
+
+    The check of :class:`~sklearn_pate.mechanisms.ConfidentGNMax` passes more often the
+    larger the largest count is. If all n teachers vote on K classes and one leads by l
+    or more, that count is at least (n + (K - 1) l) / K, rounded up. The check and the
+    answer draw independent noise, so that answers are right as often where it passed.
+    A cap, `max_answers`, comes after.
+
+    Examples
+    --------
+    >>> from sklearn_pate.inspection import plan_fit
+    >>> plan = plan_fit(n_teachers=250, n_queries=100, margins=[0.5])
+    >>> [one] = plan.at_margins
+    >>> one.lead, round(one.right, 3)
+    (125, 0.981)
+    """
+
+    margin: float
+    lead: int
+    answered: float
+    right: float
+
+
+class VotesWithLead:
+    """Answers to the worst votes with a given lead, by a non-interactive mechanism."""
+
+    def __init__(self, mechanism: Mechanism, n_teachers: int, n_classes: int) -> None:
+        self._plurality = mechanism._known_plurality()
+        self._check = mechanism._check()
+        self._n_teachers = n_teachers
+        self._n_classes = n_classes
+
+    def at(self, margin: float) -> LabelAccuracy:
+        """Compute the label accuracy at a lead, a share rounded up to whole votes."""
+        # 0.07 * 100 is slightly more than 7 in floating point.
+        lead = max(1, int(np.ceil(round(margin * self._n_teachers, 9))))
+        return LabelAccuracy(
+            float(margin), lead, self._answered(lead), self._right(lead)
+        )
+
+    def _answered(self, lead: int) -> float:
+        if self._check is None:
+            return 1.0
+        others = self._n_classes - 1
+        largest = np.ceil((self._n_teachers + others * lead) / self._n_classes)
+        log_pass, _ = self._check.log_probabilities(np.array([largest]))
+        return float(np.exp(log_pass[0]))
+
+    def margin_for(self, share: float) -> float | None:
+        """Return the smallest lead, a share of the teachers, at which `share` is right.
+
+        None if fewer answers are right where all teachers agree.
+        """
+        low, high = 0, self._n_teachers
+        if self._right(high) < share:
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._right(middle) >= share:
+                high = middle
+            else:
+                low = middle
+        return high / self._n_teachers
+
+    def _right(self, lead: int) -> float:
+        counts = np.zeros((1, self._n_classes), dtype=np.int64)
+        counts[0, 0] = lead
+        return float(-np.expm1(log_losing(self._plurality, counts)[0]))
+
+
+def why_useless(
+    mechanism: AccountedMechanism,
+    *,
+    n_teachers: int,
+    n_queries: int,
+    n_classes: int,
+    few_answers: bool,
+    n_rows: int | None,
+    epsilon: float | None,
+    delta: float,
+    unit: str,
+    voter: str = "teacher",
+    query: str = "query",
+) -> str | None:
+    """Describe why no student can learn from a release, with settings that would do.
+
+    None if one can, if there is nothing to learn, or if answers depend on a student or
+    have no known distribution.
+    `few_answers` is for students that need few right answers; others average over many
+    noisy ones. `voter` is a teacher or neighbour; where a party is the unit, parties
+    vote. `query` may be a public batch, for a sum.
+    """
+    if mechanism.needs_probabilities or n_classes < 2:
+        return None
+    answers = answers_of(mechanism)
+    if answers._plurality() is None:
+        return None
+    if unit == "party":
+        voter = "party"
+
+    def suffices(n_teachers: int) -> bool:
+        agree = VotesWithLead(answers, n_teachers, n_classes).at(1)
+        if few_answers:
+            return agree.answered * agree.right >= _RIGHT
+        # The share of right answers beyond that of a guess, 2 right - 1 for two.
+        signal = (n_classes * agree.right - 1) / (n_classes - 1)
+        n_given = min(agree.answered * n_queries, answers.answer_cap(n_queries))
+        # Few answers that are all right are as good as answers can be.
+        return n_given * signal**2 >= min(_INFORMATION, _RIGHT * n_queries)
+
+    if suffices(n_teachers):
+        return None
+    agree = VotesWithLead(answers, n_teachers, n_classes).at(1)
+    needed = _least(suffices, n_teachers)
+    settings = []
+    if needed is not None:
+        if n_rows is None or needed * FEW_ROWS <= n_rows:
+            settings.append(_MORE_VOTERS[voter].format(needed))
+        # Noise is nearly proportional to the root of n_queries, and to 1 / mu.
+        less_noise = _MORE_THAN_NEEDED * needed / n_teachers
+        if epsilon is not None:
+            mu = less_noise * largest_gdp_mu(epsilon, delta)
+            settings.append(f"epsilon={_two_digits(gdp_epsilon(mu, delta))}")
+            fewer = int(n_queries / less_noise**2)
+            if few_answers and fewer >= _FEWEST_QUERIES:
+                settings.append(f"n_queries={fewer}")
+    if voter != "party":
+        settings.append(_WITHOUT_TEACHERS)
+    elif not settings:
+        settings.append("less noise")
+    noise = without_seeds(mechanism.in_one_line())
+    right = f"{100 * agree.right * agree.answered:.0f} %"
+    return (
+        f"The noise of {noise} is too large for {counted(n_teachers, voter)}: where "
+        f"all of them agree, {right} of {counted(n_queries, query)} are answered "
+        "right, and a student can hardly learn from the answers. Use "
+        f"{' or '.join(settings)}."
+    )
+
+
+def why_scores_useless(
+    mechanism: MeanScores, *, n_teachers: int, n_classes: int
+) -> str | None:
+    """Describe why no student can learn from mean scores; None if one can."""
+    signal = n_teachers / mechanism.noise_scale
+    if n_classes < 2 or signal**2 >= _SIGNAL * (n_classes - 1):
+        return None
+    needed = int(np.ceil(mechanism.noise_scale * np.sqrt(_SIGNAL * (n_classes - 1))))
+    return (
+        f"The noise of {without_seeds(mechanism.in_one_line())} is too large for "
+        f"{counted(n_teachers, 'teacher')}: it hides most of the scores of {n_classes} "
+        f"classes. Use n_teachers={needed}, a larger epsilon, or {_WITHOUT_TEACHERS}."
+    )
+
+
+def why_newton_useless(
+    mechanism: NewtonSteps, *, n_units: int, n_classes: int, unit: str
+) -> str | None:
+    """Describe why nothing can be learned in Newton steps; None if something can."""
+    needed = int(np.ceil(_STEPS * (n_classes - 1) * mechanism.noise_scale))
+    if n_units >= needed:
+        return None
+    return (
+        f"The noise of {without_seeds(mechanism.in_one_line())} is too large for "
+        f"{counted(n_units, unit)}: it hides the coefficients of {n_classes} classes. "
+        f"Use a larger epsilon, or at least {counted(needed, unit)}."
+    )
+
+
+def why_counts_useless(
+    mechanism: MarginalCounts, *, n_rows: int, n_labels: int
+) -> str | None:
+    """Describe why rows drawn from noisy counts are nearly uniform; None if not."""
+    if mechanism.sigma <= _NOISE_OF_COUNTS * n_rows / n_labels:
+        return None
+    of_class = f" in each of {n_labels} classes" if n_labels > 1 else ""
+    fewer = ", or PrivateMarginals(by_class=False)" if n_labels > 1 else ""
+    return (
+        f"The noise of {without_seeds(mechanism.in_one_line())} is too large for "
+        f"{counted(n_rows // n_labels, 'row')}{of_class}: rows drawn from the counts "
+        "are nearly uniform. Use a larger epsilon or share of the counts, fewer "
+        f"columns{fewer}."
+    )
+
+
+def why_few_public_rows(n_public: int) -> str | None:
+    """Describe why a function cannot be released on a few public rows; None if not."""
+    if n_public >= _FEW_PUBLIC_ROWS:
+        return None
+    return (
+        f"X_public has {counted(n_public, 'row')} only: the released model has no "
+        "more coefficients than they determine, and predicts poorly at any epsilon. "
+        "Pass some hundred public rows, or synthetic=PrivateMarginals(domain) in "
+        "their place."
+    )
+
+
+def why_rarest_is_lost(
+    mechanism: Mechanism,
+    *,
+    n_teachers: int,
+    n_queries: int,
+    n_classes: int,
+    few_answers: bool,
+    share: float,
+) -> str | None:
+    """Describe why a student cannot learn the rarest class, of a public share.
+
+    Half of the answers that name the class must be right, or as many as of all answers
+    if these are fewer: otherwise a student hardly ever predicts it. Beyond that, the
+    rule of `why_useless` for a label that names this class or not: its information is
+    in proportion to its variance p (1 - p), here relative to that of classes of equal
+    shares. Of few answers, five must name the class rightly.
+    """
+    answers = answers_of(mechanism)
+    agree = VotesWithLead(answers, n_teachers, n_classes).at(1)
+    n_given = min(agree.answered * n_queries, answers.answer_cap(n_queries))
+    rightly = n_given * share * agree.right
+    wrongly = n_given * (1 - share) * (1 - agree.right) / (n_classes - 1)
+    if few_answers:
+        enough = min(_RIGHT_OF_CLASS, _RIGHT * n_queries / n_classes)
+        suffices = rightly >= enough
+    else:
+        signal = (n_classes * agree.right - 1) / (n_classes - 1)
+        equal = 1 / n_classes
+        variance = share * (1 - share) / (equal * (1 - equal))
+        information = n_given * signal**2 * variance
+        suffices = information >= min(_INFORMATION, _RIGHT * n_queries)
+    # For classes of equal shares, both sides are equal up to round-off.
+    wanted = min(0.5, agree.right) - 1e-9
+    if suffices and rightly >= wanted * (rightly + wrongly):
+        return None
+    return (
+        f"The rarest class has a share of {share:g}: where all votes of "
+        f"{counted(n_teachers, 'teacher')} agree, {rightly:.0f} of "
+        f"{counted(n_queries, 'query')} are rightly answered with it, and "
+        f"{wrongly:.0f} wrongly, and a student can hardly learn it. Use more "
+        "queries, more teachers or a larger epsilon; and weight its rows, as by "
+        "class_weight='balanced', as other teachers rarely vote for a rare class."
+    )
+
+
+def answers_of(mechanism: Any) -> Mechanism:
+    """Return the mechanism of plain answers: the largest of noisy counts or of a sum.
+
+    A teacher that is sure of a public batch adds one clipping bound to its sum.
+    """
+    if isinstance(mechanism, NoisySum):
+        return GNMax(mechanism.noise_scale)
+    if isinstance(mechanism, SampledMechanism):
+        mechanism = mechanism.mechanism
+    return GNMax(mechanism.sigma) if mechanism.releases_histograms else mechanism
+
+
+def _least(suffices: Callable[[int], bool], low: int) -> int | None:
+    """Return the smallest number of teachers above `low` that suffices."""
+    high = 2 * low
+    while not suffices(high):
+        low, high = high, 2 * high
+        if high > _MOST_TEACHERS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
+
+
+def _two_digits(value: float) -> str:
+    """Round up to two significant digits."""
+    digits = 1 - int(np.floor(np.log10(value)))
+    return f"{np.ceil(value * 10.0**digits) / 10.0**digits:g}"

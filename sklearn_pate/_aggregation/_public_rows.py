@@ -1,0 +1,173 @@
+"""Base class of private classifiers that learn with the help of public rows."""
+
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import InputTags, Tags
+
+from sklearn_pate._aggregation._checks import (
+    check_epsilon_is_small,
+    check_privacy_unit,
+    check_public_size,
+    check_synthetic,
+    check_transformer,
+)
+from sklearn_pate._aggregation._entry import (
+    ReleasePlan,
+    draw_synthetic_rows,
+    tables_by_name,
+)
+from sklearn_pate._aggregation._outlook import why_counts_useless
+from sklearn_pate._aggregation._rows import (
+    PrivateInputs,
+    PublicInputs,
+    check_synthetic_rows,
+)
+from sklearn_pate._estimators._progress import phase
+from sklearn_pate._inputs._odd_values import input_tags
+from sklearn_pate._private import PrivateClassifier
+from sklearn_pate._synthetic._marginals import PrivateMarginals
+from sklearn_pate.accounting._assumptions import (
+    CHOSEN_BLINDLY,
+    OTHER_RANDOM_STATE,
+    PUBLIC_REPRESENTATION,
+    Assumption,
+)
+from sklearn_pate.accounting.ledger._fit_entry import FitEntry
+from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
+from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
+
+
+class PublicRowsClassifier(PrivateClassifier):
+    """Base class of private classifiers that learn with the help of public rows.
+
+    They are given, held out, or drawn from noisy counts of the private rows. A subclass
+    provides `_with_public_rows`.
+    """
+
+    representation: Any
+    epsilon: float | None
+    privacy_unit: str
+    public_size: float | None
+    synthetic: PrivateMarginals | None
+    noise_seed: int | None
+    random_state: Any
+
+    #: Whether neighbours add or remove a unit, and replace none.
+    _add_remove: ClassVar[bool] = False
+
+    @property
+    def _counts_rows(self) -> bool:
+        """Whether one more unit changes the positions of other private rows."""
+        return self.privacy_unit == "group"
+
+    def _assumptions(self, public: PublicInputs) -> tuple[Assumption, ...]:
+        """List the assumptions of the fit."""
+        assumptions = [*public.assumptions, CHOSEN_BLINDLY]
+        # "auto" is fitted by this package.
+        if self.representation is not None and self.representation != "auto":
+            assumptions.append(PUBLIC_REPRESENTATION)
+        if self.ledger is not None and isinstance(self.random_state, Integral):
+            assumptions.append(OTHER_RANDOM_STATE)
+        return tuple(assumptions)
+
+    def _check_parameters(self) -> None:
+        check_transformer(self._chosen_representation())
+        if self.epsilon is not None:
+            check_epsilon_is_small(self.epsilon)
+        check_privacy_unit(self.privacy_unit)
+        check_public_size(self.public_size)
+        check_synthetic(self.synthetic)
+        super()._check_parameters()
+
+    def _counts(
+        self, public: PublicInputs, epsilon: float | None
+    ) -> MarginalCounts | None:
+        """Return the release of counts for an epsilon, None with public rows."""
+        if public.domain is None or self.synthetic is None:
+            return None
+        return self.synthetic._mechanism(
+            len(public.domain.counted),
+            epsilon=epsilon,
+            delta=self.delta,
+            add_remove=self._add_remove,
+            noise_seed=self.noise_seed,
+        )
+
+    def _on_drawn_rows(
+        self, plan: Any, entry: FitEntry | None
+    ) -> tuple[Any, dict[Any, NDArray[np.int64]] | None]:
+        """Release the counts, and plan the same fit on rows drawn from them.
+
+        With public rows, the plan stays as it is.
+        """
+        domain = plan.public.domain
+        if domain is None or self.synthetic is None:
+            return plan, None
+        with phase("drawing synthetic rows"):
+            marginals, rows = draw_synthetic_rows(
+                self.synthetic,
+                plan.private,
+                plan.public.classes,
+                domain,
+                plan.release,
+                entry,
+                plan.seeds.synthetic,
+                equal_classes=plan.equal_classes,
+            )
+        X_public = check_synthetic_rows(self, rows.X)
+        public = replace(plan.public, X_public=X_public, synthetic=rows)
+        return self._with_public_rows(plan, public), tables_by_name(marginals)
+
+    def _with_public_rows(self, plan: Any, public: PublicInputs) -> Any:
+        """Return a plan of the same release on other public rows."""
+        raise NotImplementedError
+
+    def _warn_of_counts(
+        self, private: PrivateInputs, public: PublicInputs, release: ReleasePlan
+    ) -> None:
+        """Warn if the noise hides the counts, where the number of rows is public."""
+        why = self._why_counts_useless(private, public, release)
+        if why is not None:
+            warn_user(why, PrivacyUtilityWarning)
+
+    def _why_counts_useless(
+        self, private: PrivateInputs, public: PublicInputs, release: ReleasePlan
+    ) -> str | None:
+        """Describe why the noise hides the counts; None if not, or if n is secret."""
+        if release.counts is None or release.statement.relation != "replace-one":
+            return None
+        by_class = self.synthetic is not None and self.synthetic.by_class
+        return why_counts_useless(
+            release.counts,
+            n_rows=private.n_rows,
+            n_labels=len(public.classes) if by_class else 1,
+        )
+
+    def _readers_of_public_rows(self) -> dict[str, Any]:
+        """Return the estimators that get public rows, by parameter."""
+        return {"representation": self._sees_rows_first()}
+
+    def _chosen_representation(self) -> Any:
+        """Return the representation that private rows get, None for the columns."""
+        return self.representation
+
+    def _sees_rows_first(self) -> Any:
+        """Return the estimator that gets the private rows."""
+        return self._chosen_representation()
+
+    def _input_tags(self) -> InputTags:
+        """Return the input tags of the estimator that gets the private rows."""
+        return input_tags(self._sees_rows_first())
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        first = self._input_tags()
+        tags.input_tags.sparse = first.sparse
+        tags.input_tags.allow_nan = first.allow_nan
+        # On a few dozen rows, the noise for an epsilon exceeds the signal.
+        tags.classifier_tags.poor_score = self.epsilon is not None
+        return tags

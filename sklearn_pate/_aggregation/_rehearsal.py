@@ -1,0 +1,341 @@
+"""Rehearsal of teachers and students on public rows, before any cost is recorded."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from joblib import parallel_config
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from sklearn_pate._aggregation._aggregation import AnswerPlan, FitSetup
+from sklearn_pate._aggregation._scores_aggregation import (
+    FunctionPlan,
+    ScorePlan,
+    taking_soft_labels,
+)
+from sklearn_pate._estimators._class_codes import (
+    is_binary_network,
+    last_step,
+    predict_codes,
+)
+from sklearn_pate._estimators._isolation import (
+    autologging_off,
+    muted,
+    one_thread,
+    seeded_globals,
+)
+from sklearn_pate._estimators._progress import phase
+from sklearn_pate._inputs._containers import Table
+from sklearn_pate._inputs._features import (
+    cause_of,
+    in_short,
+    is_of_values,
+    quotes_values,
+    remedy_of,
+)
+from sklearn_pate._inputs._odd_values import columns_with_missing, text_columns
+from sklearn_pate._teachers._forms import Form, VoteForm
+from sklearn_pate._teachers._training import Poll, Shard, train_teachers
+from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.students._train_student import accepts_soft_labels, train_student
+
+# Rows of the first rehearsal of a student, and rows of each class. Ten folds work.
+_FEW_ROWS, _FEW_OF_CLASS = 100, 10
+# Rows, and rows of a class, whose number is no reason to fail.
+_MANY_ROWS, _MANY_OF_CLASS = 2000, 30
+
+
+def rehearse_votes(plan: FitSetup, estimator: Any) -> None:
+    """Raise ValueError if a teacher that votes fails on public rows."""
+    rehearse_teacher(
+        estimator,
+        plan.public.X_public,
+        plan.queries.X_for_teachers,
+        VoteForm(plan.n_classes),
+        representation=plan.queries.representation,
+        n_rows=plan.rows_per_teacher,
+        seed=plan.seeds.key,
+    )
+
+
+def rehearse_answers(plan: AnswerPlan, student: Any) -> None:
+    """Raise ValueError if a student of answers to queries fails on public rows."""
+    clusters = plan.queries.clusters
+    rehearse_student(
+        student,
+        plan.public.X_public,
+        # All rows of a cluster get its answer.
+        n_labeled=plan.queries.n_queries
+        if clusters is None
+        else int(np.sum(clusters.of_row >= 0)),
+        n_classes=plan.n_classes,
+        soft=plan.release.mechanism.releases_histograms,
+        seed=plan.seeds.student,
+    )
+
+
+def rehearse_soft_labels(plan: FunctionPlan, student: Any) -> None:
+    """Raise ValueError if a student of a released function fails on public rows.
+
+    A student of None is the function itself, which needs no training.
+    """
+    if student is not None:
+        rehearse_student(
+            taking_soft_labels(student, plan.seeds.student),
+            plan.public.X_public,
+            n_labeled=len(plan.scored.rows),
+            n_classes=plan.n_classes,
+            soft=True,
+            seed=plan.seeds.student,
+        )
+
+
+def rehearse_scores(plan: ScorePlan, estimator: Any) -> None:
+    """Raise ValueError if a teacher with scores fails on public rows."""
+    rehearse_teacher(
+        estimator,
+        plan.public.X_public,
+        plan.scored.X_for_teachers,
+        plan.form,
+        representation=plan.scored.representation,
+        n_rows=plan.rows_per_teacher,
+        seed=plan.seeds.key,
+    )
+
+
+@phase("rehearsing a teacher on public rows")
+def rehearse_teacher(
+    estimator: Any,
+    X_public: Table,
+    X_for_teachers: Table,
+    form: Form,
+    *,
+    representation: Any,
+    n_rows: int | None,
+    seed: int,
+) -> None:
+    """Train a teacher on public rows with made-up labels, as on private rows.
+
+    `n_rows` is the number of rows of a teacher. Raises ValueError if a teacher fails on
+    each of three draws of as many public rows, one of them with two classes only, as
+    classes may be too rare in a shard for the teacher. Where `n_rows` is not public,
+    and None, a draw is half of the public rows, repeated, so that no teacher fails for
+    their number; fewer are tried first. If that half is less than a hundred, or there
+    are fewer public rows than a teacher has, only a failure for text or missing values
+    counts.
+    """
+    _check_outputs("estimator", estimator, form.n_classes)
+    n_public = X_public.shape[0]
+    if form.n_classes < 2 or n_rows in (0, 1):
+        return
+    n_distinct = n_public // 2 if n_rows is None else n_rows
+    has_enough = n_distinct <= n_public
+    if n_rows is None:
+        has_enough = n_distinct >= _FEW_ROWS
+    if not has_enough and not _has_odd_values(X_public):
+        return
+    n_distinct = max(min(n_distinct, n_public), 1)
+    draws = [(n_distinct, n_named) for n_named in (form.n_classes, 2, form.n_classes)]
+    if n_rows is None and n_distinct > _MANY_ROWS:
+        draws.insert(0, (_MANY_ROWS, form.n_classes))
+    poll = Poll.by_this_thread(_brief(estimator), form, representation)
+    failures = []
+    for attempt, (n_drawn, n_named) in enumerate(draws):
+        rng = np.random.RandomState(seed + attempt)
+        n_trained = max(n_drawn, _MANY_ROWS) if n_rows is None else n_rows
+        rows = np.resize(rng.permutation(n_public)[:n_drawn], n_trained)
+        codes = rng.permutation(np.arange(n_trained) % n_named)
+        shard = Shard(0, _safe_indexing(X_public, rows), codes, seed, None)
+        with one_thread():
+            [result] = train_teachers(poll, X_for_teachers, [shard])
+        if result.failure is None:
+            return
+        failures.append(result.failure)
+    failure = failures[-3]  # the first one on as many rows as the message tells
+    if has_enough or is_of_values(failure):
+        made = f"on {counted(n_distinct, 'public row')} with made-up labels"
+        raise _refusal("estimator", estimator, failure, made, X_public)
+
+
+@phase("rehearsing the student on public rows")
+def rehearse_student(
+    student: Any,
+    X_public: Table,
+    *,
+    n_labeled: int,
+    n_classes: int,
+    soft: bool,
+    seed: int,
+    hint: Callable[[NDArray[np.intp]], Any] | None = None,
+) -> None:
+    """Train a student on public rows with made-up answers, and predict others.
+
+    `n_labeled` is the number of rows with an answer, `soft` whether histograms are
+    released, and `hint` returns one about some public rows. Few rows are tried first.
+    If they fail, all rows are, with answers of all classes; ValueError is raised if
+    these fail, too, unless the reason may be too few answers of a class: the student
+    can be trained with two classes, and with more answers of each class. A student of
+    soft labels must also follow them.
+    """
+    _check_outputs("student", student, n_classes)
+    n_public = X_public.shape[0]
+    if min(n_labeled, n_classes, n_public) < 2:
+        return
+    trained = _brief(student)
+
+    def failure(n_labeled: int, n_named: int, n_others: int) -> Exception | None:
+        """Return the error of a student with these numbers of rows and classes."""
+        rng = np.random.RandomState(seed)
+        order = rng.permutation(n_public)
+        labeled, others = np.resize(order, n_labeled), order[n_labeled:][:n_others]
+        rows = np.concatenate([labeled, others])
+        answers = rng.permutation(np.arange(n_labeled) % n_named)
+        histograms = None
+        if soft:
+            histograms = rng.randint(-5, 40, size=(n_labeled, n_classes))
+            histograms[np.arange(n_labeled), answers] += 100
+        # Rows that the student has not seen, if there are.
+        last = rows[::-1][: max(len(others), 1)][:_FEW_ROWS]
+        try:
+            fitted = train_student(
+                trained,
+                _safe_indexing(X_public, rows),
+                np.arange(n_labeled),
+                answers,
+                n_classes=n_classes,
+                seed=seed,
+                histograms=histograms,
+                hint=None if hint is None else hint(rows),
+            )
+            predict_codes(fitted, _safe_indexing(X_public, last), n_classes)
+        except Exception as error:
+            vars(error).pop("__notes__", None)  # nothing is spent
+            return error
+        return None
+
+    few = max(_FEW_ROWS, _FEW_OF_CLASS * n_classes)
+    many = max(n_labeled, _MANY_OF_CLASS * n_classes)
+    with _quiet(seed):
+        error = failure(min(few, n_labeled), n_classes, few)
+        if error is not None:
+            error = failure(n_labeled, n_classes, n_public)
+        two_work = error and n_classes > 2 and failure(n_labeled, 2, n_public) is None
+        if two_work:
+            error = failure(many, n_classes, n_public)
+        takes_soft_labels = error is None and soft and accepts_soft_labels(trained)
+        if takes_soft_labels and _ignores_soft_labels(
+            trained, X_public, min(n_labeled, _FEW_ROWS), n_classes, seed
+        ):
+            raise ValueError(
+                f"student={in_short(student)} ignores soft labels: its predictions "
+                "do not follow when those of public rows are swapped. Nothing was "
+                "charged. "
+                "DistillationClassifier(make_pipeline(student)) trains on copies of "
+                "rows instead of weights."
+            )
+    if error is not None:
+        failed = f"{type(error).__name__}: {error}"
+        made = f"on public rows with {n_labeled} made-up answers"
+        raise _refusal("student", student, failed, made, X_public) from (
+            None if quotes_values(failed) else error
+        )
+
+
+def _check_outputs(name: str, estimator: Any, n_classes: int) -> None:
+    """Raise ValueError for a binary network where there are more than two classes.
+
+    It would be trained without an error, and never predict the others.
+    """
+    if n_classes > 2 and is_binary_network(last_step(estimator)):
+        raise ValueError(
+            f"{name}={in_short(estimator)} predicts two classes, and there are "
+            f"{n_classes}; use a NeuralNetClassifier with an output for each class. "
+            "Nothing was charged."
+        )
+
+
+def _ignores_soft_labels(
+    student: Any, X_public: Table, n_rows: int, n_classes: int, seed: int
+) -> bool:
+    """Check whether predictions follow labels that are swapped, but not soft ones."""
+    rng = np.random.RandomState(seed)
+    order = rng.permutation(X_public.shape[0])[:n_rows]
+    X, rows = _safe_indexing(X_public, order), np.arange(len(order))
+
+    def predict(labels: NDArray[np.intp], other: float) -> NDArray[np.intp]:
+        """Predict the rows after training; `other` classes have this part of 100."""
+        histograms = np.full((len(rows), n_classes), float(other))
+        histograms[rows, labels] = 100
+        fitted = train_student(
+            student,
+            X,
+            rows,
+            labels,
+            n_classes=n_classes,
+            seed=seed,
+            histograms=histograms,
+        )
+        return predict_codes(fitted, X, n_classes)
+
+    def share(labels: NDArray[np.intp], other: float) -> float:
+        """Return the share of rows that follow their label, swapped or not."""
+        follows = [predict(one, other) == one for one in (labels, 1 - labels)]
+        return float(np.mean(follows[0] & follows[1]))
+
+    try:
+        # Labels that this student can learn: its own predictions.
+        labels = np.minimum(predict(rng.permutation(rows % 2), 0), 1)
+        soft = share(labels, 1 / n_classes)
+        # A student that hardly learns, as a constant one, shows nothing.
+        return soft < 0.5 and 2 * soft < share(labels, 0) > 0.5
+    except Exception:
+        return False  # these labels may be too few of a class for the student
+
+
+def _refusal(
+    name: str, estimator: Any, failure: str, made: str, X_public: Table
+) -> ValueError:
+    """Return the error of a rehearsal, its cause first."""
+    return ValueError(
+        f"{name}={in_short(estimator)} fails: {cause_of(failure)}. It was tried {made}."
+        " Nothing was charged. "
+        f"{remedy_of(failure, X_public, name, estimator)}".rstrip()
+    )
+
+
+def _has_odd_values(X_public: Table) -> bool:
+    """Check whether a table has text or missing values."""
+    is_table = len(X_public.shape) == 2
+    return is_table and bool(text_columns(X_public) or columns_with_missing(X_public))
+
+
+def _brief(estimator: Any) -> Any:
+    """Return a clone that trains for one epoch, wherever it has `max_epochs`."""
+    estimator = clone(estimator)
+    names = (
+        name
+        for name, value in estimator.get_params(deep=True).items()
+        if name.rpartition("__")[2] == "max_epochs" and value
+    )
+    if epochs := dict.fromkeys(names, 1):
+        estimator.set_params(**epochs)
+    return estimator
+
+
+@contextmanager
+def _quiet(seed: int) -> Iterator[None]:
+    """Suppress output and warnings, limit threads, and restore global generators."""
+    with (
+        one_thread(),
+        autologging_off(),
+        muted(),
+        seeded_globals(seed),
+        warnings.catch_warnings(),
+        parallel_config(backend="sequential"),  # few rows gain nothing from others
+    ):
+        warnings.simplefilter("ignore")
+        yield

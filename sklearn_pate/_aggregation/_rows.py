@@ -1,0 +1,420 @@
+"""Private and public rows of a fit, and public rows with the votes of parties."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_consistent_length
+
+from sklearn_pate._aggregation._checks import (
+    check_delta_is_small,
+    check_number_of_groups,
+    check_one_source,
+    check_target,
+    check_unit,
+    data_problems,
+    no_usable_row,
+    unwrapped,
+)
+from sklearn_pate._inputs._containers import Table
+from sklearn_pate._inputs._digest import digest_of_rows
+from sklearn_pate._inputs._features import (
+    check_features,
+    check_held_out,
+    check_not_private,
+    check_public_features,
+)
+from sklearn_pate._inputs._labels import (
+    PublicData,
+    check_classes,
+    class_indices,
+    read_classes,
+)
+from sklearn_pate._inputs._odd_values import read_like_public, warn_of_text
+from sklearn_pate._synthetic._domain import Domain
+from sklearn_pate._synthetic._marginals import SyntheticRows
+from sklearn_pate._teachers._shards import (
+    group_ids,
+    hold_out_groups,
+    hold_out_rows,
+    rows_of_shards,
+    shard_groups,
+    shard_rows,
+)
+from sklearn_pate._votes._votes import VoteHeader, Votes
+from sklearn_pate.accounting._assumptions import (
+    COLUMNS,
+    DOMAIN_DECLARED,
+    HELD_OUT_ROWS,
+    LABEL_SET,
+    LABEL_SET_READ,
+    ONE_PARTY,
+    ONE_SITE,
+    OWN_DATA,
+    OWN_SHARD,
+    PUBLIC_ROWS,
+    SHARDS_BY_KEY,
+    Assumption,
+)
+from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.exceptions import PublicDataWarning, warn_user
+from sklearn_pate.students import Clusters
+
+
+@dataclass(frozen=True)
+class PublicInputs:
+    """Classes and public rows, with the assumptions about both."""
+
+    classes: NDArray[Any]
+    X_public: Table
+    unit: str
+    assumptions: tuple[Assumption, ...]
+    #: Domain of rows that noisy counts are drawn for; `X_public` are uniform rows of it
+    #: until then. None for public rows.
+    domain: Domain | None = None
+    #: Rows that were drawn, with the class of each.
+    synthetic: SyntheticRows | None = None
+
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """Everything public that decides the release, but for parameters."""
+        return (None if self.domain is not None else self.X_public), self.classes
+
+    @property
+    def n_public(self) -> int:
+        """Number of public rows."""
+        return self.X_public.shape[0]
+
+
+@dataclass(frozen=True)
+class PrivateInputs:
+    """Private rows, for teachers alone. Sensitive."""
+
+    X: Table
+    codes: NDArray[np.intp]
+    ids: NDArray[Any] | None
+    group_of_row: NDArray[np.intp] | None
+    #: Rows of X that were held out as public.
+    public_indices: NDArray[np.intp] | None
+    #: Rows and classes that are not learned from.
+    problems: tuple[str, ...]
+    on_cluster: ClassVar[bool] = False
+
+    @property
+    def n_rows(self) -> int:
+        """Number of private rows."""
+        return self.X.shape[0]
+
+    def rows(self) -> tuple[Any, ...]:
+        """Return what teachers are trained on."""
+        return self.X, self.codes
+
+    def shards(self, n_teachers: int, key: int) -> list[NDArray[np.intp]]:
+        """Assign rows to teachers, independently of X and y."""
+        if self.ids is None:
+            return shard_rows(self.n_rows, n_teachers, key)
+        shard_of_group = shard_groups(self.ids, n_teachers, key)
+        return rows_of_shards(shard_of_group[self.group_of_row], n_teachers)
+
+    def content(self) -> tuple:
+        """Return everything about the private rows, for a keyed fingerprint."""
+        return self.X, self.codes, self.ids, self.group_of_row
+
+
+def split_inputs(
+    estimator: Any, X: Any, y: Any, X_public: Any, groups: Any, *, seed: int
+) -> tuple[PrivateInputs, PublicInputs]:
+    """Check the arguments of `fit`, and hold out public rows where none are given.
+
+    Sets ``n_features_in_`` and ``feature_names_in_``. Private values decide about an
+    error only where a row has a group id of another type, or no row is left to learn
+    from; with public rows, also where a column of numbers holds text alone, or a list.
+    With groups as the unit, numbers of rows and groups, which are private there, decide
+    about the error of more teachers than groups and about two warnings.
+    """
+    given = X
+    X, codes, ids, group_of_row, classes, label_set = read_rows(estimator, X, y, groups)
+    check_number_of_groups(estimator)
+    assumptions = [label_set]
+    domain, public_indices = None, None
+    synthetic = estimator.synthetic
+    check_one_source(estimator, X_public)
+    if synthetic is not None:
+        domain = synthetic._read(X)
+        uniform = domain.uniform(synthetic.n_rows, seed)
+        X_public = check_synthetic_rows(estimator, uniform)
+        assumptions.append(DOMAIN_DECLARED)
+    elif X_public is None:
+        is_public = _hold_out(
+            estimator.public_size, ids, group_of_row, X.shape[0], seed
+        )
+        public_indices = np.flatnonzero(is_public)
+        private = np.flatnonzero(~is_public)
+        X_public, X = _safe_indexing(X, public_indices), _safe_indexing(X, private)
+        X_public, codes = check_held_out(estimator, X_public), codes[private]
+        if ids is not None and group_of_row is not None:
+            ids, group_of_row = _groups_left(ids, group_of_row[private])
+        assumptions.append(HELD_OUT_ROWS)
+    else:
+        X_public = unwrapped(X_public, X, estimator.privacy_unit)
+        check_not_private(X_public, given)
+        X_public = check_public_features(estimator, X_public, X)
+        assumptions.append(PUBLIC_ROWS)
+    if domain is None:
+        warn_of_text(X_public)
+    X = read_like_public(X, X_public, refuse=synthetic is None)
+    problems = data_problems(
+        classes[~np.isin(np.arange(len(classes)), codes)],
+        int(np.count_nonzero(codes < 0)),
+        0 if group_of_row is None else int(np.count_nonzero(group_of_row < 0)),
+    )
+    codes = of_groups(codes, group_of_row, estimator.classes)
+    assumptions.append(COLUMNS)
+    return (
+        PrivateInputs(X, codes, ids, group_of_row, public_indices, problems),
+        PublicInputs(
+            classes, X_public, estimator.privacy_unit, tuple(assumptions), domain
+        ),
+    )
+
+
+def read_rows(
+    estimator: Any, X: Any, y: Any, groups: Any
+) -> tuple[
+    Table,
+    NDArray[np.intp],
+    NDArray[Any] | None,
+    NDArray[np.intp] | None,
+    NDArray[Any],
+    Assumption,
+]:
+    """Check private rows, their labels and their groups.
+
+    Returns X, class indices, the ids of groups and the group of each row, the classes,
+    and the assumption about them.
+    """
+    check_target(estimator, y)
+    X = check_features(estimator, X, reset=True, private=True)
+    check_consistent_length(X, y)
+    ids = group_of_row = None
+    check_unit(estimator.privacy_unit, groups)
+    if groups is not None:
+        ids, group_of_row = group_ids(groups)
+        check_consistent_length(X, group_of_row)
+    classes, codes, label_set = read_labels(estimator.classes, y)
+    check_delta_is_small(estimator.delta, X.shape[0], "rows")
+    return X, codes, ids, group_of_row, classes, label_set
+
+
+def of_groups(
+    codes: NDArray[np.intp], group_of_row: NDArray[np.intp] | None, given: Any
+) -> NDArray[np.intp]:
+    """Drop the labels of rows without a group id; raise ValueError if none is left."""
+    if group_of_row is not None:
+        # Such a row may belong to a group that has an id in another row.
+        codes = np.where(group_of_row < 0, -1, codes)
+    if np.all(codes < 0):
+        raise no_usable_row(given, with_groups=group_of_row is not None)
+    return codes
+
+
+def check_synthetic_rows(estimator: Any, rows: Table) -> Table:
+    """Return rows drawn from a domain as public rows, or raise ValueError.
+
+    They have the columns and types of the private rows, which are not read.
+    """
+    try:
+        return check_public_features(estimator, rows)
+    except ValueError as error:
+        raise ValueError(
+            "Rows of the domain of PrivateMarginals cannot be used as public rows: "
+            f"{error}"
+        ) from error
+
+
+def read_labels(
+    given: ArrayLike | None, y: Any
+) -> tuple[NDArray[Any], NDArray[np.intp], Assumption]:
+    """Return the classes, the class indices of private labels, and the assumption made.
+
+    A label outside `given` has index -1. The type of y may raise a ValueError, no value
+    of it does.
+    """
+    if given is None:
+        return *read_classes(y), LABEL_SET_READ
+    classes = check_classes(given)
+    _check_label_type(given, classes, y)
+    return classes, class_indices(y, classes), LABEL_SET
+
+
+def _check_label_type(given: ArrayLike, classes: NDArray[Any], y: Any) -> None:
+    """Raise if no label of the type that y declares could be in `classes`."""
+    kind = np.asarray(y).dtype.kind if hasattr(y, "dtype") else "O"
+    is_text, is_number = classes.dtype.kind == "U", classes.dtype.kind in "biuf"
+    if (is_text and kind in "biufcSmM") or (is_number and kind in "UTSmM"):
+        raise ValueError(
+            f"No private row of y has a label in classes={given!r}, as y is of type "
+            f"{y.dtype}; give both the same type."
+        )
+
+
+def _groups_left(
+    ids: NDArray[Any], group_of_row: NDArray[np.intp]
+) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Drop the ids of groups without a row."""
+    left = np.unique(group_of_row[group_of_row >= 0])
+    place = np.full(len(ids) + 1, -1)  # the last place is for rows without an id
+    place[left] = np.arange(len(left))
+    return ids[left], place[group_of_row]
+
+
+def _hold_out(
+    public_size: float,
+    ids: NDArray[Any] | None,
+    group_of_row: NDArray[np.intp] | None,
+    n_rows: int,
+    seed: int,
+) -> NDArray[np.bool_]:
+    """Choose the public rows, by whole groups where groups are the unit."""
+    if ids is None or group_of_row is None:
+        is_public = hold_out_rows(n_rows, public_size, seed)
+    else:
+        is_public = hold_out_groups(ids, public_size, seed)[group_of_row]
+        is_public &= group_of_row >= 0
+    if np.all(is_public) or not np.any(is_public):
+        part = "private" if np.all(is_public) else "public"
+        raise ValueError(
+            f"public_size={public_size!r} leaves no {part} row out of "
+            f"n_samples={n_rows}; pass X_public, or bring more rows."
+        )
+    warn_user(
+        f"public_size={public_size!r}: {np.count_nonzero(is_public)} of the rows "
+        "are used as public data, and the people in them are not protected (see "
+        "public_indices_). Pass X_public to protect every row.",
+        PublicDataWarning,
+    )
+    return is_public
+
+
+def read_public_inputs(
+    estimator: Any,
+    X_public: Any,
+    sent: Any,
+    *,
+    method: str,
+    privacy_unit: str | None = None,
+) -> PublicInputs:
+    """Check the arguments of a fit on what parties sent, except for its values.
+
+    `estimator` is read as in `split_inputs`; `method` is the name of that fit. With a
+    `privacy_unit`, they are votes of shards that hold these units whole.
+    """
+    if isinstance(X_public, Votes) or isinstance(sent, PublicData):
+        raise ValueError(
+            f"{method} takes the public rows first; call {method}(X_public, ...)."
+        )
+    if estimator.classes is None:
+        raise ValueError(
+            f"{method} needs the label set: set classes= to all labels that count, "
+            "chosen independently of the votes."
+        )
+    if estimator.public_size is not None:
+        raise ValueError(
+            f"public_size={estimator.public_size!r} holds out private rows, and "
+            f"{method} has none; leave public_size=None."
+        )
+    if estimator.synthetic is not None:
+        raise ValueError(
+            f"synthetic={estimator.synthetic!r} counts private rows, and {method} has "
+            "none; leave synthetic=None."
+        )
+    if X_public is None:
+        raise ValueError(
+            f"{method} needs the public rows that were labelled; pass "
+            "X_public=PublicData(X_public)."
+        )
+    classes = check_classes(estimator.classes)
+    X_public = X_public.X if isinstance(X_public, PublicData) else X_public
+    header = sent.header if isinstance(sent, Votes) else None
+    if header is not None and digest_of_rows(X_public) != header.public_rows:
+        raise ValueError(
+            "X_public is not what the votes were cast on, or differs in a type or a "
+            "bit; pass the rows that every site had, in the same order."
+        )
+    X_public = check_public_features(estimator, X_public)
+    warn_of_text(X_public)
+    assumptions: tuple[Assumption, ...] = (OWN_DATA, ONE_PARTY)
+    if privacy_unit is not None:
+        assumptions = _assumptions_of_shards(header, privacy_unit)
+    return PublicInputs(
+        classes,
+        X_public,
+        privacy_unit or "party",
+        (LABEL_SET, PUBLIC_ROWS, *assumptions),
+    )
+
+
+def _assumptions_of_shards(
+    header: VoteHeader | None, privacy_unit: str
+) -> tuple[Assumption, ...]:
+    """Return what a statement about the units in shards assumes."""
+    if header is None:
+        raise ValueError(
+            f"privacy_unit={privacy_unit!r} needs votes that say what a shard holds, "
+            "made by Votes.from_shards; leave it out to state the guarantee of a party."
+        )
+    if header.unit != privacy_unit:
+        raise ValueError(
+            f"privacy_unit={privacy_unit!r}, but the shards of these votes hold each "
+            f"{header.unit} whole; pass privacy_unit={header.unit!r}."
+        )
+    of_sites = (ONE_SITE,) if len(header.shards) > 1 else ()
+    return (COLUMNS, SHARDS_BY_KEY, OWN_SHARD, *of_sites)
+
+
+def check_votes(votes: Any, public: PublicInputs, clusters: Clusters | None) -> Votes:
+    """Count the labels that `fit_from_votes` received, and check the counts."""
+    if not isinstance(votes, Votes):
+        of_row = None if clusters is None else clusters.of_row
+        votes = Votes.from_labels(votes, public.classes, clusters=of_row)
+    elif clusters is not None:
+        raise ValueError(
+            "query_strategy='cluster' counts the votes of each party on clusters, and "
+            "Votes are counted by public row; pass the parties' arrays of labels."
+        )
+    if votes.n_public != public.n_public:
+        raise ValueError(
+            f"The votes are on {counted(votes.n_public, 'public row')} and X_public "
+            f"has {public.n_public}; pass the rows that the parties labelled, in the "
+            "same order."
+        )
+    if not np.array_equal(votes.classes, public.classes):
+        raise ValueError(
+            f"The votes were counted with the classes {votes.classes.tolist()}, not "
+            f"with classes={public.classes.tolist()}; use the same list for both."
+        )
+    return votes
+
+
+def check_parties(
+    n_parties: int,
+    n_teachers: int | str,
+    delta: float,
+    units: str = "parties",
+    *,
+    sent: str,
+) -> None:
+    """Check the number of parties or other units, which all `sent` something.
+
+    A `delta` that is too large for their number gives a PrivacyLeakWarning.
+    """
+    if n_parties == 0:
+        raise ValueError("No party's outputs were given; pass one array a party.")
+    if n_teachers not in ("auto", n_parties):
+        raise ValueError(
+            f"n_teachers={n_teachers!r} but {n_parties} {units} {sent}; leave "
+            "n_teachers='auto'."
+        )
+    check_delta_is_small(delta, n_parties, units)

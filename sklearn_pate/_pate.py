@@ -1,0 +1,879 @@
+"""PATEClassifier: plan, ledger entry, teachers, queries, student, analysis."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, Self, cast
+
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
+
+from sklearn_pate._aggregation._aggregation import (
+    AnswerPlan,
+    FitSetup,
+    QueryingClassifier,
+    TeacherEnsemble,
+)
+from sklearn_pate._aggregation._checks import check_scores, check_threshold
+from sklearn_pate._aggregation._design import (
+    allows_scores,
+    default_representation,
+    default_student,
+    default_teacher,
+    releases_function,
+    resolve_n_teachers,
+)
+from sklearn_pate._aggregation._entry import ReleasePlan, open_entry, plan_release
+from sklearn_pate._aggregation._fit_plan import MARGINS, FitPlan, check_margins
+from sklearn_pate._aggregation._rehearsal import (
+    rehearse_answers,
+    rehearse_scores,
+    rehearse_soft_labels,
+    rehearse_votes,
+)
+from sklearn_pate._aggregation._rows import (
+    PrivateInputs,
+    PublicInputs,
+    check_parties,
+    check_votes,
+    read_public_inputs,
+    split_inputs,
+)
+from sklearn_pate._aggregation._scores_aggregation import (
+    FunctionPlan,
+    ScoredRows,
+    ScorePlan,
+    plan_function_release,
+    plan_scored_rows,
+)
+from sklearn_pate._aggregation._votes_aggregation import QueryPlan, plan_queries
+from sklearn_pate._estimators._isolation import Seeds
+from sklearn_pate._estimators._progress import (
+    announce,
+    phase,
+    progress_of,
+    with_callbacks,
+)
+from sklearn_pate._inputs._containers import Table
+from sklearn_pate._inputs._labels import private_rows_by_position
+from sklearn_pate._synthetic._marginals import PrivateMarginals
+from sklearn_pate._teachers._training import TeacherProblems
+from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL
+from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.exceptions import PrivacyUtilityWarning
+from sklearn_pate.mechanisms import MeanScores, Mechanism
+from sklearn_pate.mechanisms._noisy_sum import (
+    MarginalCounts,
+    TwoPartRelease,
+    with_counts,
+)
+from sklearn_pate.students._train_student import accepts_unlabeled
+
+
+class PATEClassifier(QueryingClassifier, TeacherEnsemble):
+    """Private Aggregation of Teacher Ensembles.
+
+    Teachers are trained on disjoint shards of the private rows. They vote on public
+    rows, or send class probabilities; a mechanism releases noisy pluralities, or the
+    noisy mean of the probabilities; a student is the released mean, or is trained on
+    public rows and the release alone. The student predicts, and may be
+    published with the statement ``privacy_spent_``.
+
+    Parameters by purpose:
+
+    - **privacy**: `epsilon`, `delta`, `privacy_unit`, `n_groups`, `classes`,
+      `public_size`, `synthetic`, `ledger`, `noise_seed`;
+    - **quality**: `estimator`, `student`, `n_teachers`, `mechanism`, `n_queries`,
+      `query_strategy`, `representation`, `threshold`, `release`;
+    - **running**: `memory`, `n_jobs`, `verbose`, `random_state`.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        The teacher. Teachers are fitted on class indices 0..K-1, whatever the labels in
+        y. Preprocessing that learns from data (scaling, imputation, encoding) belongs
+        inside it, as a Pipeline: a step in front of PATEClassifier is fitted on private
+        rows without protection. It is cloned; do not fit this object yourself, as the
+        classifier is printed with it. A teacher must not store anything outside itself
+        (in files, module or class variables), or teachers would learn from each other.
+        None means ``LogisticRegression(C=10, max_iter=1000)``.
+
+    student : classifier, default=None
+        The student. None means the released mean itself for "scores", a logistic
+        regression on a public representation where queries are answered, and a clone of
+        the teacher for networks and images. One that accepts
+        unlabelled rows (y = -1) gets all public rows: SelfTrainingClassifier,
+        LabelSpreading, LabelPropagation, and any estimator with an attribute
+        ``accepts_unlabeled = True``. Other students get the answered rows, and soft
+        labels of the mean by :class:`~sklearn_pate.students.DistillationClassifier`.
+        The training of a student has no privacy cost.
+
+    n_teachers : int or "auto", default="auto"
+        Number of shards. The votes of more teachers exceed more noise, but each learns
+        from fewer rows. "auto" is the square root of the number of private rows, or
+        of `n_groups`, rounded.
+
+    n_groups : int, default=None
+        Number of groups for ``privacy_unit="group"``, which is not public: a rounded or
+        estimated number that was chosen independently of the data. Needed where
+        `n_teachers` is "auto", which is its square root.
+
+    mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", \
+            "permute-and-flip", "confident", "interactive"} or mechanism, default="auto"
+        "scores" releases the mean of the teachers' class probabilities
+        (:class:`~sklearn_pate.mechanisms.MeanScores`). All others answer queries on
+        votes. "auto" is "scores" if the noise of `epsilon` allows 32 coefficients for
+        each class but one. It is "gnmax" in all other cases: for a student that accepts
+        unlabelled rows, for networks, for given teachers of images, and where
+        `n_queries`, `query_strategy` or `release` is given. A mechanism object has
+        further parameters, such as the threshold of ``ConfidentGNMax``. Its noise comes
+        from the operating system, never from `random_state`.
+
+    n_queries : int or "auto", default="auto"
+        Number of queries: public rows that the teachers label, each once. At a fixed
+        epsilon, more queries mean more noise in each answer. "auto" is 2000, or 100 for
+        a student that accepts unlabelled rows, and at most the number of public rows.
+        "scores" has no queries.
+
+    query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
+            "cluster", "interactive"} or QueryStrategy, default="auto"
+        Choice of the queries, which has no privacy cost. "representative" chooses
+        typical rows; "cluster" counts one vote for each cluster of rows; "uncertainty"
+        and "experts" choose, in rounds, rows of which a student of the answers so far
+        is uncertain; "interactive" goes with the mechanism of that name. "auto" is
+        "representative" if `n_queries` is below a tenth of the public rows and they are
+        numbers, "random" otherwise. Classes of ``sklearn_pate.students`` have further
+        parameters.
+
+    representation : transformer, "auto" or None, default="auto"
+        Fitted on public rows only. It transforms the shards of the teachers and the
+        public rows that query strategies compare and that "scores" are written in; a
+        given student gets the rows themselves. Teachers with few rows
+        gain most. It has no privacy cost if it transforms each row by itself. "auto" is
+        a :class:`~sklearn_pate.students.TableRepresentation`, or an
+        :class:`~sklearn_pate.students.ImageRepresentation` where X has the dimensions
+        of images, for the default teacher and for linear, nearest-neighbour and
+        discriminant classifiers, and None for all others, such as trees and a Pipeline
+        with an encoder of its own. None means the rows themselves, standardized columns
+        for query strategies, and a TableRepresentation for "scores".
+
+    threshold : float or "auto", default="auto"
+        With two classes and "scores", the probability of the second class
+        above which it is predicted. "auto" is one half, but the released mean
+        probability where that of a class is below a fifth: a rare class would hardly
+        be named.
+
+    release : {"answers", "histogram"}, default="answers"
+        "histogram" releases all vote counts with noise, at about 1.6 times the Renyi
+        cost of the answers at the same noise, or with more noise at the same epsilon,
+        for a student that learns from soft labels such as
+        :class:`~sklearn_pate.students.DistillationClassifier`.
+
+    epsilon : float or None, default=1.0
+        The publishable epsilon of this fit: noise is calibrated so that
+        ``privacy_spent_.epsilon`` is at most this, before the first query. None uses
+        the mechanism's own noise and states its epsilon.
+
+    delta : float, default=1e-5
+        The probability mass that epsilon does not cover. It must be well below one over
+        the number of rows.
+
+    privacy_unit : {"row", "group"}, default="row"
+        Unit of privacy: one row, or all rows of one group, such as a patient, given as
+        ``fit(..., groups=patient_id)``. With "row", a person with several rows is
+        **not** protected as a whole. `fit_from_votes` protects a party in any case.
+
+    public_size : float, default=None
+        Without `X_public` in `fit`, hold out this share of the rows (of the groups, if
+        they are the unit) as public. The people in them are **not protected**.
+
+    synthetic : PrivateMarginals, default=None
+        In place of public rows: draw rows from noisy counts of the private rows, which
+        are within `epsilon`, too. It needs a domain that was declared **without a look
+        at private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
+
+    classes : array-like of shape (n_classes,), default=None
+        All labels that may occur. None reads them from y, and states as an assumption
+        that they are public; `fit_from_votes` needs them. A private row with another
+        label is dropped, and counted in ``privacy_analysis_.data_problems``.
+
+    ledger : PrivacyLedger, default=None
+        The privacy budget of the private data over all fits. The cost of each fit is
+        charged before any noise is drawn; a fit that would exceed the budget raises
+        BudgetExceededError and draws nothing. With an integer `random_state`, a killed
+        fit resumes with the answers that were charged, and a fit that is repeated gets
+        the same answers at no further cost; a change in the code of a teacher's classes
+        and functions is not noticed. **Rows or labels that were prepared in another
+        way, however slightly, need another `random_state`**: equal answers would reveal
+        that the preparation changed nothing. None records nothing, so that the costs of
+        several fits must be added up by hand.
+
+    memory : str, path-like or joblib.Memory, default=None
+        A folder that stores the votes of finished teachers. A killed fit resumes there,
+        and another fit with the same shards, teacher and public rows (but another
+        epsilon, mechanism, number of queries or student) trains no teacher again. Needs
+        an integer `random_state`. **Its content is sensitive**: votes, and warnings
+        that may quote private rows, in a folder that only this user can read. Remove it
+        after use, and when the code of the teacher's classes and functions changes. A
+        fit that uses it is a new release with its own privacy cost, unless a `ledger`
+        has its entry. `synthetic` rows are drawn anew by each fit, so that votes on
+        them are found only by a fit whose entry a `ledger` has.
+
+    n_jobs : int, default=None
+        Number of teachers trained at once, as in joblib; ``joblib.parallel_config``
+        chooses the backend: this machine, or a cluster with dask or ray. The votes do
+        not depend on it, unless the arithmetic of the machines differs (torch networks
+        in threads may differ, too). Processes train in parallel; threads train in turn,
+        as they share the global random generators.
+
+    verbose : int or "auto", default="auto"
+        Progress on the standard error stream: phases of the fit, and how many teachers
+        are trained, wherever they are. "auto" shows it in a line that disappears, in a
+        terminal or a notebook only. 0 shows nothing. 1 keeps a line for each phase and
+        for the mechanism that was chosen, also in a file. More adds the messages of
+        joblib. With scikit-learn 1.9 or later, ``set_callbacks(ProgressBar())`` draws
+        the same phases as bars; then "auto" shows nothing. The times at which lines
+        appear depend on private rows.
+
+    noise_seed : int, default=None
+        Seeds the noise, for research and tests only: the statement's epsilon is
+        infinite. None draws the noise from the operating system.
+
+    random_state : int, RandomState instance or None, default=None
+        Seeds shards, teachers, queries and student. It may be public.
+
+    Attributes
+    ----------
+    student_ : classifier
+        The student, fitted on class indices. May be published.
+
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    privacy_spent_ : PrivacySpent
+        The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
+        published.
+
+    privacy_analysis_ : PrivacyAnalysis
+        **Sensitive.** The privacy cost of the votes, and the warnings of teachers. Its
+        repr is redacted; a pickled or copied estimator comes without it.
+
+    mechanism_ : Mechanism
+        The mechanism with all its parameters; for `synthetic`, both parts of the
+        release, ``counts`` and ``mechanism``.
+
+    query_strategy_ : QueryStrategy or None
+        The strategy that was used; None for "scores".
+
+    representation_ : transformer or None
+        Fitted on public rows. May be published.
+
+    queried_indices_ : ndarray of int of shape (n_queries,)
+        Public rows that were queried, or scored; for "cluster", one of each cluster.
+
+    answers_ : ndarray of int of shape (n_queries,)
+        Answers to them: indices into ``classes_``, -1 for no answer.
+
+    soft_answers_ : ndarray of shape (n_queries, n_classes) or None
+        Class probabilities of the scored rows, by the released mean. May be
+        published.
+
+    estimate_ : Estimate or None
+        Released numbers of "scores". May be published.
+
+    histograms_ : ndarray of int of shape (n_queries, n_classes) or None
+        Noisy vote counts, for ``release="histogram"``. May be published.
+
+    marginals_ : dict or None
+        For `synthetic`, the noisy counts of each column, arrays of shape (n_classes,
+        n_cells) in the order of the domain; missing values last. May be published.
+
+    public_indices_ : ndarray of int of shape (n_public,) or None
+        Rows of X that were used as public because of `public_size`. For the data
+        holder: a pickled or copied estimator comes without it.
+
+    n_features_in_ : int
+        Number of features.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Names of the features, if X is a dataframe with string column names.
+
+    Notes
+    -----
+    Papernot, Abadi, Erlingsson, Goodfellow, Talwar (2017), "Semi-supervised knowledge
+    transfer for deep learning from private training data"; Papernot, Song, Mironov,
+    Raghunathan, Talwar, Erlingsson (2018), "Scalable private learning with PATE".
+
+    A search around this estimator fits it many times: each statement covers its own fit
+    only, and the scores that choose the winner are computed on private labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import PATEClassifier, PublicData
+    >>> X, y = make_blobs(6000, centers=3, random_state=0)
+    >>> clf = PATEClassifier(LogisticRegression(), n_teachers=200, n_queries=50)
+    >>> clf = clf.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
+    >>> clf.privacy_spent_
+    PrivacySpent(epsilon=1.000, delta=1e-05)
+    >>> bool(clf.score(X[5500:], y[5500:]) > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        student: Any = None,
+        *,
+        n_teachers: int | Literal["auto"] = "auto",
+        n_groups: int | None = None,
+        mechanism: str | Mechanism | MeanScores = "auto",
+        n_queries: int | Literal["auto"] = "auto",
+        query_strategy: Any = "auto",
+        representation: Any = "auto",
+        threshold: float | Literal["auto"] = "auto",
+        release: Literal["answers", "histogram"] = "answers",
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        privacy_unit: Literal["row", "group"] = "row",
+        public_size: float | None = None,
+        synthetic: PrivateMarginals | None = None,
+        classes: ArrayLike | None = None,
+        ledger: PrivacyLedger | None = None,
+        memory: Any = None,
+        n_jobs: int | None = None,
+        verbose: int | Literal["auto"] = "auto",
+        noise_seed: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.student = student
+        self.n_teachers = n_teachers
+        self.n_groups = n_groups
+        self.mechanism = mechanism
+        self.n_queries = n_queries
+        self.query_strategy = query_strategy
+        self.representation = representation
+        self.threshold = threshold
+        self.release = release
+        self.epsilon = epsilon
+        self.delta = delta
+        self.privacy_unit = privacy_unit
+        self.public_size = public_size
+        self.synthetic = synthetic
+        self.classes = classes
+        self.ledger = ledger
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.noise_seed = noise_seed
+        self.random_state = random_state
+
+    @private_rows_by_position
+    @with_callbacks
+    def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
+        """Train teachers on private rows, and a student on their noisy answers.
+
+        Every call is a new release with its own cost, unless a `ledger` has its entry.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe, dask collection} of shape \
+                (n_rows, n_features)
+            Private rows. Those of a dask DataFrame or array stay on its workers, where
+            the teachers are trained; then y and groups are dask collections with the
+            same partitions, and a client of dask is running. A row with a missing or
+            infinite value, or with text in a column of numbers, that the teacher does
+            not accept is dropped inside its shard, as an error would reveal it;
+            ``privacy_analysis_`` counts them.
+            Public rows with such values are refused.
+
+        y : array-like of shape (n_rows,)
+            Their labels. With `classes`, a row without a label (None, NaN) is dropped.
+
+        X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
+                (n_public, n_features), default=None
+            Public rows, without labels. The people in them are not protected. Wrap them
+            in :class:`~sklearn_pate.PublicData`, or a search may split them.
+
+        groups : array-like of shape (n_rows,), default=None
+            Group id of each row, for ``privacy_unit="group"``: integers or strings. A
+            row without an id is left out.
+
+        Returns
+        -------
+        self : PATEClassifier
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data cannot be used. No query was answered and nothing
+            was charged. Teacher and student were tried on public rows with made-up
+            labels; only errors that the answers cause come after the release. With
+            `synthetic`, teachers are trained after the release of the counts, and an
+            error because all of them failed comes after it, too.
+
+        BudgetExceededError
+            If the cost exceeds the budget of the `ledger`. Nothing was charged.
+
+        LedgerError
+            If the file of the `ledger` cannot be read or written, or the counts in it
+            give other `synthetic` rows in these versions of libraries. No answer was
+            released.
+
+        Warns
+        -----
+        PublicDataWarning
+            If rows of X are used as public, a search may split `X_public`, or its text
+            or images may be misread.
+
+        PrivacyLeakWarning
+            If the noise is seeded, or `delta` is too large for the number of rows.
+
+        PrivacyUtilityWarning
+            If no student can learn from answers with so much noise. Nothing was queried
+            or charged.
+
+        TeacherWarning
+            If teachers may have failed or warned; see ``privacy_analysis_``.
+
+        StudentWarning
+            If the answers hold fewer than two classes.
+        """
+        with progress_of(self):
+            plan = self._plan(X, y, X_public=X_public, groups=groups)
+            private, public = plan.private, plan.public_content
+            entry = open_entry(self, plan.release, private.content(), public)
+            announce(f"{plan.release.accounted.in_one_line()}, {plan.statement!r}")
+            # With synthetic rows, the first part of the privacy is spent on this line.
+            plan, marginals = self._on_drawn_rows(plan, entry)
+            votes, problems = plan.contributions(self._train_teachers)
+            student = self._unfitted_student(plan.public.X_public)
+            # The privacy is spent on this line: noise is drawn, answers are released.
+            answers: Any = plan.query(votes, student, entry)
+            student = plan.teach(student, answers)
+            analysis = plan.analyse(votes, answers, problems, entry)
+        return self._set_fitted(
+            plan,
+            plan.attributes(answers),
+            student,
+            analysis,
+            private.public_indices,
+            marginals,
+        )
+
+    @with_callbacks
+    def fit_from_votes(
+        self,
+        X_public: Any,
+        votes: Any,
+        privacy_unit: Literal["row", "group"] | None = None,
+    ) -> Self:
+        """Train a student on noisy answers from votes that were collected elsewhere.
+
+        Each party trains a classifier on its own data, labels the public rows with it,
+        and sends the labels; rows and models stay with the party. Set `classes` to all
+        labels that count. The unit of privacy is a party, whatever the classifier's own
+        `privacy_unit` is; `estimator` is the student where `student` is None.
+
+        At epsilon 1 the noise needs a hundred votes or more. Five hospitals can send as
+        many if each trains twenty teachers on disjoint shards of its patients, by
+        :func:`~sklearn_pate.distributed.shard_of` and
+        :func:`~sklearn_pate.distributed.cast_votes`. Then the statement can protect
+        each patient: pass ``privacy_unit="group"``. A hospital as a whole is not
+        protected.
+
+        Parameters
+        ----------
+        X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
+                (n_public, n_features)
+            The rows that were labelled, in the same order.
+
+        votes : Votes or iterable of array-like of shape (n_public,)
+            Vote counts, or one array of labels of the public rows from each party, as
+            :meth:`Votes.from_labels` takes them.
+
+        privacy_unit : {"row", "group"}, default=None
+            Unit of privacy of votes with a header, which
+            :meth:`Votes.from_shards` and :meth:`Votes.load` return: what a shard holds
+            whole. The statement lists what it then assumes: that rows were assigned to
+            shards by their ids, that each teacher saw its own shard alone, and, with
+            several sites, that each person has data at one of them. None protects a
+            party: whatever an array of labels, or a teacher, was made from.
+
+        Returns
+        -------
+        self : PATEClassifier
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the votes cannot be used. No query was answered and
+            nothing was charged. The student was tried on public rows with made-up
+            labels; only errors that the answers cause come after the release.
+
+        BudgetExceededError
+            If the cost exceeds the budget of the `ledger`. Nothing was charged.
+
+        LedgerError
+            If the file of the `ledger` cannot be read or written. No answer was
+            released.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If the noise is seeded, or `delta` is too large for the number of parties.
+
+        PrivacyUtilityWarning
+            If no student can learn from answers with so much noise.
+
+        TeacherWarning
+            If labels may have been left out because they are not in `classes`.
+
+        StudentWarning
+            If the answers hold fewer than two classes.
+        """
+        with progress_of(self):
+            self._check_parameters()
+            seeds = Seeds.drawn(self.random_state)
+            public = read_public_inputs(
+                self,
+                X_public,
+                votes,
+                method="fit_from_votes",
+                privacy_unit=privacy_unit,
+            )
+            queries = self._plan_queries(public, seeds)
+            votes = check_votes(votes, public, queries.clusters)
+            n_parties = votes.shape[0]
+            units = "parties" if privacy_unit is None else "teachers"
+            check_parties(n_parties, self.n_teachers, self.delta, units, sent="voted")
+            release = self._plan_release(public, queries, n_parties)
+            plan = AnswerPlan(public, release, seeds, queries)
+            # No teacher is trained here, so that `estimator` may be the student.
+            given = self.estimator if self.student is None else self.student
+            student = (
+                self._unfitted_student(public.X_public) if given is None else given
+            )
+            plan.warn_if_useless(student, self.epsilon)
+            rehearse_answers(plan, student)
+            entry = open_entry(self, release, votes.content(), plan.public_content)
+            # The privacy is spent on this line: noise is drawn, answers are released.
+            answers = plan.query(votes, student, entry)
+            student = plan.teach(student, answers)
+            analysis = plan.analyse(votes, answers, TeacherProblems(), entry)
+        return self._set_fitted(plan, plan.attributes(answers), student, analysis, None)
+
+    @private_rows_by_position
+    def plan_fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_public: Any = None,
+        groups: Any = None,
+        margins: Sequence[float] = MARGINS,
+    ) -> FitPlan:
+        """Plan a fit: its noise, its privacy cost, and its label accuracy.
+
+        Nothing is drawn or charged, and no teacher sees a private row; as in `fit`, a
+        `representation` is fitted on the public rows, and teacher and student are tried
+        on them with made-up labels. Numbers of rows, classes and
+        queries are read from the data, the rest from the parameters.
+
+        Parameters
+        ----------
+        X, y, X_public, groups : object
+            As in `fit`.
+
+        margins : sequence of float, default=(0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+            Leads of the most-voted class over every other class, as shares of the
+            teachers, at which to compute the label accuracy.
+
+        Returns
+        -------
+        plan : FitPlan
+            To be printed, or read. It may be published if its `assumptions` hold.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data cannot be used.
+
+        See Also
+        --------
+        sklearn_pate.inspection.plan_fit : Plan from numbers alone, without data.
+        """
+        check_margins(margins)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyUtilityWarning)  # the plan has it
+            plan = clone(self)._plan(X, y, X_public=X_public, groups=groups)
+        numbers = {
+            "n_rows": plan.private.n_rows if self.privacy_unit == "row" else None,
+            "n_teachers": plan.release.n_teachers,
+            "n_classes": plan.n_classes,
+            "delta": self.delta,
+            "unit": self.privacy_unit,
+            "assumptions": plan.statement.assumptions,
+            "counts": plan.release.counts,
+        }
+        more = [self._why_counts_useless(plan.private, plan.public, plan.release)]
+        if isinstance(plan, FunctionPlan):
+            more.append(plan.why_few_public_rows)
+            planned = FitPlan.of_scores(
+                plan.release.mechanism, plan.n_coordinates, **numbers
+            )
+        else:
+            student = self._unfitted_student(plan.public.X_public)
+            planned = FitPlan.of_mechanism(
+                plan.release.mechanism,
+                n_queries=plan.release.n_queries,
+                margins=margins,
+                few_answers=accepts_unlabeled(student),
+                target_epsilon=self.epsilon,
+                **numbers,
+            )
+        return replace(planned, warnings=(*planned.warnings, *filter(None, more)))
+
+    def _plan(
+        self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
+    ) -> FitSetup | FunctionPlan:
+        """Check parameters and data, and plan a fit up to the first teacher."""
+        self._check_parameters()
+        seeds = Seeds.drawn(self.random_state)
+        private, public = self._read_inputs(X, y, X_public, groups, seeds)
+        mechanism = self._score_mechanism(private, public)
+        n_teachers = self._resolve_n_teachers(private)
+        shards = private.shards(n_teachers, seeds.key)
+        if mechanism is not None:
+            return self._plan_scores(mechanism, private, public, seeds, shards)
+        queries = self._plan_queries(public, seeds)
+        release = self._plan_release(public, queries, n_teachers)
+        self._warn_of_counts(private, public, release)
+        plan = FitSetup(public, release, seeds, queries, private, shards)
+        student = self._unfitted_student(public.X_public)
+        plan.warn_if_useless(student, self.epsilon)
+        rehearse_answers(plan, student)
+        rehearse_votes(plan, self._teacher())
+        return plan
+
+    @phase("reading the rows")
+    def _read_inputs(
+        self, X: Any, y: Any, X_public: Any, groups: Any, seeds: Seeds
+    ) -> tuple[Any, PublicInputs]:
+        """Check the data; private rows stay where they are."""
+        if not hasattr(X, "__dask_graph__"):
+            return split_inputs(self, X, y, X_public, groups, seed=seeds.public_rows)
+        # Imported here, as it imports dask.
+        from sklearn_pate._aggregation._dask_inputs import read_dask_inputs
+
+        return read_dask_inputs(self, X, y, X_public, groups, key=seeds.key)
+
+    def _with_public_rows(
+        self, plan: FitSetup | FunctionPlan, public: PublicInputs
+    ) -> FitSetup | FunctionPlan:
+        if isinstance(plan, FunctionPlan):
+            scored = self._scored_rows(plan.release, public, plan.seeds)
+            return replace(plan, public=public, scored=scored)
+        n_queries = plan.release.n_queries
+        queries = self._plan_queries(public, plan.seeds, n_queries)
+        return replace(plan, public=public, queries=queries)
+
+    @phase("preparing public rows")
+    def _plan_queries(
+        self, public: PublicInputs, seeds: Seeds, n_queries: int | None = None
+    ) -> QueryPlan:
+        """Plan the queries, by public rows and parameters alone.
+
+        `n_queries` is what they cost already, if they do.
+        """
+        return plan_queries(
+            public.X_public,
+            self._unfitted_student(public.X_public),
+            self._vote_mechanism(),
+            n_queries=self.n_queries if n_queries is None else n_queries,
+            query_strategy=self.query_strategy,
+            representation=self._chosen_representation(public.X_public),
+            seed=seeds.representation,
+        )
+
+    @phase("calibrating the noise")
+    def _plan_release(
+        self, public: PublicInputs, queries: QueryPlan, n_teachers: int
+    ) -> ReleasePlan:
+        """Calibrate the mechanism, and state the privacy cost of its answers."""
+        n_classes = len(public.classes)
+
+        def calibrated(epsilon: float | None) -> Mechanism | TwoPartRelease:
+            counts = self._counts(public, epsilon)
+            mechanism = self._prepared_mechanism(
+                n_teachers, queries.n_queries, n_classes, epsilon, counts
+            )
+            return with_counts(counts, mechanism)
+
+        return plan_release(
+            calibrated(self.epsilon),
+            calibrated,
+            delta=self.delta,
+            unit=public.unit,
+            assumptions=self._assumptions(public),
+            n_teachers=n_teachers,
+            n_queries=queries.n_queries,
+            n_values=n_classes,
+        )
+
+    def _prepared_mechanism(
+        self,
+        n_teachers: int,
+        n_queries: int,
+        n_classes: int,
+        epsilon: float | None,
+        counts: MarginalCounts | None,
+    ) -> Mechanism:
+        """Return the mechanism with its noise, calibrated to an epsilon if given."""
+        return self._vote_mechanism().prepared(
+            n_teachers=n_teachers,
+            n_queries=n_queries,
+            n_classes=n_classes,
+            epsilon=epsilon,
+            delta=self.delta,
+            counts=counts,
+        )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_threshold(self.threshold)
+        if self.n_groups is not None:
+            check_count("n_groups", self.n_groups)
+        chosen = self._chosen_mechanism()
+        if isinstance(chosen, MeanScores):
+            check_scores(self)
+
+    def _vote_mechanism(self) -> Mechanism:
+        """Return the mechanism that answers queries on votes, or raise ValueError."""
+        chosen = self._chosen_mechanism()
+        if isinstance(chosen, MeanScores):
+            raise ValueError(
+                f"mechanism={self.mechanism!r} releases class probabilities, and there "
+                "are votes only; use mechanism='gnmax'."
+            )
+        return chosen
+
+    def _score_mechanism(
+        self, private: PrivateInputs, public: PublicInputs
+    ) -> MeanScores | None:
+        """Return the mechanism that releases scores, None for answers."""
+        chosen, n_classes = self._chosen_mechanism(), len(public.classes)
+        if isinstance(chosen, MeanScores):
+            return chosen
+        if self.epsilon is None or not releases_function(
+            self, public.X_public, n_classes
+        ):
+            return None
+        n_teachers = self._resolve_n_teachers(private)
+        if allows_scores(n_teachers, n_classes, self.epsilon, self.delta):
+            return MeanScores(noise_seed=self.noise_seed)
+        return None
+
+    def _resolve_n_teachers(self, private: PrivateInputs) -> int:
+        if self.n_teachers != "auto":
+            return self.n_teachers
+        n_units = private.n_rows
+        if self.privacy_unit == "group":
+            n_units = cast(int, self.n_groups)  # checked with the groups
+        return resolve_n_teachers("auto", n_units)
+
+    def _plan_scores(
+        self,
+        mechanism: MeanScores,
+        private: PrivateInputs,
+        public: PublicInputs,
+        seeds: Seeds,
+        shards: Any,
+    ) -> ScorePlan:
+        """Plan a fit that releases the mean scores of teachers."""
+        release = self._plan_function(mechanism, public, len(shards))
+        self._warn_of_counts(private, public, release)
+        plan = ScorePlan(
+            public,
+            release,
+            seeds,
+            self._scored_rows(release, public, seeds),
+            private,
+            self.threshold,
+            self.student is None,
+            shards,
+        )
+        plan.warn_if_useless()
+        rehearse_soft_labels(plan, self.student)
+        rehearse_scores(plan, self._teacher())
+        return plan
+
+    @phase("preparing public rows")
+    def _scored_rows(
+        self, release: ReleasePlan, public: PublicInputs, seeds: Seeds
+    ) -> ScoredRows:
+        """Choose the public rows that are scored, and the basis of the scores."""
+        mechanism = cast(MeanScores, release.mechanism)
+        return plan_scored_rows(
+            public.X_public,
+            self._chosen_representation(public.X_public),
+            max_coordinates=mechanism.max_coordinates,
+            rbf=self._has_landmarks(mechanism),
+            seed=seeds.representation,
+        )
+
+    @phase("calibrating the noise")
+    def _plan_function(
+        self, mechanism: MeanScores, public: PublicInputs, n_teachers: int
+    ) -> ReleasePlan:
+        """Calibrate the release of mean scores, and state its cost."""
+        n_classes = len(public.classes)
+        if self.threshold != "auto" and n_classes != 2:
+            raise ValueError(
+                f"threshold={self.threshold!r} is for two classes, and there are "
+                f"{n_classes}; leave threshold='auto'."
+            )
+        # Drawn rows may be published as their counts are.
+        holds_public_rows = public.domain is None and self._has_landmarks(mechanism)
+        return plan_function_release(
+            mechanism,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            unit=public.unit,
+            assumptions=(
+                *self._assumptions(public),
+                *([PUBLIC_ROWS_IN_MODEL] if holds_public_rows else []),
+            ),
+            n_teachers=n_teachers,
+            n_classes=n_classes,
+            counts=partial(self._counts, public),
+        )
+
+    def _has_landmarks(self, mechanism: MeanScores) -> bool:
+        """Return whether the basis holds public rows; held-out rows are patients."""
+        if mechanism.basis != "auto":
+            return mechanism.basis == "rbf"
+        return self.public_size is None
+
+    def _chosen_representation(self, X_public: Table | None = None) -> Any:
+        return default_representation(self.estimator, self.representation, X_public)
+
+    def _teacher(self) -> Any:
+        return default_teacher(self.estimator)
+
+    def _unfitted_student(self, X_public: Table | None = None) -> BaseEstimator:
+        if self.student is None:
+            return default_student(self.estimator, X_public)
+        return self.student
+
+    def _possible_predictors(self) -> Sequence[Any]:
+        # The teacher is the student of images, and of votes of parties.
+        if self.student is None and self.estimator is not None:
+            return [self.estimator, self._unfitted_student()]
+        return [self._unfitted_student()]

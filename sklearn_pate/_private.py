@@ -1,0 +1,155 @@
+"""Base class of all private classifiers."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from inspect import signature
+from typing import Any, ClassVar, Protocol
+
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+
+from sklearn_pate._inputs._labels import check_classes, private_rows_by_position
+from sklearn_pate.accounting._rdp import LARGEST_DELTA, check_delta
+from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger, check_ledger
+from sklearn_pate.mechanisms._mechanism import AccountedRelease
+from sklearn_pate.publication import Deployment, PublishedClassifier, publish
+from sklearn_pate.publication._published import ReportLinkMixin
+
+
+class StatedPlan(Protocol):
+    """Plan of a fit, with its privacy statement."""
+
+    @property
+    def statement(self) -> PrivacySpent:
+        """Privacy statement of the fit."""
+
+
+class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
+    """Base class of classifiers that state their privacy cost before they are fitted.
+
+    Its `fit` is a plan, an entry in the `ledger`, and a release. A subclass provides
+    `_plan`, and a `fit` that ends in `_set_release`.
+    """
+
+    #: Plans a fit, with the arguments of `fit`: checks everything, calibrates the
+    #: noise, states the cost. It sets ``n_features_in_`` and nothing else.
+    _plan: Callable[..., StatedPlan]
+
+    fit: Callable[..., Any]
+    delta: float
+    classes: ArrayLike | None
+    ledger: PrivacyLedger | None
+    privacy_spent_: PrivacySpent
+    mechanism_: AccountedRelease
+
+    #: The search that this fit won, where it won one.
+    _selected_by: AccountedRelease | None = None
+
+    #: Fitted attributes for the data holder alone, which are not pickled.
+    _sensitive: ClassVar[tuple[str, ...]] = ()
+    #: Fitted attributes that may hold estimators, of which only clones are fitted.
+    _unfitted: ClassVar[tuple[str, ...]] = ()
+
+    @private_rows_by_position
+    def plan_privacy(self, X: Any, y: Any, **fit_params: Any) -> PrivacySpent:
+        """State the privacy cost of a fit, without fitting.
+
+        No noise is drawn, and the ledger stays as it is. Teachers and students are
+        tried on public rows with made-up labels, as in `fit`.
+
+        Parameters
+        ----------
+        X, y, **fit_params : object
+            As in `fit`. The cost depends on numbers of rows, features and classes, and
+            on no private value.
+
+        Returns
+        -------
+        spent : PrivacySpent
+            The ``privacy_spent_`` of a fit.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data cannot be used.
+
+        TypeError
+            If `fit` does not take these arguments.
+        """
+        try:
+            signature(self.fit).bind(X, y, **fit_params)
+        except TypeError as error:
+            raise TypeError(
+                f"plan_privacy takes the arguments of fit, and {error}."
+            ) from None
+        return clone(self)._plan(X, y, **fit_params).statement
+
+    def publish(self, *, deployment: Deployment | None = None) -> PublishedClassifier:
+        """Return the model with its privacy statement, for publication.
+
+        Parameters
+        ----------
+        deployment : Deployment, default=None
+            Description of data, purpose and responsibilities, which the card repeats.
+            It is published, and no privacy statement covers it.
+
+        Returns
+        -------
+        published : PublishedClassifier
+            The same predictions, and nothing else of this fit. Its `save` writes a file
+            that runs no code when it is loaded, and a privacy card beside it.
+
+        Raises
+        ------
+        NotFittedError
+            If it is not fitted.
+
+        ValueError
+            If `deployment` is no Deployment, or has a number of units that the
+            statement hides.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If the noise was seeded, so that there is no guarantee.
+        """
+        return publish(self, deployment=deployment)
+
+    def _check_parameters(self) -> None:
+        """Raise ValueError for the first parameter that no data can be used with."""
+        check_delta(self.delta, LARGEST_DELTA)
+        if self.classes is not None:
+            check_classes(self.classes)
+        check_ledger(self.ledger)
+
+    def _set_release(
+        self, mechanism: AccountedRelease, statement: PrivacySpent
+    ) -> None:
+        """Set mechanism and statement of a fit that no search has selected."""
+        self.mechanism_ = mechanism
+        self.privacy_spent_ = statement
+        self.__dict__.pop("_selected_by", None)
+
+    @property
+    def _released_by(self) -> AccountedRelease:
+        """Release that ``privacy_spent_`` covers."""
+        return self.mechanism_ if self._selected_by is None else self._selected_by
+
+    @abstractmethod
+    def _published_model(self) -> Any:
+        """Return the model that predicts class indices, and nothing else of the fit."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without sensitive attributes.
+
+        Constructor estimators are replaced by unfitted clones, as they may have been
+        fitted on private rows since.
+        """
+        state = super().__getstate__().copy()
+        for name in self._sensitive:
+            state.pop(name, None)
+        for name in (*self.get_params(deep=False), *self._unfitted):
+            if name in state:
+                state[name] = clone(state[name], safe=False)
+        return state

@@ -1,0 +1,281 @@
+"""Sums of teachers' votes and score functions in whole numbers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+#: Soft votes are in units of the clipping bound divided by this.
+STEPS = 1024
+
+
+@dataclass(frozen=True)
+class SoftVoteLayout:
+    """Layout of the vector of soft votes of each teacher.
+
+    First, for each public batch, a value for each class: a *part*, whose L2 norm is at
+    most the clipping bound. Then, with a hint, the similarity of each pair of batches:
+    the upper triangle of a symmetric matrix without its diagonal, line by line, whose
+    norm is at most sqrt(n_hint_parts) times the clipping bound.
+
+    **Sensitivity.** A vector v has whole, non-negative numbers, v.v <= P^2 in all
+    with P^2 = (n_batches + n_hint_parts) STEPS^2, which `SoftVotes` checks in
+    exact arithmetic before it adds v. If one teacher's v becomes v', the sum moves by
+    v' - v, of squared length v.v + v'.v' - 2 v.v' <= 2 P^2, as no product of two
+    coordinates is negative. The bound is reached by vectors that share no class, so it
+    cannot be improved. A teacher without soft votes adds zeros: it is P away at most.
+    """
+
+    n_batches: int
+    n_classes: int
+    n_hint_parts: int = 0
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts that are charged, the hint included."""
+        return self.n_batches + self.n_hint_parts
+
+    @property
+    def size(self) -> int:
+        """Length of the vector."""
+        n_pairs = self.n_batches * (self.n_batches - 1) // 2
+        return self.n_batches * self.n_classes + n_pairs * (self.n_hint_parts > 0)
+
+    def check(self, vectors: NDArray[np.integer]) -> None:
+        """Raise ValueError unless vectors are within the bounds of the privacy cost.
+
+        `vectors` are those of one teacher, of shape (n_queries, size).
+        """
+        if vectors.ndim != 2 or vectors.shape[1] != self.size:
+            raise ValueError(
+                f"Soft votes have shape {vectors.shape}; pass vectors of {self.size} "
+                "numbers."
+            )
+        if vectors.dtype.kind not in "iu" or np.any(vectors < 0):
+            raise ValueError(
+                "Soft votes must be non-negative integers, which the privacy cost of "
+                "their sum assumes; round and clip them."
+            )
+        # Larger numbers, or their squares, would overflow.
+        if np.any(vectors > STEPS * (1 + self.n_hint_parts)):
+            raise ValueError(_TOO_LONG)
+        of_batches, hint = self.split(vectors.astype(np.int64) ** 2)
+        if np.any(of_batches.sum(axis=2) > STEPS**2) or np.any(
+            hint.sum(axis=1) > self.n_hint_parts * STEPS**2
+        ):
+            raise ValueError(_TOO_LONG)
+
+    def split(self, vectors: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Split vectors into values by batch and class, and the hint."""
+        of_batches, hint = np.split(vectors, [self.n_batches * self.n_classes], axis=1)
+        return of_batches.reshape(-1, self.n_batches, self.n_classes), hint
+
+    def similarities(self, hint: NDArray[Any]) -> NDArray[np.float64]:
+        """Write a hint as a symmetric matrix, with zeros on its diagonal."""
+        matrix = np.zeros((self.n_batches, self.n_batches))
+        matrix[np.triu_indices(self.n_batches, 1)] = hint
+        return matrix + matrix.T
+
+
+_TOO_LONG = (
+    "Soft votes are longer than the clipping bound, which the privacy cost of their "
+    "sum assumes; clip them."
+)
+
+
+class SoftVotes:
+    """Sum of the soft votes of teachers on public batches. Sensitive.
+
+    Like :class:`~sklearn_pate.Votes`, it is passed to a mechanism only, is not shown by
+    `repr`, and cannot be pickled or copied. `contributions` has the vectors of each
+    teacher, of shape (n_queries, size), or None; a fit has one query.
+    """
+
+    __slots__ = ("_n_teachers", "_sums", "layout")
+
+    layout: SoftVoteLayout
+    _n_teachers: int
+    _sums: NDArray[np.int64]
+
+    def __init__(
+        self,
+        contributions: Iterable[NDArray[np.integer] | None],
+        *,
+        layout: SoftVoteLayout,
+        n_queries: int = 1,
+    ) -> None:
+        self.layout = layout
+        self._sums = np.zeros((n_queries, layout.size), dtype=np.int64)
+        self._n_teachers = 0
+        for vectors in contributions:
+            self._n_teachers += 1
+            if vectors is not None:
+                layout.check(vectors)
+                self._sums += vectors.astype(np.int64)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of teachers, and number of queries."""
+        return self._n_teachers, len(self._sums)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of values that a query has."""
+        return self.layout.size
+
+    @property
+    def any_cast(self) -> bool:
+        """Whether any teacher sent soft votes. Sensitive."""
+        return bool(self._sums.any())
+
+    def counts(self, indices: ArrayLike) -> NDArray[np.int64]:
+        """Return the sums of some queries. Sensitive."""
+        return self._sums[np.asarray(indices, dtype=np.intp)]
+
+    def content(self) -> tuple[Any, ...]:
+        """Return all data of the sum, for a keyed fingerprint. Sensitive."""
+        return self._sums, self._n_teachers
+
+    def __repr__(self) -> str:
+        n_teachers, n_queries = self.shape
+        return f"SoftVotes(<private>, {n_teachers=}, {n_queries=})"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            "Soft votes are sensitive and cannot be pickled or copied; publish what a "
+            "mechanism releases only."
+        )
+
+
+@dataclass(frozen=True)
+class ScoreStep:
+    """Clipping of score functions in one step of a release.
+
+    The first `n_coordinates` coefficients of a score function, less those of `centre`,
+    are clipped to the ball of `radius` and rounded to a vector of whole numbers. All
+    others are zero.
+
+    **Sensitivity.** `share` is the step's part of the squared length of all vectors of
+    a teacher: a vector v has v.v <= share STEPS^2, which `TeacherScores` checks in
+    exact arithmetic before it adds v. If one teacher's v becomes v', the sum moves by
+    |v' - v| <= 2 sqrt(share) STEPS. The bound is reached by v and -v. A teacher without
+    scores adds zeros.
+    """
+
+    centre: NDArray[np.float64]
+    radius: float
+    n_coordinates: int
+    share: float
+
+    @property
+    def longest(self) -> int:
+        """Largest length of a vector, rounded down."""
+        return int(np.sqrt(self.share) * STEPS)
+
+    @property
+    def unit(self) -> float:
+        """Coefficient that one unit of a vector stands for."""
+        # Rounding makes a vector longer by sqrt(size) / 2 at most; 1 is for round-off.
+        size = self.n_coordinates * self.centre.shape[1]
+        return self.radius / (self.longest - np.sqrt(size) / 2 - 1)
+
+    def vector(self, coefficients: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Clip and round coefficients of the shape of `centre`; zeros if too long."""
+        with np.errstate(all="ignore"):
+            moved = coefficients - self.centre
+            moved[self.n_coordinates :] = 0
+            largest = np.abs(moved).max(initial=0)
+            # Divided by the largest, no square overflows.
+            length = largest * np.linalg.norm(moved / largest) if largest > 0 else 0.0
+            scale = min(1.0, self.radius / length) if length > 0 else 0.0
+            rounded = np.rint(moved * (scale / self.unit))
+        # The privacy cost rests on this check alone: nothing above is trusted.
+        if not np.all(np.abs(rounded) <= self.longest):  # true for NaN
+            return np.zeros(coefficients.shape, dtype=np.int64)
+        vector = rounded.astype(np.int64)
+        if np.vdot(vector, vector) > self.longest**2:
+            return np.zeros(coefficients.shape, dtype=np.int64)
+        return vector
+
+
+class TeacherScores:
+    """Score functions of teachers, as coefficients in a public basis. Sensitive.
+
+    Like :class:`~sklearn_pate.Votes`, they are passed to a mechanism only, are not
+    shown by `repr`, and cannot be pickled or copied. They are queried in steps: `take`
+    sets the step, whose centre may depend on earlier releases.
+
+    `contributions` has the coefficients of each teacher, of shape (n_coordinates,
+    n_classes - 1), or None.
+    """
+
+    __slots__ = ("_coefficients", "_n_steps", "_step", "_taken", "coefficient_shape")
+
+    def __init__(
+        self,
+        contributions: Iterable[NDArray[np.float64] | None],
+        *,
+        shape: tuple[int, int],
+        n_steps: int,
+    ) -> None:
+        nothing = np.full(shape, np.nan)  # becomes a vector of zeros
+        self._coefficients = [
+            nothing if one is None or one.shape != shape else one
+            for one in contributions
+        ]
+        self.coefficient_shape = shape
+        self._n_steps = n_steps
+        self._step: ScoreStep | None = None
+        self._taken = -1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of teachers, and number of steps."""
+        return self.n_teachers, self._n_steps
+
+    @property
+    def n_teachers(self) -> int:
+        """Number of teachers."""
+        return len(self._coefficients)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of values that a step has."""
+        n_coordinates, n_values = self.coefficient_shape
+        return n_coordinates * n_values
+
+    @property
+    def any_cast(self) -> bool:
+        """Whether any teacher has scores. Sensitive."""
+        return any(bool(np.all(np.isfinite(one))) for one in self._coefficients)
+
+    def take(self, step: ScoreStep) -> int:
+        """Set the next step, and return its number."""
+        self._step, self._taken = step, self._taken + 1
+        return self._taken
+
+    def counts(self, indices: ArrayLike) -> NDArray[np.int64]:
+        """Return the sum of the vectors of the current step. Sensitive."""
+        step = self._step
+        if step is None or np.asarray(indices).tolist() != [self._taken]:
+            raise IndexError("Only the current step has a sum; call take first.")
+        return self.sum_of(step)[np.newaxis]
+
+    def sum_of(self, step: ScoreStep) -> NDArray[np.int64]:
+        """Return the sum of the vectors of a step. Sensitive."""
+        total = np.zeros(self.n_classes, dtype=np.int64)
+        for one in self._coefficients:
+            total += step.vector(one).ravel()
+        return total
+
+    def __repr__(self) -> str:
+        n_teachers, n_steps = self.shape
+        return f"TeacherScores(<private>, {n_teachers=}, {n_steps=})"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            "Scores of teachers are sensitive and cannot be pickled or copied; publish "
+            "what a mechanism releases only."
+        )

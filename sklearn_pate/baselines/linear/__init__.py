@@ -1,1 +1,0 @@
-"""Linear classifiers trained by perturbed empirical risk minimisation."""

@@ -1,0 +1,837 @@
+"""Displays of epsilon, delta and scores."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, check_scoring
+
+from sklearn_pate._estimators._class_codes import last_step
+from sklearn_pate.accounting._calibrate import is_positive
+from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.inspection._vote_displays import (
+    check_comparable,
+    line_style,
+    log_ticks,
+    make_axes,
+    point_style,
+    protection_note,
+    require_matplotlib,
+    stamp,
+    statement_of,
+)
+
+# Fits for one target epsilon state slightly different values: those within one percent
+# share a point.
+_ONE_TARGET = 0.01
+_N_POINTS = 200
+# The axis is this factor wider than the stated deltas.
+_AROUND = 1e4
+_LARGEST_DELTA = 0.1
+# Range if no delta is stated.
+_USUAL_DELTAS = (1e-10, 1e-2)
+
+
+@dataclass(frozen=True)
+class EpsilonScores:
+    """Scores of private fits and their stated epsilons."""
+
+    epsilons: ArrayLike
+    scores: ArrayLike
+    score_name: str
+    delta: float | None = None
+    unit: str | None = None
+    relation: str | None = None
+
+
+def scores_of_estimators(
+    estimators: Sequence[Any], X: Any, y: ArrayLike, scoring: Any
+) -> EpsilonScores:
+    """Score fitted private estimators, after a check that they are comparable."""
+    if hasattr(estimators, "fit"):  # a Pipeline is a sequence of its steps
+        raise ValueError(
+            f"estimators is a single {type(estimators).__name__}; pass a list of "
+            "fitted estimators, such as [clf]."
+        )
+    statements = [statement_of(one) for one in estimators]
+    check_comparable(statements)
+    return EpsilonScores(
+        epsilons=[spent.epsilon for spent in statements],
+        scores=[check_scoring(one, scoring)(one, X, y) for one in estimators],
+        score_name=_name_of(scoring),
+        delta=max(spent.delta for spent in statements),
+        unit=statements[0].unit,
+        relation=statements[0].relation,
+    )
+
+
+def scores_of_predictions(
+    y_true: ArrayLike,
+    predictions: Iterable[ArrayLike],
+    epsilons: ArrayLike,
+    score_func: Callable[..., float],
+) -> EpsilonScores:
+    """Score the predictions of fits."""
+    name = getattr(score_func, "__name__", "score").removesuffix("_score")
+    return EpsilonScores(
+        epsilons=epsilons,
+        scores=[score_func(y_true, y_pred) for y_pred in predictions],
+        score_name=_name_of(name),
+    )
+
+
+def scores_of_search(search: Any, metric: str | None) -> EpsilonScores:
+    """Read the scores of a search over epsilon, or of its ``cv_results_``."""
+    results = getattr(search, "cv_results_", search)
+    if not isinstance(results, Mapping):
+        is_search = hasattr(search, "refit")
+        raise (NotFittedError if is_search else ValueError)(
+            f"search has no cv_results_, as {type(search).__name__} is none or is "
+            "not fitted; pass a fitted GridSearchCV, or its cv_results_."
+        )
+    scoring = getattr(search, "scoring", None) if metric is None else metric
+    epsilons = _epsilons_of(results)
+    splits = _scores_of_splits(results, "score" if metric is None else metric)
+    spent = None
+    if hasattr(search, "best_estimator_"):
+        spent = statement_of(search.best_estimator_)
+        check_comparable([spent])
+    return EpsilonScores(
+        epsilons=np.repeat(epsilons, len(splits)),
+        scores=np.transpose(splits).ravel(),
+        score_name=_name_of(scoring),
+        delta=None if spent is None else spent.delta,
+        unit=None if spent is None else spent.unit,
+        relation=None if spent is None else spent.relation,
+    )
+
+
+def mean_scores(
+    epsilons: ArrayLike, scores: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Average the fits of each target epsilon.
+
+    Returns, for increasing targets, the largest epsilon, the mean score, and the
+    standard deviation of the scores, which is NaN for a single fit.
+    """
+    epsilons = np.asarray(epsilons, dtype=np.float64)
+    scores = np.asarray(scores, dtype=np.float64)
+    if epsilons.ndim != 1 or not epsilons.size or epsilons.shape != scores.shape:
+        raise ValueError(
+            f"epsilons has shape {epsilons.shape} and scores {scores.shape}; pass one "
+            "of each per fit."
+        )
+    if not np.all((epsilons > 0) & np.isfinite(epsilons)):
+        raise ValueError(
+            f"epsilons={epsilons.tolist()} must be positive and finite; leave out fits "
+            "without a guarantee, or pass the score of one as baseline."
+        )
+    if not np.all(np.isfinite(scores)):
+        raise ValueError(
+            "scores has NaN or infinity, such as that of a failed fit; leave it out."
+        )
+    order = np.argsort(epsilons, kind="stable")
+    epsilons, scores = epsilons[order], scores[order]
+    starts = [0]
+    for place, epsilon in enumerate(epsilons):
+        if epsilon > (1 + _ONE_TARGET) * epsilons[starts[-1]]:
+            starts.append(place)
+    groups = np.split(scores, starts[1:])
+    return (
+        np.array([group[-1] for group in np.split(epsilons, starts[1:])]),
+        np.array([group.mean() for group in groups]),
+        # Unknown for one fit, and not drawn.
+        np.array([group.std(ddof=1) if len(group) > 1 else np.nan for group in groups]),
+    )
+
+
+def _epsilons_of(results: Mapping[str, Any]) -> list[float]:
+    """Read the epsilon of each candidate of a search, if nothing else differs."""
+    names = [key.removeprefix("param_") for key in results if key.startswith("param_")]
+    chosen = [name for name in names if name.rpartition("__")[2] == "epsilon"]
+    if len(chosen) != 1:
+        raise ValueError(
+            f"The search is over {names}, which must include one epsilon; search over "
+            "'epsilon', or 'pate__epsilon' for a step 'pate' of a Pipeline."
+        )
+    for name in names:
+        values = {repr(value) for value in results[f"param_{name}"]}
+        if name not in chosen and len(values) > 1:
+            raise ValueError(
+                f"The search is over {name} as well, so that an epsilon has several "
+                f"scores; search over {chosen[0]} alone."
+            )
+    epsilons = list(results[f"param_{chosen[0]}"])
+    for epsilon in epsilons:
+        if not is_positive(epsilon):
+            raise ValueError(
+                f"{chosen[0]}={epsilon!r} is the target of a candidate, and cannot be "
+                "drawn on an axis of epsilon; search over positive numbers."
+            )
+    return epsilons
+
+
+def _scores_of_splits(
+    results: Mapping[str, Any], metric: str
+) -> list[NDArray[np.float64]]:
+    """Read the scores of the candidates of a search, one array per split."""
+    n_splits = 0
+    while f"split{n_splits}_test_{metric}" in results:
+        n_splits += 1
+    if not n_splits:
+        known = [
+            key.removeprefix("mean_test_")
+            for key in results
+            if key.startswith("mean_test_")
+        ]
+        raise ValueError(
+            f"metric={metric!r} is unknown to the search; use one of {known}."
+        )
+    return [results[f"split{split}_test_{metric}"] for split in range(n_splits)]
+
+
+def _name_of(scoring: Any) -> str:
+    return scoring.replace("_", " ") if isinstance(scoring, str) else "score"
+
+
+def check_sensitivity(sensitive: Any, baseline: Any) -> None:
+    """Raise ValueError unless sensitivity and baseline of a display are valid."""
+    if not isinstance(sensitive, bool):
+        raise ValueError(
+            f"sensitive={sensitive!r} must be True or False; pass True unless all rows "
+            "that scores or a baseline come from are public."
+        )
+    is_number = isinstance(baseline, Real) and not isinstance(baseline, bool)
+    if baseline is not None and not (is_number and np.isfinite(baseline)):
+        raise ValueError(
+            f"baseline={baseline!r} must be a finite number, the score without "
+            "privacy, or None."
+        )
+
+
+class EpsilonDeltaDisplay:
+    """Publishable epsilon against delta, for the same release.
+
+    A release satisfies (epsilon, delta) at every point of its line, and its statement
+    is one of them. **May be published**, like the statements. Create it by
+    :meth:`from_estimator` or :meth:`from_statements`. It needs matplotlib. All
+    parameters are stored as attributes.
+
+    Parameters
+    ----------
+    deltas : array-like of shape (n_points,)
+        Deltas in (0, 1), in increasing order.
+
+    epsilons : dict of str to array-like of shape (n_points,)
+        Epsilon at each delta, for each release; infinite where it is not known.
+
+    stated : dict of str to tuple (epsilon, delta)
+        Stated epsilon and delta of each release. A delta of 0 is drawn as an arrow at
+        the left end of the logarithmic axis.
+
+    unit, relation : str, default=None
+        Unit of privacy and neighbour relation of all statements, for the axis.
+
+    Attributes
+    ----------
+    lines_ : list of matplotlib Line2D
+        One line per release.
+
+    stated_ : list of matplotlib Line2D
+        One marker per statement.
+
+    ax_, figure_ : matplotlib Axes, Figure
+        Axes and figure that the display was drawn on.
+
+    See Also
+    --------
+    AnswerCostDisplay : Privacy cost against the number of queries.
+
+    Notes
+    -----
+    A line is ``privacy_spent_.epsilon_at(delta)``, the smallest epsilon that is known.
+    It ends at the smallest delta that the statement resolves.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from sklearn_pate.inspection import EpsilonDeltaDisplay
+    >>> display = EpsilonDeltaDisplay(
+    ...     deltas=[1e-7, 1e-5],
+    ...     epsilons={"a fit": [1.2, 1.0]},
+    ...     stated={"a fit": (1.0, 1e-5)},
+    ... )
+    >>> [line.get_label() for line in display.plot().lines_]
+    ['a fit']
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        *,
+        deltas: ArrayLike,
+        epsilons: Mapping[str, ArrayLike],
+        stated: Mapping[str, tuple[float, float]],
+        unit: str | None = None,
+        relation: str | None = None,
+    ) -> None:
+        self.deltas = deltas
+        self.epsilons = epsilons
+        self.stated = stated
+        self.unit = unit
+        self.relation = relation
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None means those of a new figure.
+
+        **kwargs : Any
+            Arguments of ``ax.plot`` for each line.
+
+        Returns
+        -------
+        display : EpsilonDeltaDisplay
+            The display itself.
+        """
+        ax = make_axes(type(self), ax)
+        left_end = np.min(self.deltas)
+        self.lines_, self.stated_, labels = [], [], set()
+        for name, epsilons in self.epsilons.items():
+            # Each statement has a line and a marker.
+            style = line_style(len(ax.lines) // 2) | {"label": name}
+            self.lines_ += ax.plot(self.deltas, epsilons, **style | kwargs)
+            epsilon, delta = self.stated[name]
+            label = "as stated" if delta else "as stated, with a delta of 0"
+            self.stated_ += ax.plot(
+                delta or left_end,
+                epsilon,
+                marker="o" if delta else "<",
+                linestyle="none",
+                color=self.lines_[-1].get_color(),
+                label=None if label in labels else label,
+            )
+            labels.add(label)
+        about = protection_note(self.unit, self.relation)
+        ax.set(
+            xscale="log",
+            xlabel="delta",
+            ylabel=f"publishable epsilon{about and f' ({about})'}",
+            ylim=(0, None),
+        )
+        ax.legend(frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw the statement of a fit.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted estimator with ``privacy_spent_``, or a Pipeline that ends in one.
+
+        ax, **kwargs : Any
+            Arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : EpsilonDeltaDisplay
+            Drawn display.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+
+        ValueError
+            If the estimator has no guarantee.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from sklearn.datasets import make_blobs
+        >>> from sklearn_pate.learners import DPLogisticRegression
+        >>> from sklearn_pate.inspection import EpsilonDeltaDisplay
+        >>> X, y = make_blobs(500, centers=2, random_state=0)
+        >>> clf = DPLogisticRegression(data_norm=8).fit(X, y)
+        >>> display = EpsilonDeltaDisplay.from_estimator(clf)
+        >>> display.stated
+        {'DPLogisticRegression': (1.0, 0.0)}
+        >>> plt.close(display.figure_)
+        """
+        require_matplotlib(cls)
+        name = type(last_step(estimator)).__name__
+        return cls.from_statements({name: statement_of(estimator)}, ax=ax, **kwargs)
+
+    @classmethod
+    def from_statements(
+        cls, statements: Mapping[str, PrivacySpent], *, ax: Any = None, **kwargs: Any
+    ) -> Self:
+        """Draw several statements, to compare them.
+
+        Parameters
+        ----------
+        statements : dict of str to PrivacySpent
+            Statements by name, all with one unit and relation.
+
+        ax, **kwargs : Any
+            Arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : EpsilonDeltaDisplay
+            Drawn display.
+
+        Raises
+        ------
+        ValueError
+            If units or relations differ, or one statement has no guarantee.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from sklearn.datasets import make_blobs
+        >>> from sklearn_pate.learners import DPLogisticRegression
+        >>> from sklearn_pate.inspection import EpsilonDeltaDisplay
+        >>> X, y = make_blobs(500, centers=2, random_state=0)
+        >>> statements = {
+        ...     f"epsilon={epsilon}": DPLogisticRegression(
+        ...         epsilon=epsilon, data_norm=8
+        ...     ).plan_privacy(X, y)
+        ...     for epsilon in [0.5, 1.0]
+        ... }
+        >>> display = EpsilonDeltaDisplay.from_statements(statements)
+        >>> len(display.lines_), display.unit, display.relation
+        (2, 'row', 'replace-one')
+        >>> plt.close(display.figure_)
+        """
+        require_matplotlib(cls)
+        _check_statements(statements)
+        check_comparable(statements.values())
+        deltas = _deltas(statements.values())
+        first = next(iter(statements.values()))
+        display = cls(
+            deltas=deltas,
+            epsilons={
+                name: np.array([spent.epsilon_at(delta) for delta in deltas])
+                for name, spent in statements.items()
+            },
+            stated={
+                name: (spent.epsilon, spent.delta) for name, spent in statements.items()
+            },
+            unit=first.unit,
+            relation=first.relation,
+        )
+        return display.plot(ax, **kwargs)
+
+
+def _check_statements(statements: Any) -> None:
+    if not isinstance(statements, Mapping):
+        raise ValueError(
+            f"statements={statements!r} must be a dict, such as "
+            "{'PATE': clf.privacy_spent_}."
+        )
+    for name, spent in statements.items():
+        if not isinstance(spent, PrivacySpent):
+            raise ValueError(
+                f"statements[{name!r}]={spent!r} is no PrivacySpent; pass the "
+                "privacy_spent_ of a fit."
+            )
+
+
+def _deltas(statements: Collection[PrivacySpent]) -> NDArray[np.float64]:
+    """Return deltas around the stated ones, which at least one statement resolves."""
+    stated = [spent.delta for spent in statements if spent.delta > 0]
+    low, high = _USUAL_DELTAS
+    if stated:
+        low = min(stated) / _AROUND
+        high = max(min(max(stated) * _AROUND, _LARGEST_DELTA), *stated)
+    resolved = min(float(spent.profile.deltas[-1]) for spent in statements)
+    low = min(max(low, resolved), high)
+    return np.union1d(np.geomspace(low, high, _N_POINTS), stated)
+
+
+class PrivacyUtilityDisplay:
+    """Scores of private estimators against their publishable epsilon.
+
+    Create it by :meth:`from_estimators`, :meth:`from_predictions` or
+    :meth:`from_cv_results`. It needs matplotlib. All parameters are stored as
+    attributes.
+
+    Parameters
+    ----------
+    epsilons : array-like of shape (n_fits,)
+        Publishable epsilon of each fit, positive and finite.
+
+    scores : array-like of shape (n_fits,)
+        Score of each fit.
+
+    sensitive : bool
+        Whether scores depend on private data that no statement covers: True if the rows
+        they are computed on are private, or if `baseline` was trained on private rows.
+        True stamps the plot; with False, it may be published at the privacy cost of all
+        its fits together.
+
+    baseline : float, default=None
+        Score without privacy. **It is as sensitive as the rows that its model was
+        trained on**.
+
+    delta : float, default=None
+        Probability mass that epsilon does not cover, for the axis.
+
+    unit, relation : str, default=None
+        Unit of privacy and neighbour relation of all fits, for the axis.
+
+    score_name : str, default="score"
+        Name of the score, for the axis.
+
+    Attributes
+    ----------
+    line_ : matplotlib Line2D
+        Line through the mean scores.
+
+    errorbar_ : matplotlib ErrorbarContainer
+        Standard deviations where several fits share an epsilon.
+
+    baseline_ : matplotlib Line2D or None
+        Dashed line of the baseline.
+
+    ax_, figure_ : matplotlib Axes, Figure
+        Axes and figure that the display was drawn on.
+
+    See Also
+    --------
+    AnswerCostDisplay : Privacy cost against the number of queries.
+
+    Notes
+    -----
+    Fits whose epsilons differ by at most one percent share a point, at the largest of
+    them, so that no fit is drawn below its stated epsilon.
+
+    To publish the plot is to publish a result of every fit in it: its privacy cost is
+    the sum of their ``privacy_spent_.curve``, if no fit was chosen in view of another.
+
+    An infinite epsilon raises an error, as it is no weak guarantee but none. The score
+    of such a fit may be the `baseline`.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from sklearn_pate.inspection import PrivacyUtilityDisplay
+    >>> display = PrivacyUtilityDisplay(
+    ...     epsilons=[0.5, 1, 1, 2], scores=[0.71, 0.82, 0.84, 0.88], sensitive=False
+    ... ).plot()
+    >>> display.line_.get_xdata().tolist()
+    [0.5, 1.0, 2.0]
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilons: ArrayLike,
+        scores: ArrayLike,
+        sensitive: bool,
+        baseline: float | None = None,
+        delta: float | None = None,
+        unit: str | None = None,
+        relation: str | None = None,
+        score_name: str = "score",
+    ) -> None:
+        self.epsilons = epsilons
+        self.scores = scores
+        self.sensitive = sensitive
+        self.baseline = baseline
+        self.delta = delta
+        self.unit = unit
+        self.relation = relation
+        self.score_name = score_name
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None means those of a new figure. Axes that hold another
+            display of the same unit and relation get a further line.
+
+        **kwargs : Any
+            Arguments of ``ax.errorbar``; `label` is shown in the legend.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+            The display itself.
+
+        Raises
+        ------
+        ValueError
+            If the parameters are invalid.
+        """
+        check_sensitivity(self.sensitive, self.baseline)
+        epsilons, means, deviations = mean_scores(self.epsilons, self.scores)
+        ax = make_axes(type(self), ax)
+        style = point_style(len(ax.containers)) | {"capsize": 3} | kwargs
+        self.errorbar_ = ax.errorbar(epsilons, means, yerr=deviations, **style)
+        self.line_ = self.errorbar_[0]
+        self.baseline_ = None
+        if self.baseline is not None:
+            self.baseline_ = ax.axhline(
+                self.baseline, color="0.35", linestyle="--", label="without privacy"
+            )
+        ax.set(xscale="log", xlabel=self._epsilon_name(), ylabel=self.score_name)
+        log_ticks(ax.xaxis)
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(frameon=False)
+        if self.sensitive:
+            stamp(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @classmethod
+    def from_estimators(
+        cls,
+        estimators: Sequence[Any],
+        X: Any,
+        y: ArrayLike,
+        *,
+        sensitive: bool,
+        scoring: Any = None,
+        baseline: float | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Score fitted private estimators, and draw.
+
+        Parameters
+        ----------
+        estimators : sequence of estimators
+            Fitted estimators with ``privacy_spent_`` of one unit and relation, or
+            Pipelines that end in one.
+
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows to score on.
+
+        y : array-like of shape (n_rows,)
+            Their labels.
+
+        sensitive : bool
+            Whether these rows are private, or `baseline` was trained on private rows.
+            True stamps the plot.
+
+        scoring : str or callable, default=None
+            Argument of :func:`~sklearn.metrics.check_scoring`; None means ``score`` of
+            the estimators.
+
+        baseline : float, default=None
+            Score without privacy, **as sensitive as the rows of its fit**.
+
+        ax, **kwargs : Any
+            Arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+            Drawn display.
+
+        Raises
+        ------
+        ValueError
+            If `sensitive` is neither True nor False, `baseline` is no number,
+            `estimators` is no list, one states no finite epsilon, or units or relations
+            differ; nothing was scored.
+
+        NotFittedError
+            If an estimator is not fitted; nothing was scored.
+
+        Notes
+        -----
+        If deltas differ, the axis has the largest: a guarantee at a smaller delta holds
+        at a larger one.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from sklearn.datasets import make_blobs
+        >>> from sklearn_pate.learners import DPLogisticRegression
+        >>> from sklearn_pate.inspection import PrivacyUtilityDisplay
+        >>> X, y = make_blobs(3000, centers=2, random_state=0)
+        >>> fits = [
+        ...     DPLogisticRegression(epsilon=one, data_norm=8).fit(X[:2000], y[:2000])
+        ...     for one in [0.1, 1, 10]
+        ... ]
+        >>> display = PrivacyUtilityDisplay.from_estimators(
+        ...     fits, X[2000:], y[2000:], sensitive=True
+        ... )
+        >>> display.epsilons
+        [0.1, 1.0, 10.0]
+        >>> plt.close(display.figure_)
+        """
+        require_matplotlib(cls)
+        check_sensitivity(sensitive, baseline)
+        fits = scores_of_estimators(estimators, X, y, scoring)
+        display = cls(**vars(fits), sensitive=sensitive, baseline=baseline)
+        return display.plot(ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        predictions: Sequence[ArrayLike],
+        epsilons: ArrayLike,
+        *,
+        sensitive: bool,
+        score_func: Callable[..., float] = accuracy_score,
+        baseline: float | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Score predictions, and draw.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_rows,)
+            Labels.
+
+        predictions : sequence of array-like of shape (n_rows,)
+            Predictions of each fit: labels, or another input of `score_func`.
+
+        epsilons : array-like of shape (n_fits,)
+            Publishable epsilon of each fit, all for one unit, relation and delta, which
+            is not checked here.
+
+        sensitive : bool
+            Whether these rows are private, or `baseline` was trained on private rows.
+            True stamps the plot.
+
+        score_func : callable, default=accuracy_score
+            Function of true labels and predictions that returns a number.
+
+        baseline : float, default=None
+            Score without privacy, **as sensitive as the rows of its fit**.
+
+        ax, **kwargs : Any
+            Arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+            Drawn display.
+
+        Raises
+        ------
+        ValueError
+            If `sensitive` is neither True nor False, `baseline` is no number, or there
+            are not as many epsilons as predictions.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from sklearn_pate.inspection import PrivacyUtilityDisplay
+        >>> display = PrivacyUtilityDisplay.from_predictions(
+        ...     [0, 1, 1, 0], [[0, 1, 0, 1], [0, 1, 1, 0]], [0.5, 4], sensitive=False
+        ... )
+        >>> display.line_.get_ydata().tolist()
+        [0.5, 1.0]
+        >>> plt.close(display.figure_)
+        """
+        require_matplotlib(cls)
+        check_sensitivity(sensitive, baseline)
+        fits = scores_of_predictions(y_true, predictions, epsilons, score_func)
+        display = cls(**vars(fits), sensitive=sensitive, baseline=baseline)
+        return display.plot(ax, **kwargs)
+
+    @classmethod
+    def from_cv_results(
+        cls,
+        search: Any,
+        *,
+        sensitive: bool,
+        metric: str | None = None,
+        baseline: float | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the scores of a search over epsilon.
+
+        Parameters
+        ----------
+        search : GridSearchCV, RandomizedSearchCV or dict
+            Fitted, over the parameter `epsilon` of a private estimator and no other
+            one; or its ``cv_results_``. In a Pipeline the parameter has a longer name,
+            such as ``pate__epsilon``.
+
+        sensitive : bool
+            Whether the rows and labels that were searched on are private, or `baseline`
+            was trained on private rows. True stamps the plot. Scores of a search are
+            computed on rows that other fits of it learned from.
+
+        metric : str, default=None
+            One of the metrics, for a search with several.
+
+        baseline : float, default=None
+            Score without privacy, **as sensitive as the rows of its fit**.
+
+        ax, **kwargs : Any
+            Arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+            Drawn display, with one point per candidate and the spread over the splits.
+
+        Raises
+        ------
+        ValueError
+            If `sensitive` is neither True nor False, `baseline` is no number, the
+            search is not over epsilon alone, a fit of it failed, or its winner states
+            no finite epsilon.
+
+        NotFittedError
+            If the search is not fitted.
+
+        Notes
+        -----
+        The axis has the target epsilons, which the statement of each fit meets. No
+        statement covers the search: its scores are computed without noise. Unit,
+        relation and delta are those of the winner; they are unknown for a
+        ``cv_results_`` alone, and with ``refit=False``.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from sklearn.datasets import make_blobs
+        >>> from sklearn.model_selection import GridSearchCV, KFold
+        >>> from sklearn_pate.learners import DPLogisticRegression
+        >>> from sklearn_pate.inspection import PrivacyUtilityDisplay
+        >>> X, y = make_blobs(3000, centers=2, random_state=0)
+        >>> learner = DPLogisticRegression(data_norm=8)
+        >>> search = GridSearchCV(learner, {"epsilon": [0.1, 1]}, cv=KFold(3))
+        >>> display = PrivacyUtilityDisplay.from_cv_results(
+        ...     search.fit(X, y), sensitive=True
+        ... )
+        >>> display.line_.get_xdata().tolist()
+        [0.1, 1.0]
+        >>> plt.close(display.figure_)
+        """
+        require_matplotlib(cls)
+        check_sensitivity(sensitive, baseline)
+        fits = scores_of_search(search, metric)
+        display = cls(**vars(fits), sensitive=sensitive, baseline=baseline)
+        return display.plot(ax, **kwargs)
+
+    def _epsilon_name(self) -> str:
+        delta = "" if self.delta is None else f"delta={self.delta:g}"
+        notes = (delta, protection_note(self.unit, self.relation))
+        about = ", ".join(filter(None, notes))
+        return f"epsilon of each fit{about and f' ({about})'}"

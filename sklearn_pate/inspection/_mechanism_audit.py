@@ -1,0 +1,413 @@
+"""Audit of a mechanism by Monte Carlo trials on neighbouring vote counts."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binomtest
+
+from sklearn_pate._votes._sums import SoftVoteLayout, SoftVotes, TeacherScores
+from sklearn_pate._votes._votes import Votes
+from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting.plurality._closed_form import check_counts
+from sklearn_pate.inspection._audit_result import (
+    AuditResult,
+    check_confidence,
+    epsilon_lower_bound,
+    log_ratio_scores,
+)
+from sklearn_pate.mechanisms import MeanScores, Mechanism, NoisySum, Oracle
+from sklearn_pate.mechanisms._plurality import NO_ANSWER
+
+# Of a sum of probabilities; and the probability that answers with the stated law are
+# taken to have another one.
+_ROUNDING, _CHANCE = 1e-6, 1e-9
+
+
+def audit_mechanism(
+    mechanism: Mechanism | MeanScores | NoisySum,
+    counts: ArrayLike,
+    neighbour: ArrayLike,
+    *,
+    n_queries: int = 1,
+    n_trials: int = 100_000,
+    n_repeats: int = 10,
+    delta: float = 1e-5,
+    confidence: float = 1 - 1e-4,
+) -> AuditResult:
+    """Audit the cost of a mechanism, by its answers on two neighbouring data sets.
+
+    The mechanism answers queries as in a fit, with noise from the operating system, on
+    two neighbouring vote counts (or what one teacher sends, for a
+    :class:`~sklearn_pate.mechanisms.NoisySum` or
+    :class:`~sklearn_pate.mechanisms.MeanScores`). The audit looks for an event that is
+    more probable on one of them than the cost allows.
+
+    For vote counts, the exact Renyi cost is computed, too, from the stated distribution
+    of answers: at both counts, over all their neighbours, in both directions and at all
+    orders of the claimed curve. A smaller curve is contradicted with certainty. The
+    answers are compared with this distribution. If the mechanism does not state one,
+    the trials alone can contradict the claim: take a `delta` such as 0.01, at which
+    they show more.
+
+    A claim that is not contradicted is not proved: other counts may show more, or the
+    event may be too rare for `n_trials`. A claim contradicted by the trials is wrong,
+    except for one audit in ``1 / (1 - confidence)``. The result is as sensitive as the
+    counts.
+
+    Parameters
+    ----------
+    mechanism : Mechanism, MeanScores or NoisySum
+        Mechanism with its noise set, without `max_answers` and without `noise_seed`. No
+        ledger is charged.
+
+    counts : array-like of int of shape (n_classes,)
+        Vote counts of each query. For a :class:`~sklearn_pate.mechanisms.NoisySum`, the
+        vector of one teacher, in 1/1024 of the clipping bound: its parts, of shape
+        (n_parts, width) or concatenated, none longer than the bound. For
+        :class:`~sklearn_pate.mechanisms.MeanScores`, the coefficients of one teacher,
+        of shape (n_coordinates, n_classes - 1). What all other teachers send is equal
+        in both data sets, and left out.
+
+    neighbour : array-like of int, of the shape of `counts`
+        Counts after one vote is moved, cast or withdrawn; or what that teacher sends
+        instead.
+
+    n_queries : int, default=1
+        Number of queries of one trial, or of releases of scores. The claim is
+        the cost of all of them.
+
+    n_trials : int, default=100000
+        Number of trials on each data set. Half of them choose the event, half measure
+        it. More trials show rarer events.
+
+    n_repeats : int, default=10
+        Number of times that each query is repeated; all answers count. The cost covers
+        one answer: repeats find an oracle that draws new noise. Scores are not
+        repeated.
+
+    delta : float, default=1e-5
+        Probability mass that epsilon does not cover. At a larger delta, such as 0.01,
+        the claim is smaller, and the audit is more sensitive.
+
+    confidence : float, default=0.9999
+        Probability that a true claim is not contradicted.
+
+    Returns
+    -------
+    result : AuditResult
+        Lower bound of epsilon, and the claim.
+
+    Raises
+    ------
+    ValueError
+        If the counts are no neighbours, a vector is too long, the mechanism makes no
+        claim, its stated probabilities do not sum to 1, it answers with a class that
+        does not exist, or another parameter is out of range.
+
+    Notes
+    -----
+    Trials are ordered by the sum of the estimated log-likelihood ratios of their
+    answers, or, for noisy histograms, sums and scores, by their projection on the
+    difference of the data sets, which is the likelihood ratio of Gaussian noise. The
+    bound is that of Jagielski, Ullman, Oprea (2020), "Auditing differentially private
+    machine learning: how private is private SGD?", with bounds of Clopper and Pearson
+    (1934). The
+    student's probabilities that an :class:`~sklearn_pate.mechanisms.InteractiveGNMax`
+    needs are equal for all classes. One oracle answers all trials: the confidence holds
+    if its answers are independent.
+
+    Examples
+    --------
+    >>> from sklearn_pate.inspection import audit_mechanism
+    >>> from sklearn_pate.mechanisms import GumbelMax
+    >>> result = audit_mechanism(GumbelMax(c=0.5), [5, 1], [4, 2], n_trials=20_000)
+    >>> result.contradicted
+    False
+    >>> 0.4 < result.epsilon_lower < result.epsilon_claimed <= 1
+    True
+    """
+    _check_mechanism(mechanism)
+    _check_shapes(counts, neighbour)
+    check_confidence(confidence, delta)
+    check_count("n_queries", n_queries, 1)
+    check_count("n_trials", n_trials, 2)
+    check_count("n_repeats", n_repeats, 1)
+    if isinstance(mechanism, MeanScores):
+        release = partial(
+            _release_scores, mechanism, _check_coefficients(counts, neighbour)
+        )
+        return _audit_scores(mechanism, release, n_queries, n_trials, delta, confidence)
+    if isinstance(mechanism, NoisySum):
+        mechanism = mechanism.prepared(n_parts=mechanism.n_parts)
+        layout, data_sets = _check_vectors(counts, neighbour, mechanism.n_parts)
+        aggregate: Callable[..., Votes | SoftVotes] = partial(_sum_vectors, layout)
+    else:
+        data_sets = _check_counts(counts, neighbour)
+        n_teachers = int(data_sets.sum(axis=1).max())
+        mechanism = mechanism.prepared(
+            n_teachers=n_teachers, n_queries=n_queries, n_classes=data_sets.shape[1]
+        )
+        aggregate = partial(_count_votes, n_teachers)
+    claim = mechanism.stated_epsilon(n_queries, data_sets.shape[1], delta)
+    exact_share, laws = None, None
+    if isinstance(mechanism, Mechanism) and mechanism._plurality() is not None:
+        exact_share = _exact_share(mechanism, data_sets, n_queries)
+        if not mechanism.releases_histograms:
+            laws = _laws(mechanism, data_sets)
+    answers, neighbour_answers = (
+        _answer_queries(
+            mechanism,
+            aggregate(one, n_trials * n_queries),
+            n_trials=n_trials,
+            n_queries=n_queries,
+            n_repeats=n_repeats,
+        )
+        for one in data_sets
+    )
+    if mechanism.releases_histograms:
+        direction = data_sets[0] - data_sets[1]
+        follows_law = None
+        scores = answers @ direction
+        neighbour_scores = neighbour_answers @ direction
+    else:
+        both = (answers[:, :n_queries], neighbour_answers[:, :n_queries])
+        for one in both:
+            _check_answers(one, data_sets.shape[1])
+        follows_law = None if laws is None else all(map(_follow, both, laws))
+        scores, neighbour_scores = log_ratio_scores(
+            answers, neighbour_answers, n_trials // 2, pooled=True
+        )
+    epsilon, evidence = epsilon_lower_bound(
+        scores, neighbour_scores, delta=delta, confidence=confidence
+    )
+    return AuditResult(
+        epsilon, claim, float(delta), confidence, evidence, exact_share, follows_law
+    )
+
+
+def _audit_scores(
+    mechanism: MeanScores,
+    release: Callable[[int], float],
+    n_queries: int,
+    n_trials: int,
+    delta: float,
+    confidence: float,
+) -> AuditResult:
+    """Audit releases of scores, from one of two data sets."""
+    scores, neighbour_scores = (
+        np.array([sum(release(own) for _ in range(n_queries)) for _ in range(n_trials)])
+        for own in (0, 1)
+    )
+    # The cost does not depend on the number of classes.
+    claim = mechanism.stated_epsilon(n_queries * mechanism.n_steps, 2, delta)
+    epsilon, evidence = epsilon_lower_bound(
+        scores, neighbour_scores, delta=delta, confidence=confidence
+    )
+    return AuditResult(epsilon, claim, float(delta), confidence, evidence)
+
+
+def _exact_share(
+    mechanism: Mechanism, data_sets: NDArray[np.int64], n_queries: int
+) -> float:
+    """Return the largest exact cost as a share of the claimed curve."""
+    n_classes = data_sets.shape[1]
+    claimed = mechanism.stated_curve(n_queries, n_classes)
+    shares = [0.0]
+    for counts in data_sets:
+        exact = mechanism.enumerated_curve(
+            counts,
+            claimed.orders,
+            probabilities=_student_probabilities(mechanism, n_classes),
+        )
+        # The cost at some orders may overflow.
+        known = np.isfinite(exact.values)
+        shares.extend(n_queries * exact.values[known] / claimed.values[known])
+    return float(max(shares))
+
+
+def _laws(
+    mechanism: Mechanism, data_sets: NDArray[np.int64]
+) -> list[NDArray[np.float64]]:
+    """Return the stated probabilities of no answer and of each class, by data set."""
+    probabilities = _student_probabilities(mechanism, data_sets.shape[1])
+    laws = []
+    for counts in data_sets:
+        law = np.exp(mechanism._log_law(counts[np.newaxis], probabilities)[0])
+        if not abs(law.sum() - 1) < _ROUNDING:
+            raise ValueError(
+                f"{type(mechanism).__name__} states probabilities of its answers to "
+                f"votes {counts.tolist()} that sum to {law.sum():.6g}, not to 1; "
+                "correct _plurality()."
+            )
+        unanswered = np.zeros(len(counts) + 1 - len(law))  # without a check
+        laws.append(np.concatenate([unanswered, law]))
+    return laws
+
+
+def _check_answers(answers: NDArray[np.int64], n_classes: int) -> None:
+    wrong = answers[(answers < NO_ANSWER) | (answers >= n_classes)]
+    if wrong.size:
+        raise ValueError(
+            f"The mechanism answered {wrong[0]}, which is no class index from 0 to "
+            f"{n_classes - 1}, nor -1 for no answer; correct _answer()."
+        )
+
+
+def _follow(answers: NDArray[np.int64], law: NDArray[np.float64]) -> bool:
+    """Check answers against their stated law, by a binomial test of each outcome."""
+    found = np.bincount(answers.ravel() - NO_ANSWER, minlength=len(law))
+    values = [
+        binomtest(int(n), answers.size, min(p, 1.0)).pvalue
+        for n, p in zip(found, law, strict=True)
+    ]
+    return min(values) * len(values) >= _CHANCE
+
+
+def _student_probabilities(
+    mechanism: Mechanism | NoisySum, n_classes: int
+) -> NDArray[np.float64] | None:
+    """Return equal probabilities of all classes, None if the mechanism needs none."""
+    if not mechanism.needs_probabilities:
+        return None
+    return np.full(n_classes, 1 / n_classes)
+
+
+def _check_shapes(counts: ArrayLike, neighbour: ArrayLike) -> None:
+    if np.shape(counts) != np.shape(neighbour):
+        raise ValueError(
+            f"counts has shape {np.shape(counts)} and neighbour {np.shape(neighbour)}; "
+            "pass arrays of one shape."
+        )
+
+
+def _check_counts(counts: ArrayLike, neighbour: ArrayLike) -> NDArray[np.int64]:
+    if np.ndim(counts) != 1:
+        raise ValueError(
+            f"counts and neighbour have shape {np.shape(counts)}; pass the vote counts "
+            "of one query for both."
+        )
+    both: Any = [counts, neighbour]
+    data_sets = check_counts(both).astype(np.int64)
+    changes = np.sort(data_sets[1] - data_sets[0])
+    changes = changes[changes != 0].tolist()
+    if changes not in ([-1, 1], [-1], [1]):
+        raise ValueError(
+            f"neighbour={data_sets[1].tolist()} is no neighbour of "
+            f"counts={data_sets[0].tolist()}; move, cast or withdraw one vote."
+        )
+    return data_sets
+
+
+def _check_vectors(
+    counts: ArrayLike, neighbour: ArrayLike, n_parts: int
+) -> tuple[SoftVoteLayout, NDArray[np.int64]]:
+    vectors = np.array([counts, neighbour])
+    n_values = vectors[0].size
+    is_flat = vectors.ndim == 2 and n_values and n_values % n_parts == 0
+    if not is_flat and vectors.shape[1:-1] != (n_parts,):
+        raise ValueError(
+            f"counts and neighbour have shape {vectors.shape[1:]}; the mechanism has "
+            f"n_parts={n_parts}: pass that many parts, all of one width."
+        )
+    layout = SoftVoteLayout(n_parts, n_values // n_parts)
+    vectors = vectors.reshape(2, n_values)
+    layout.check(vectors)
+    if np.array_equal(*vectors):
+        raise ValueError(
+            "counts and neighbour are equal; pass two different vectors of one teacher."
+        )
+    return layout, vectors.astype(np.int64)
+
+
+def _check_mechanism(mechanism: Any) -> None:
+    if not isinstance(mechanism, Mechanism | MeanScores | NoisySum):
+        raise ValueError(
+            f"mechanism={mechanism!r} is not a Mechanism, MeanScores or NoisySum; "
+            "pass one, such as GNMax(sigma=40)."
+        )
+    if mechanism.noise_seed is not None:
+        raise ValueError(
+            f"noise_seed={mechanism.noise_seed!r} voids every guarantee, so that there "
+            "is no claim to audit; leave noise_seed=None."
+        )
+    if mechanism.max_answers is not None:
+        raise ValueError(
+            f"max_answers={mechanism.max_answers!r} makes the answers of different "
+            "trials dependent; leave max_answers=None."
+        )
+
+
+def _check_coefficients(counts: ArrayLike, neighbour: ArrayLike) -> NDArray[np.float64]:
+    data_sets = np.array([counts, neighbour], dtype=np.float64)
+    if data_sets.ndim != 3 or 0 in data_sets.shape:
+        raise ValueError(
+            f"counts and neighbour have shape {np.shape(counts)}; pass coefficients of "
+            "shape (n_coordinates, n_classes - 1)."
+        )
+    if np.array_equal(*data_sets):
+        raise ValueError(
+            "counts and neighbour are equal; pass two different teachers' coefficients."
+        )
+    return data_sets
+
+
+def _release_scores(
+    mechanism: MeanScores, teachers: NDArray[np.float64], own: int
+) -> float:
+    """Release the scores of one of two teachers, and return their likelihood ratio."""
+    shape = teachers.shape[1:]
+    n_coordinates = [
+        min(one, shape[0]) for one in mechanism.n_coordinates(1, shape[1] + 1)
+    ]
+    scores = TeacherScores([teachers[own]], shape=shape, n_steps=mechanism.n_steps)
+    return sum(
+        _log_ratio(released, *(step.vector(one) for one in teachers))
+        for step, released in mechanism.estimate(scores, n_coordinates).steps
+    )
+
+
+def _log_ratio(
+    released: NDArray[np.int64], one: NDArray[Any], other: NDArray[Any]
+) -> float:
+    """Compute the log-likelihood ratio of Gaussian noise, but for a factor."""
+    return float(np.vdot(released - (one + other) / 2, one - other))
+
+
+def _count_votes(n_teachers: int, counts: NDArray[np.int64], n_rows: int) -> Votes:
+    votes_by_teacher: list[Any] = [None] * (n_teachers - counts.sum())  # abstentions
+    for label, n_votes in enumerate(counts.tolist()):
+        votes_by_teacher += n_votes * [np.full(n_rows, label, dtype=np.int32)]
+    return Votes(votes_by_teacher, n_public=n_rows, n_classes=len(counts))
+
+
+def _sum_vectors(
+    layout: SoftVoteLayout, vector: NDArray[np.int64], n_rows: int
+) -> SoftVotes:
+    return SoftVotes([np.tile(vector, (n_rows, 1))], layout=layout, n_queries=n_rows)
+
+
+def _answer_queries(
+    mechanism: Mechanism | NoisySum,
+    votes: Votes | SoftVotes,
+    *,
+    n_trials: int,
+    n_queries: int,
+    n_repeats: int,
+) -> NDArray[np.int64]:
+    """Return all answers of each trial, or the sum of its histograms."""
+    rows = np.arange(n_trials * n_queries)
+    oracle = Oracle(votes, mechanism, n_queries=len(rows))
+    arguments = {}
+    probabilities = _student_probabilities(mechanism, votes.n_classes)
+    if probabilities is not None:
+        arguments["probabilities"] = np.tile(probabilities, (len(rows), 1))
+    answers = [oracle.answer(rows, **arguments) for _ in range(n_repeats)]
+    if mechanism.releases_histograms:
+        # All released histograms, in the order of the rows.
+        released = cast(NDArray[np.int64], oracle.transcript().histograms)
+        by_trial = released.reshape(-1, n_trials, n_queries, votes.n_classes)
+        return by_trial.sum(axis=(0, 2))
+    return np.hstack([answer.reshape(n_trials, n_queries) for answer in answers])

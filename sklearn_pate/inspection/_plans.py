@@ -1,0 +1,700 @@
+"""Plans of fits and searches from numbers alone, without data."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.model_selection import (
+    GridSearchCV,
+    ParameterGrid,
+    ParameterSampler,
+    RandomizedSearchCV,
+    check_cv,
+)
+
+from sklearn_pate._aggregation._checks import check_number_of_groups
+from sklearn_pate._aggregation._design import (
+    allows_scores,
+    releases_function,
+    resolve_n_queries,
+    resolve_n_teachers,
+)
+from sklearn_pate._aggregation._fit_plan import MARGINS, FitPlan
+from sklearn_pate._aggregation._rows import PrivateInputs, PublicInputs
+from sklearn_pate._estimators._class_codes import last_step
+from sklearn_pate._inputs._labels import PublicData, read_classes
+from sklearn_pate._pate import PATEClassifier
+from sklearn_pate._synthetic._domain import count_tables
+from sklearn_pate._synthetic._marginals import PrivateMarginals
+from sklearn_pate.accounting._value_checks import check_count, check_not_masked, counted
+from sklearn_pate.accounting.ledger._entries import costs as spent
+from sklearn_pate.accounting.ledger._ledger import (
+    PrivacyLedger,
+    fitting_epsilon,
+    least_useful,
+)
+from sklearn_pate.inspection._leaks import splits_by_labels
+from sklearn_pate.learners._newton import DPNewtonClassifier, n_coordinates
+from sklearn_pate.mechanisms import MeanScores, Mechanism
+from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, with_counts
+from sklearn_pate.mechanisms._noisy_training import NewtonSteps
+from sklearn_pate.students._train_student import accepts_unlabeled
+
+Learner = PATEClassifier | DPNewtonClassifier
+
+
+def plan_fit(
+    *,
+    n_rows: int | None = None,
+    n_teachers: int | Literal["auto"] = "auto",
+    n_queries: int | Literal["auto"] = "auto",
+    n_classes: int = 2,
+    epsilon: float | None = 1.0,
+    delta: float = 1e-5,
+    mechanism: str | Mechanism | MeanScores = "auto",
+    student: Any = None,
+    privacy_unit: Literal["row", "group"] = "row",
+    class_prior: float | ArrayLike | None = None,
+    synthetic: PrivateMarginals | None = None,
+    margins: Sequence[float] = MARGINS,
+) -> FitPlan:
+    """Plan a fit of PATEClassifier from public numbers alone.
+
+    Nothing is fitted, drawn or charged. With the data at hand,
+    :meth:`PATEClassifier.plan_fit <sklearn_pate.PATEClassifier.plan_fit>` takes the
+    numbers from them and from the classifier's parameters.
+
+    Parameters
+    ----------
+    n_rows : int, default=None
+        Number of private rows, without those that `public_size` would hold out. Where
+        groups are the unit, this number is not public, and is refused.
+
+    n_teachers : int or "auto", default="auto"
+        Number of teachers, as for :class:`~sklearn_pate.PATEClassifier`: the votes of
+        more teachers exceed more noise, but each learns from fewer rows. "auto" needs
+        `n_rows`.
+
+    n_queries : int or "auto", default="auto"
+        Number of queries. At a fixed epsilon, more queries mean more noise in each
+        answer. "auto" assumes that there are as many public rows.
+
+    n_classes : int, default=2
+        Number of classes, public.
+
+    epsilon : float or None, default=1.0
+        The publishable epsilon of the fit, to which the noise is calibrated. None takes
+        the noise of `mechanism` and states its epsilon.
+
+    delta : float, default=1e-5
+        The probability mass that epsilon does not cover. It must be well below one over
+        the number of rows.
+
+    mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", \
+            "permute-and-flip", "confident"} or mechanism, default="auto"
+        As for :class:`~sklearn_pate.PATEClassifier`, of a table: "auto" may plan
+        "scores" if `n_queries` is "auto", too. Not "interactive", whose
+        answers depend on a student.
+
+    student : classifier, default=None
+        The student. One that accepts unlabelled rows needs few right answers; others,
+        and None, average over many noisy ones.
+
+    privacy_unit : {"row", "group"}, default="row"
+        Unit of privacy. The noise is the same for both.
+
+    class_prior : float or array-like of shape (n_classes,), default=None
+        Shares of the classes among the rows, from public knowledge, or the share of the
+        rarest class alone. The plan then warns if answers cannot teach that class. It
+        must not be computed from private rows.
+
+    synthetic : PrivateMarginals, default=None
+        Noisy counts that rows are drawn from, in place of public rows. Its domain must
+        declare all columns by name: the cost depends on their number.
+
+    margins : sequence of float, default=(0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+        Leads of the most-voted class over every other class, as shares of the teachers,
+        at which to compute the label accuracy.
+
+    Returns
+    -------
+    plan : FitPlan
+        To be printed, or read. A fit with these parameters states exactly this epsilon,
+        delta and mechanism.
+
+    Raises
+    ------
+    ValueError
+        If a parameter cannot work, or epsilon cannot be reached.
+
+    Notes
+    -----
+    The label accuracy is computed from the exact law of an answer, without simulation,
+    at the worst votes with a given lead: see
+    :class:`~sklearn_pate.inspection.LabelAccuracy`.
+
+    Examples
+    --------
+    >>> from sklearn_pate.inspection import plan_fit
+    >>> plan = plan_fit(n_rows=90_000, n_queries=100)
+    >>> plan.n_teachers, plan.mechanism
+    (300, 'GNMax(sigma=42.5262)')
+    >>> bool(plan.epsilon <= 1)
+    True
+    >>> [round(one.right, 2) for one in plan.at_margins]
+    [0.69, 0.84, 0.98, 1.0, 1.0, 1.0]
+    """
+    pate = PATEClassifier(
+        student=student,
+        n_teachers=n_teachers,
+        n_queries=n_queries,
+        mechanism=mechanism,
+        epsilon=epsilon,
+        delta=delta,
+        privacy_unit=privacy_unit,
+        synthetic=synthetic,
+    )
+    check_count("n_classes", n_classes, 2)
+    if n_rows is not None:
+        check_count("n_rows", n_rows, 1)
+    pate._check_parameters()
+    counts = _counts(synthetic, epsilon, delta)
+    rarest = None if class_prior is None else _rarest(class_prior, n_classes)
+    student = pate._unfitted_student()
+    scores = _score_mechanism(pate, n_rows, n_classes)
+    if scores is not None:
+        n_teachers = _resolve_n_teachers(pate, n_rows)
+        ready = scores.prepared(epsilon=epsilon, delta=delta, counts=counts)
+        return FitPlan.of_scores(
+            ready,
+            ready.n_coordinates(n_teachers, n_classes)[-1],
+            n_rows=n_rows,
+            n_teachers=n_teachers,
+            n_classes=n_classes,
+            delta=delta,
+            unit=privacy_unit,
+            counts=counts,
+        )
+    if n_queries == "auto":
+        n_queries = resolve_n_queries("auto", sys.maxsize, student)
+    n_teachers = _resolve_n_teachers(pate, n_rows)
+    return FitPlan.of_mechanism(
+        pate._prepared_mechanism(n_teachers, n_queries, n_classes, epsilon, counts),
+        n_rows=n_rows,
+        n_teachers=n_teachers,
+        n_queries=n_queries,
+        n_classes=n_classes,
+        delta=delta,
+        unit=privacy_unit,
+        margins=margins,
+        few_answers=accepts_unlabeled(student),
+        target_epsilon=epsilon,
+        rarest=rarest,
+        counts=counts,
+    )
+
+
+def plan_newton_fit(
+    n_units: int,
+    *,
+    n_classes: int = 2,
+    epsilon: float = 1.0,
+    delta: float = 1e-5,
+    privacy_unit: Literal["row", "group"] = "row",
+    synthetic: PrivateMarginals | None = None,
+) -> FitPlan:
+    """Plan a fit of DPNewtonClassifier from public numbers alone.
+
+    Nothing is fitted, drawn or charged. With the data at hand,
+    :meth:`DPNewtonClassifier.plan_fit <sklearn_pate.DPNewtonClassifier.plan_fit>` takes
+    the numbers from them and from the classifier's parameters.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of private rows, without those that `public_size` would hold out. With
+        ``privacy_unit="group"``, an estimate of the number of groups from public
+        knowledge.
+
+    n_classes : int, default=2
+        Number of classes, public.
+
+    epsilon : float, default=1.0
+        The publishable epsilon of the fit, to which the noise is calibrated.
+
+    delta : float, default=1e-5
+        The probability mass that epsilon does not cover.
+
+    privacy_unit : {"row", "group"}, default="row"
+        Unit of privacy. The noise is the same for both.
+
+    synthetic : PrivateMarginals, default=None
+        Noisy counts that rows are drawn from, in place of public rows. Its domain must
+        declare all columns by name: the cost depends on their number.
+
+    Returns
+    -------
+    plan : FitPlan
+        To be printed, or read. Its number of coefficients is that of a table with many
+        public rows.
+
+    Raises
+    ------
+    ValueError
+        If a parameter cannot work, or epsilon cannot be reached.
+
+    Examples
+    --------
+    >>> from sklearn_pate.inspection import plan_newton_fit
+    >>> plan = plan_newton_fit(30_000)
+    >>> plan.mechanism, plan.n_coordinates
+    ('NewtonSteps(noise_scale=7.46127)', 402)
+    """
+    check_count("n_units", n_units, 1)
+    check_count("n_classes", n_classes, 2)
+    learner = DPNewtonClassifier(
+        epsilon=epsilon,
+        delta=delta,
+        privacy_unit=privacy_unit,
+        n_groups=n_units,
+        synthetic=synthetic,
+    )
+    learner._check_parameters()
+    counts = _counts(synthetic, epsilon, delta)
+    ready = NewtonSteps().prepared(epsilon=epsilon, delta=delta, counts=counts)
+    return FitPlan.of_newton(
+        ready,
+        n_coordinates(ready, n_units, sys.maxsize, n_classes),
+        n_rows=n_units if privacy_unit == "row" else None,
+        n_units=n_units,
+        n_classes=n_classes,
+        delta=delta,
+        unit=privacy_unit,
+        counts=counts,
+    )
+
+
+def _counts(
+    synthetic: PrivateMarginals | None, epsilon: float | None, delta: float
+) -> MarginalCounts | None:
+    """Return the release of counts of a declared domain, None with public rows."""
+    if synthetic is None:
+        return None
+    return synthetic._mechanism(
+        count_tables(synthetic.domain, synthetic.n_bins),
+        epsilon=epsilon,
+        delta=delta,
+        add_remove=False,
+        noise_seed=None,
+    )
+
+
+def _score_mechanism(
+    pate: PATEClassifier, n_rows: int | None, n_classes: int
+) -> MeanScores | None:
+    """Return the mechanism that releases mean scores, None for answers."""
+    chosen = pate._chosen_mechanism()
+    if isinstance(chosen, MeanScores):
+        return chosen
+    if pate.epsilon is None or not releases_function(pate, None, n_classes):
+        return None
+    n_teachers = _resolve_n_teachers(pate, n_rows)
+    allowed = allows_scores(n_teachers, n_classes, pate.epsilon, pate.delta)
+    return MeanScores() if allowed else None
+
+
+def _rarest(class_prior: Any, n_classes: int) -> float:
+    """Return the share of the rarest class, or raise ValueError if it is none."""
+    check_not_masked("class_prior", class_prior)
+    shares = np.asarray(class_prior)
+    is_number = shares.dtype.kind in "iuf"
+    if shares.ndim and not (
+        is_number and shares.shape == (n_classes,) and abs(shares.sum() - 1) < 0.01
+    ):
+        raise ValueError(
+            f"class_prior={class_prior!r} must be {n_classes} shares that sum to 1, or "
+            "the share of the rarest class."
+        )
+    rarest = shares.min() if is_number and shares.size else np.nan
+    if not 0 < rarest <= 1 / n_classes:
+        raise ValueError(
+            f"class_prior={class_prior!r} must be positive, and the share of the "
+            f"rarest of {n_classes} classes at most 1/{n_classes}."
+        )
+    return float(rarest)
+
+
+def _resolve_n_teachers(pate: PATEClassifier, n_rows: int | None) -> int:
+    """Return the number of teachers, or raise ValueError if it is not known."""
+    if pate.privacy_unit == "group":
+        if n_rows is not None:
+            raise ValueError(
+                f"n_rows={n_rows!r} is not public where a group is the unit, and a "
+                "plan may be published; leave it out, and pass n_teachers."
+            )
+        if pate.n_teachers == "auto":
+            raise ValueError(
+                "n_teachers='auto' reads the number of rows, which is not public where "
+                "a group is the unit; pass a number, chosen independently of the data, "
+                "such as 100."
+            )
+    if n_rows is None:
+        if pate.n_teachers == "auto":
+            raise ValueError(
+                "n_teachers='auto' is the square root of the number of rows, which is "
+                "not known; pass n_rows, or n_teachers."
+            )
+        return pate.n_teachers
+    n_teachers = resolve_n_teachers(pate.n_teachers, n_rows)
+    if n_teachers > n_rows:
+        raise ValueError(
+            f"n_teachers={n_teachers} is more than n_rows={n_rows}; lower n_teachers "
+            "or bring more rows."
+        )
+    return n_teachers
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """Plan of a search: its fits, and their share of the ledger's budget. Sensitive.
+
+    It depends on the number of rows in each split; with groups, these numbers are
+    private.
+
+    Parameters
+    ----------
+    n_candidates : int
+        Number of candidates.
+
+    n_splits : int
+        Number of fits of each candidate.
+
+    refit : bool
+        Whether the best candidate is fitted once more.
+
+    share : float
+        Share of the ledger's budget that all fits take together, if none was made
+        before and the most costly candidate is fitted once more.
+
+    left : float
+        Share of the budget that is left now.
+
+    ledger : str
+        Path of the ledger.
+
+    stratified : bool
+        Whether the splits depend on labels, which no cost covers.
+
+    fitting_epsilon : float, default=None
+        With this epsilon of each fit, the search would be within the budget. None if
+        the search is, if its fits do not share one epsilon, or if only less than a
+        tenth of that epsilon, or of the budget, would fit.
+
+    Examples
+    --------
+    >>> from sklearn_pate.inspection import SearchPlan
+    >>> plan = SearchPlan(
+    ...     n_candidates=4,
+    ...     n_splits=3,
+    ...     refit=True,
+    ...     share=0.7,
+    ...     left=0.5,
+    ...     ledger="patients.sqlite",
+    ...     stratified=False,
+    ... )
+    >>> plan.n_fits, plan.fits
+    (13, False)
+    """
+
+    n_candidates: int
+    n_splits: int
+    refit: bool
+    share: float
+    left: float
+    ledger: str
+    stratified: bool
+    fitting_epsilon: float | None = None
+
+    @property
+    def n_fits(self) -> int:
+        """Number of fits, each of which is charged.
+
+        Returns
+        -------
+        n_fits : int
+            All splits of all candidates, and the refit.
+        """
+        return self.n_candidates * self.n_splits + self.refit
+
+    @property
+    def fits(self) -> bool:
+        """Whether the cost is within the budget.
+
+        Returns
+        -------
+        fits : bool
+            If not, the search would fail after some fits, which stay charged.
+        """
+        return self.share <= self.left
+
+    def __str__(self) -> str:
+        refit = " and a refit" if self.refit else ""
+        sentences = [
+            f"This search will fit {counted(self.n_fits, 'time')} "
+            f"({counted(self.n_candidates, 'candidate')} on {self.n_splits} "
+            f"splits{refit}), and every new fit is charged: at most "
+            f"{self.share:.2%} of the budget of {self.ledger}, of which "
+            f"{self.left:.2%} is left.",
+            "The choice between candidates depends on private labels, and no privacy "
+            "cost covers it.",
+        ]
+        if not self.fits:
+            sentences.insert(
+                1,
+                "It would fail before its end. (Without error_score='raise', a refused "
+                "fit counts as a bad score.)",
+            )
+            if self.fitting_epsilon is not None:
+                sentences.insert(2, f"epsilon={self.fitting_epsilon:g} would fit.")
+        if self.stratified:
+            sentences.append(
+                "The splits depend on them, too, as one changed label moves other rows "
+                "between folds: pass cv=KFold(shuffle=True)."
+            )
+        return " ".join(sentences)
+
+
+def plan_search(
+    search: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    X_public: Any = None,
+    groups: Any = None,
+) -> SearchPlan:
+    """Plan a search around a private classifier: the cost of all its fits.
+
+    Nothing is fitted or charged. The plan is for the data holder: it counts rows of
+    splits, and reads the label set where `classes` are not given.
+
+    Parameters
+    ----------
+    search : GridSearchCV or RandomizedSearchCV
+        Around a PATEClassifier or DPNewtonClassifier with a `ledger`, or a Pipeline
+        that ends in one. A random search needs an integer `random_state`, which decides
+        its candidates.
+
+    X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+        Private rows, whose number and columns are read.
+
+    y : array-like of shape (n_rows,)
+        Their labels, for the label set and the splits.
+
+    X_public : PublicData, array-like, sparse matrix or dataframe, default=None
+        Public rows, whose number and columns are read. None where `public_size` holds
+        some out, or `synthetic` draws them.
+
+    groups : array-like of shape (n_rows,), default=None
+        For splits by group.
+
+    Returns
+    -------
+    plan : SearchPlan
+        To be printed, or read.
+
+    Raises
+    ------
+    ValueError
+        If `search` is another search, has no ledger, or has a cost that is not known
+        before it starts; if `X_public` is missing.
+
+    LedgerError
+        If the ledger cannot be read.
+
+    Notes
+    -----
+    Each fit is charged the worst case of all its queries, and Renyi costs add up at
+    the orders of the ledger (Feldman and Zrnic 2021), see
+    :class:`~sklearn_pate.PrivacyLedger`. The choice by scores on private labels is not
+    in the cost; :class:`~sklearn_pate.model_selection.PrivateSearchCV` covers it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import GridSearchCV, KFold
+    >>> from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
+    >>> from sklearn_pate.inspection import plan_search
+    >>> from sklearn_pate.mechanisms import GNMax
+    >>> X, y = make_blobs(3000, centers=2, random_state=0)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = PrivacyLedger(folder.name + "/patients.sqlite", epsilon=3, delta=1e-6)
+    >>> pate = PATEClassifier(
+    ...     LogisticRegression(),
+    ...     mechanism=GNMax(sigma=40),
+    ...     n_queries=50,
+    ...     epsilon=None,
+    ...     ledger=ledger,
+    ... )
+    >>> grid = {"estimator__C": [0.1, 1.0]}
+    >>> search = GridSearchCV(pate, grid, cv=KFold(3, shuffle=True))
+    >>> plan = plan_search(search, X[:2500], y[:2500], X_public=PublicData(X[2500:]))
+    >>> plan.n_fits, plan.fits
+    (7, True)
+    >>> print(f"{plan.share:.0%} of the budget")
+    75% of the budget
+    >>> folder.cleanup()
+    """
+    if not isinstance(search, (GridSearchCV, RandomizedSearchCV)):
+        raise ValueError(
+            f"search is of type {type(search).__name__}, not a GridSearchCV or "
+            "RandomizedSearchCV; its number of fits is not known before it starts."
+        )
+    learner = _learner_in(search.estimator)
+    if learner is None or learner.ledger is None:
+        raise ValueError(
+            "search has no ledger; set ledger=PrivacyLedger(...) on the PATEClassifier "
+            "or DPNewtonClassifier inside it."
+        )
+    if hasattr(search.cv, "__next__"):
+        raise ValueError(
+            f"cv={search.cv!r} can be read only once, and the search reads it again; "
+            "pass a list of its splits."
+        )
+    candidates, y = _candidates(search), np.asarray(y)
+    cv = check_cv(search.cv, y, classifier=True)
+    classes = read_classes(y)[0]
+    sizes = [len(train) for train, _ in cv.split(np.zeros(len(y)), y, groups)]
+    rows = None if X_public is None else _rows(X_public)
+    ledger = learner.ledger
+    fits = [_with_ledger(ledger, one) for one in candidates]
+
+    def fractions(fits: list[Learner]) -> tuple[float, float]:
+        """Return the fractions of the budget that are taken and left."""
+
+        def costs(n_rows: int) -> list[tuple[float, ...]]:
+            return [_cost(one, ledger, _rows(X), n_rows, rows, classes) for one in fits]
+
+        cost = np.sum([costs(n_rows) for n_rows in sizes], axis=(0, 1))
+        if search.refit:
+            cost = cost + np.max(costs(len(y)), axis=0)
+        with ledger.reading() as file:
+            share, left = ledger.filter.budget_fractions(cost, spent(file))
+        # The first entry may exceed the sums.
+        return float(share), max(float(left), 0.0)
+
+    def excess(epsilon: float) -> float:
+        share, left = fractions(
+            [clone(one).set_params(epsilon=epsilon) for one in fits]
+        )
+        return share / left
+
+    share, left = fractions(fits)
+    requested = {one.epsilon for one in fits}
+    epsilon = requested.pop() if len(requested) == 1 else None
+    affordable = None
+    if epsilon is not None and share > left > 0:
+        first = epsilon * np.sqrt(left / share)  # as for Gaussian noise
+        least = least_useful(epsilon, ledger.epsilon)
+        affordable = fitting_epsilon(first, least, excess)
+    return SearchPlan(
+        n_candidates=len(candidates),
+        n_splits=len(sizes),
+        refit=bool(search.refit),
+        share=share,
+        left=left,
+        ledger=str(ledger.path),
+        stratified=splits_by_labels(cv),
+        fitting_epsilon=affordable,
+    )
+
+
+def _learner_in(estimator: Any) -> Learner | None:
+    """Return the private classifier at the end of pipelines, None for others."""
+    learner = last_step(estimator)
+    return learner if isinstance(learner, Learner) else None
+
+
+def _candidates(search: GridSearchCV | RandomizedSearchCV) -> list[Any]:
+    """List the candidates: clones of the estimator with their parameters."""
+    if isinstance(search, GridSearchCV):
+        settings = ParameterGrid(search.param_grid)
+    elif isinstance(search.random_state, Integral):
+        settings = ParameterSampler(
+            search.param_distributions, search.n_iter, random_state=search.random_state
+        )
+    else:
+        raise ValueError(
+            f"search has random_state={search.random_state!r} and draws its candidates "
+            "when it starts; set an integer random_state to know them before."
+        )
+    return [clone(search.estimator).set_params(**one) for one in settings]
+
+
+def _with_ledger(ledger: PrivacyLedger, candidate: Any) -> Learner:
+    """Return the private classifier of a candidate, or raise for another ledger."""
+    learner = _learner_in(candidate)
+    if learner is None or learner.ledger != ledger:
+        raise ValueError(
+            "The candidates of a search have different ledgers, or some have none; "
+            "give all of them the same."
+        )
+    return learner
+
+
+def _cost(
+    learner: Learner,
+    ledger: PrivacyLedger,
+    X: Any,
+    n_rows: int,
+    X_public: Any,
+    classes: NDArray[Any],
+) -> tuple[float, ...]:
+    """Return the cost of one fit at each order of the ledger."""
+    learner._check_parameters()
+    check_number_of_groups(learner)
+    domain, n_public = None, 0 if X_public is None else X_public.shape[0]
+    if learner.synthetic is not None:
+        domain, n_public = learner.synthetic._read(X), learner.synthetic.n_rows
+    elif X_public is None:
+        if learner.public_size is None:
+            raise ValueError(
+                "X_public=None, and the classifier has no public_size or "
+                "synthetic; pass the X_public of the search."
+            )
+        n_public = round(learner.public_size * n_rows)
+        n_rows -= n_public
+    if learner.classes is not None:
+        classes = np.asarray(learner.classes)
+    # Public rows have the columns of private ones, whose values are not read.
+    rows = X if X_public is None else X_public
+    private = PrivateInputs(np.empty((n_rows, 0)), classes[:0], None, None, None, ())
+    public = PublicInputs(classes, rows, learner.privacy_unit, (), domain)
+    if isinstance(learner, DPNewtonClassifier):
+        return ledger.filter.cost(learner._plan_release(public).statement.curve)
+    mechanism = learner._score_mechanism(private, public)
+    n_teachers = learner._resolve_n_teachers(private)
+    if mechanism is not None:
+        curve = learner._plan_function(mechanism, public, n_teachers).statement.curve
+        return ledger.filter.cost(curve)
+    n_queries = resolve_n_queries(
+        learner.n_queries, n_public, learner._unfitted_student(rows)
+    )
+    counts = learner._counts(public, learner.epsilon)
+    answers = learner._prepared_mechanism(
+        n_teachers, n_queries, len(classes), learner.epsilon, counts
+    )
+    whole = with_counts(counts, answers)
+    return ledger.filter.cost(whole.stated_curve(n_queries, len(classes)))
+
+
+def _rows(X: Any) -> Any:
+    """Return rows that have a shape."""
+    X = X.X if isinstance(X, PublicData) else X
+    return X if hasattr(X, "shape") else np.asarray(X, dtype=object)

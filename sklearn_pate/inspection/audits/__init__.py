@@ -1,1 +1,0 @@
-"""Statistical audits of mechanisms and fits."""

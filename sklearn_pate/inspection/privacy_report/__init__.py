@@ -1,5 +1,0 @@
-"""Privacy report of a fit, for the people responsible for the data."""
-
-from sklearn_pate.inspection.privacy_report._privacy_report import PrivacyReport
-
-__all__ = ["PrivacyReport"]

@@ -1,0 +1,453 @@
+"""Facts of a fit or of a published model for a report."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_pate._estimators._class_codes import ContiguousClasses
+from sklearn_pate.accounting._assumptions import (
+    FROZEN_IS_PUBLIC,
+    QUALITY_ROWS_PUBLIC,
+    Assumption,
+)
+from sklearn_pate.accounting._profile import (
+    PrivacyProfile,
+    compose_profiles,
+    curve_profile,
+    lower_hull,
+)
+from sklearn_pate.accounting._statement import (
+    NEIGHBOURS,
+    PrivacySpent,
+    kind_of,
+    plans_privacy,
+)
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger, read_entries
+from sklearn_pate.inspection._leaks import leaks_of_steps
+from sklearn_pate.inspection.report._blocks import (
+    THOUSAND,
+    of_thousand,
+    round_up,
+    two_digits_up,
+    wrong_once_in,
+)
+from sklearn_pate.inspection.report._guarantee import missing_in, unit_assumption
+from sklearn_pate.publication._deployment import Deployment, checked_deployment
+from sklearn_pate.publication._model_file import paths_of, read_pair
+from sklearn_pate.publication._privacy_card import (
+    canonical_text,
+    statement_fields,
+    versions_of,
+    without_seeds,
+)
+
+FORMAT = "sklearn_pate privacy report"
+FORMAT_VERSION = 7
+
+FALSE_ALARMS = (1, 10, 50, 100)  # of a thousand
+SEVERAL = (1, 2, 3, 5, 10)
+# Epsilons in the table of the profile, as shares of the stated one, and deltas below
+# the stated one.
+SHARES = (0.0, 0.25, 0.5, 0.75)
+DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
+_USUAL_DELTA = 1e-5
+# A guarantee is weak if more than 990 of 1000 guesses may be correct.
+_STRONG = 990
+_FINGERPRINT = 12  # letters, as in the spending report of a ledger
+
+WITH_QUERIES = ("teachers", "parties", "neighbours")
+
+QUALITY_IS_PRIVATE = "it has figures that were computed on private rows"
+LEDGER_IS_PRIVATE = "it has the history of the ledger"
+
+
+def has_card(learner: Any) -> bool:
+    """Check whether an estimator is a PublishedClassifier, also before its fit."""
+    return hasattr(type(learner), "card")
+
+
+def deployment_of(
+    learner: Any, deployment: Deployment | None, spent: PrivacySpent
+) -> dict[str, Any]:
+    """Return the description of a model: that on its card, or a given one."""
+    given = checked_deployment(deployment, spent).to_dict()
+    on_card = learner.card["deployment"] if has_card(learner) else {}
+    if on_card and deployment is not None and on_card != given:
+        raise ValueError(
+            "deployment differs from that on the card of the model; leave it out to "
+            "use the card, or publish the model again with the new one."
+        )
+    return on_card or given
+
+
+def name_file(learner: Any, model_file: str | os.PathLike[str]) -> dict[str, str]:
+    """Return name and sha256 of a published model's file, without loading the model.
+
+    The folder is left out: its name may be private. ValueError is raised if the file is
+    damaged or has another card than `learner`.
+    """
+    try:
+        path, _ = paths_of(model_file)
+    except ValueError as error:
+        raise ValueError(str(error).replace("path=", "model_file=")) from None
+    if not has_card(learner):
+        raise ValueError(
+            f"model_file={str(path)!r} is the file of a PublishedClassifier, and clf "
+            f"is a {type(learner).__name__}; pass clf.publish(), as it was saved."
+        )
+    model, card, _ = read_pair(path)
+    if canonical_text(card) != canonical_text(learner.card):
+        raise ValueError(
+            f"model_file={str(path)!r} has another privacy card than clf; pass the "
+            "file that clf was saved to or read from."
+        )
+    name = " ".join(path.name.split())
+    return {"name": name, "sha256": hashlib.sha256(model).hexdigest()}
+
+
+def collect_facts(
+    clf: Any,
+    *,
+    title: str | None,
+    quality: Any,
+    evaluated_on: str | None,
+    quality_is_public: bool | None,
+    ledger: PrivacyLedger | None,
+    model_file: Any,
+    deployment: Deployment | None,
+) -> dict[str, Any]:
+    """Collect all facts of a report, as values that strict JSON can hold.
+
+    Parameters and errors are those of :meth:`PrivacyReport.from_estimator`. Bounds are
+    rounded up.
+    """
+    learner, steps = _unwrapped(clf)
+    spent = _statement_of(learner, clf)
+    described = deployment_of(learner, deployment, spent)
+    if title is None:
+        title = described.get("name", "Privacy report")
+    else:
+        title = _check_text("title", title)
+    figures = _quality(quality, evaluated_on, quality_is_public)
+    history = _ledger_facts(ledger, spent)
+    leaks = [
+        {"name": leak.name, "estimator": leak.estimator, "what": str(leak)}
+        for leak in leaks_of_steps(steps, learner)
+    ]
+    internal_because = []
+    if figures is not None and not figures["public"]:
+        internal_because.append(QUALITY_IS_PRIVATE)
+    if history is not None:
+        internal_because.append(LEDGER_IS_PRIVATE)
+    private = bool(np.isfinite(spent.epsilon)) and not leaks
+    kind = kind_of(spent)
+    model = _model_of(learner)
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "title": title,
+        "date": datetime.now(UTC).date().isoformat(),
+        "internal": bool(internal_because),
+        "internal_because": internal_because,
+        "private": private,
+        **statement_fields(spent),
+        "kind": kind,
+        "promise": _promise(spent) if private else None,
+        "costs": _costs(spent, kind) if private else None,
+        "not_covered": leaks,
+        "assumptions": [
+            asdict(one)
+            for one in _assumptions(spent, steps, figures, described.get("unit_name"))
+        ],
+        "deployment": described,
+        "to_fill_in": missing_in(described, figures) if private else [],
+        # A PublishedClassifier was not fitted, and its card does not name the fit.
+        "classifier": None if has_card(learner) else type(learner).__name__,
+        "model": _name_of(model),
+        "model_file": None if model_file is None else name_file(learner, model_file),
+        "published": learner.card.get("date") if has_card(learner) else None,
+        "n_classes": len(learner.classes_),
+        "n_features": int(learner.n_features_in_),
+        "quality": figures,
+        "ledger": history,
+        "versions": (
+            learner.card["versions"] if has_card(learner) else versions_of(model)
+        ),
+    }
+
+
+def _unwrapped(clf: Any) -> tuple[Any, list[tuple[str, Any]]]:
+    """Return the private classifier, and the steps of pipelines in front of it."""
+    steps, prefix = [], ""
+    while True:
+        if isinstance(clf, Pipeline):
+            *front, (name, clf) = clf.steps
+            steps += [(f"{prefix}{one}", step) for one, step in front]
+            prefix += f"{name}__"
+        elif isinstance(clf, FrozenEstimator):
+            clf = clf.estimator
+        else:
+            return clf, steps
+
+
+def _statement_of(learner: Any, clf: Any) -> PrivacySpent:
+    if plans_privacy(learner) or has_card(learner):
+        check_is_fitted(learner, "privacy_spent_")
+    spent = getattr(learner, "privacy_spent_", None)
+    if not isinstance(spent, PrivacySpent):
+        raise ValueError(
+            f"clf is of type {type(clf).__name__} without a privacy statement "
+            "(privacy_spent_); pass a fitted private classifier, such as "
+            "PATEClassifier, or a Pipeline that ends in one."
+        )
+    return replace(spent, mechanism=without_seeds(spent.mechanism))
+
+
+def _check_text(name: str, text: Any) -> str:
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError(f"{name}={text!r} must be a text of at least one letter.")
+    return " ".join(text.split())
+
+
+def _quality(
+    quality: Any, evaluated_on: str | None, is_public: bool | None
+) -> dict[str, Any] | None:
+    if quality is None:
+        for name, value in (
+            ("evaluated_on", evaluated_on),
+            ("quality_is_public", is_public),
+        ):
+            if value is not None:
+                raise ValueError(
+                    f"{name}={value!r} needs figures; pass quality, such as "
+                    "{'accuracy': 0.84}, too."
+                )
+        return None
+    if not isinstance(quality, dict) or not quality:
+        raise ValueError(
+            f"quality={quality!r} must be a dict of names and numbers, such as "
+            "{'accuracy': 0.84}."
+        )
+    figures = {
+        name: _figure(name, value)
+        for name, value in _named("a name in quality", [*quality], quality).items()
+    }
+    if evaluated_on is None:
+        raise ValueError(
+            "quality needs evaluated_on, one sentence about the rows that the figures "
+            "were computed on."
+        )
+    if not isinstance(is_public, (bool, np.bool_)):
+        raise ValueError(
+            f"quality_is_public={is_public!r} must be True, if all rows that the "
+            "figures were computed on are public, labels included, or else False."
+        )
+    return {
+        "figures": figures,
+        "evaluated_on": _check_text("evaluated_on", evaluated_on),
+        "public": bool(is_public),
+    }
+
+
+def _figure(name: str, value: Any) -> float | dict[str, float]:
+    """Return a figure, or one for each subpopulation."""
+    if isinstance(value, dict) and value:
+        named = _named("a subpopulation in quality", [*map(str, value)], value)
+        return {one: _number(f"{name}, {one}", number) for one, number in named.items()}
+    return _number(name, value)
+
+
+def _named(what: str, names: list[Any], values: dict[Any, Any]) -> dict[str, Any]:
+    """Return the values by their names as short texts, which must differ."""
+    texts = [_check_text(what, name) for name in names]
+    named = dict(zip(texts, values.values(), strict=True))
+    if len(named) < len(values):
+        raise ValueError(
+            f"quality has names that are equal as texts, among {[*values]}; give each "
+            "figure a name of its own."
+        )
+    return named
+
+
+def _number(name: str, value: Any) -> float:
+    is_number = isinstance(value, (Real, np.number)) and not isinstance(value, bool)
+    if not is_number or not np.isfinite(value):
+        raise ValueError(
+            f"quality[{name!r}]={value!r} must be a finite number, or a dict with one "
+            "for each subpopulation."
+        )
+    return float(value)
+
+
+def _ledger_facts(
+    ledger: PrivacyLedger | None, spent: PrivacySpent
+) -> dict[str, Any] | None:
+    if ledger is None:
+        return None
+    if not isinstance(ledger, PrivacyLedger):
+        raise ValueError(
+            f"ledger={ledger!r} must be a PrivacyLedger, to show its history on the "
+            "page."
+        )
+    with ledger.reading() as file:
+        unit, relation, created = file.execute(
+            "SELECT unit, relation, created FROM budget"
+        ).fetchone()
+        entries = read_entries(file, ledger.filter)
+        share = ledger.spent
+    if unit is not None and (unit, relation) != (spent.unit, spent.relation):
+        raise ValueError(
+            f"ledger protects unit={unit!r} with relation={relation!r}, and this fit "
+            f"unit={spent.unit!r} with relation={spent.relation!r}; pass the ledger "
+            "that this fit was charged to."
+        )
+    return {
+        "epsilon": float(ledger.epsilon),
+        "delta": float(ledger.delta),
+        "unit": unit,
+        "relation": relation,
+        "neighbours": NEIGHBOURS.get((unit, relation)),
+        "created": created,
+        "spent": round_up(share, 4),
+        # A ledger admits a pure release of its epsilon, which attains this bound.
+        "guesses": _guesses(lower_hull([ledger.epsilon], [ledger.delta])),
+        "entries": [
+            {
+                "number": entry.number,
+                "time": entry.time,
+                "who": entry.who,
+                "what": entry.description,
+                "dataset": entry.dataset[:_FINGERPRINT],
+                "fit": entry.fit[:_FINGERPRINT],
+                "epsilon": round_up(entry.epsilon, 3),
+                "delta": entry.delta,
+                "share": round_up(entry.share, 4),
+            }
+            for entry in entries
+        ],
+    }
+
+
+def _promise(spent: PrivacySpent) -> dict[str, Any]:
+    """Bound attackers by the profile of the fit."""
+    several = []
+    for n_units in SEVERAL:
+        profile, epsilon = spent.profile.of_units(n_units), n_units * spent.epsilon
+        several.append(
+            {
+                "units": n_units,
+                "epsilon": round_up(epsilon, 3),
+                "delta": two_digits_up(profile.delta_at(epsilon)),
+                "guesses": _guesses(profile),
+            }
+        )
+    guesses = _guesses(spent.profile)
+    return {
+        "guesses": guesses,
+        "wrong_once_in": wrong_once_in(spent.attack_accuracy()),
+        "weak": guesses["right_at_most"] > _STRONG,
+        "detections": [
+            {
+                "false_alarms": alarms,
+                "detected_at_most": of_thousand(
+                    spent.detection_rate(alarms / THOUSAND)
+                ),
+                "of": THOUSAND,
+            }
+            for alarms in FALSE_ALARMS
+        ],
+        "several": several,
+    }
+
+
+def _guesses(profile: PrivacyProfile) -> dict[str, int]:
+    right = of_thousand(profile.attack_accuracy())
+    return {"right_at_most": right, "by_chance": THOUSAND // 2, "of": THOUSAND}
+
+
+def _costs(spent: PrivacySpent, kind: str) -> dict[str, Any]:
+    """Compute the profile of the fit, and the cost of one query and of two fits."""
+    one, delta = None, float(spent.delta)
+    # Counts before the queries are no part of the cost of a query.
+    if kind in WITH_QUERIES and spent.n_queries is not None and spent.n_tables is None:
+        at = delta or _USUAL_DELTA
+        share = (spent.curve * (1 / spent.n_queries)).quiet_epsilon(at)
+        one = {"epsilon": round_up(share, 3), "delta": at}
+    curve = spent.curve * 2
+    profile = curve_profile(curve).intersect(compose_profiles([spent.profile] * 2))
+    epsilon = 2 * spent.epsilon
+    if delta:
+        epsilon = min(curve.quiet_epsilon(delta), profile.epsilon_at(delta))
+    return {
+        "pairs": _pairs(spent),
+        "one_query": one,
+        "two_fits": {
+            "epsilon": round_up(epsilon, 3),
+            "delta": delta,
+            "guesses": _guesses(profile),
+        },
+    }
+
+
+def _pairs(spent: PrivacySpent) -> list[dict[str, Any]]:
+    """List pairs of epsilon and delta around the stated one, by increasing epsilon."""
+    epsilon, delta = float(spent.epsilon), float(spent.delta)
+    smaller = [share * epsilon for share in SHARES]
+    larger = [(spent.epsilon_at(one), one) for one in DELTAS if one < delta]
+    pairs = [
+        *((one, two_digits_up(spent.delta_at(one)), False) for one in smaller),
+        (epsilon, delta, True),
+        *((*one, False) for one in larger if np.isfinite(one[0])),
+    ]
+    return [
+        {"epsilon": round_up(at, 3), "delta": one, "stated": stated}
+        for at, one, stated in pairs
+    ]
+
+
+def _assumptions(
+    spent: PrivacySpent,
+    steps: Sequence[tuple[str, Any]],
+    figures: dict[str, Any] | None,
+    unit_name: str | None,
+) -> list[Assumption]:
+    assumptions = list(spent.assumptions)
+    if unit_name is not None:
+        assumptions.append(unit_assumption(spent.unit, unit_name))
+    frozen = any(
+        isinstance(part, FrozenEstimator)
+        for _, step in steps
+        if hasattr(step, "get_params")
+        for part in (step, *step.get_params().values())
+    )
+    if frozen:
+        assumptions.append(FROZEN_IS_PUBLIC)
+    if figures is not None and figures["public"]:
+        assumptions.append(QUALITY_ROWS_PUBLIC)
+    return list(dict.fromkeys(assumptions))
+
+
+def _model_of(learner: Any) -> Any:
+    """Return the innermost model that predicts."""
+    for name in ("best_estimator_", "student_", "model_", "network_"):
+        if hasattr(learner, name):
+            return _model_of(getattr(learner, name))
+    if isinstance(learner, ContiguousClasses):
+        return _model_of(learner.estimator)
+    return learner
+
+
+def _name_of(model: Any) -> str:
+    if isinstance(model, Pipeline):
+        names = ", ".join(_name_of(_model_of(step)) for _, step in model.steps)
+        return f"Pipeline({names})"
+    return type(model).__name__

@@ -1,0 +1,588 @@
+"""PrivacyReport: a report in HTML and Markdown."""
+
+import html
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from functools import singledispatch
+from html import escape
+from pathlib import Path
+from typing import Any, Self
+
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.inspection.report._blocks import (
+    INTERNAL_STYLE,
+    STYLE,
+    Bullets,
+    Checks,
+    Picture,
+    Section,
+    Signatures,
+    Sources,
+    Table,
+    Text,
+    data_flow_lines,
+    draw_data_flow,
+)
+from sklearn_pate.inspection.report._facts import collect_facts
+from sklearn_pate.inspection.report._guarantee import conclusion_of, epsilon_text
+from sklearn_pate.inspection.report._registry import registry_record, registry_yaml
+from sklearn_pate.inspection.report._sections import (
+    banner_of,
+    may_be_published,
+    sections_of,
+)
+from sklearn_pate.publication import Deployment
+from sklearn_pate.publication._model_file import write_all
+
+_EXPONENT = re.compile(r"(?:delta=)?\d[\d.]*e-\d+")
+_SHORT = 12  # rows of a table that is printed without a page break
+# Characters that start markup; underscores inside words do not.
+_SPECIAL = re.compile(r"([\\`*\[\]<>|&~#]|(?<!\w)_|_(?!\w))")
+
+
+def to_html(facts: dict[str, Any]) -> str:
+    """Write a report as HTML5 with its style and picture, and without scripts."""
+    banner, title = banner_of(facts), escape(facts["title"])
+    shown, style = "", STYLE
+    if banner is not None:
+        shown = f'<p class="banner"><strong>{escape(banner)}</strong></p>\n'
+        # Browsers show it on the tab and name printed files by it.
+        title = f"INTERNAL: {title}"
+        style += INTERNAL_STYLE
+    kind = "plain" if facts["private"] and not facts["promise"]["weak"] else "bad"
+    gauge = _gauge(facts["promise"]["guesses"]) if facts["private"] else ""
+    sections = "\n".join(map(_section, sections_of(facts)))
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<header>
+{shown}<h1>{escape(facts["title"])}</h1>
+<p class="meta">Written on <time datetime="{facts["date"]}">{facts["date"]}</time>. \
+{escape(may_be_published(facts))}</p>
+<p class="conclusion {kind}">{escape(conclusion_of(facts))}</p>
+{gauge}</header>
+<main>
+{sections}
+</main>
+</body>
+</html>
+"""
+
+
+def _gauge(guesses: dict[str, int]) -> str:
+    """Draw a limit between chance and certainty."""
+    right, chance, of = guesses["right_at_most"], guesses["by_chance"], guesses["of"]
+    share = 100 * (right - chance) / (of - chance)
+    return (
+        f'<div class="gauge" role="img" aria-label="Correct guesses: at most {right}, '
+        f'between {chance} and {of}"><div style="width:{share:.1f}%"></div></div>\n'
+        f'<p class="ends"><span>{chance}: without the publication</span>'
+        f"<span>{of}: always correct</span></p>\n"
+    )
+
+
+def _section(section: Section) -> str:
+    kind = ' class="new-page"' if section.starts_page else ""
+    blocks = "\n".join(map(_as_html, section.blocks))
+    return f"<section{kind}>\n<h2>{escape(section.title)}</h2>\n{blocks}\n</section>"
+
+
+@singledispatch
+def _as_html(block: Any) -> str:
+    raise TypeError(block)
+
+
+@_as_html.register
+def _(block: Text) -> str:
+    kind = ' class="warning"' if block.is_warning else ""
+    return f"<p{kind}>{_words(block.text)}</p>"
+
+
+@_as_html.register
+def _(block: Bullets) -> str:
+    items = "\n".join(f"<li>{_html_item(*one)}</li>" for one in block.items)
+    return f"<ul>\n{items}\n</ul>"
+
+
+@_as_html.register
+def _(block: Checks) -> str:
+    items = "\n".join(
+        f'<li><span class="box" role="img" aria-label="to be confirmed"></span>'
+        f"<div><strong>{_words(name)}.</strong> {_words(text)}</div></li>"
+        for name, text in block.items
+    )
+    return f'<ul class="checks">\n{items}\n</ul>'
+
+
+def _html_item(name: str, text: str) -> str:
+    return f"<strong>{_words(name)}.</strong> {_words(text)}" if text else _words(name)
+
+
+def _words(text: str) -> str:
+    """Escape a text, and keep numbers such as 1e-05 on one line."""
+    return _EXPONENT.sub(r'<span class="number">\g<0></span>', escape(text))
+
+
+@_as_html.register
+def _(block: Table) -> str:
+    caption = escape(block.caption)
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in block.head)
+    rows = "\n".join(_row(*row) for row in block.rows)
+    kind = ' class="long"' if len(block.rows) > _SHORT else ""
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{caption}">\n'
+        f"<table{kind}>\n<caption>{caption}</caption>\n<thead><tr>{head}</tr></thead>\n"
+        f"<tbody>\n{rows}\n</tbody>\n</table>\n</div>"
+    )
+
+
+def _row(name: str, *values: str) -> str:
+    cells = "".join(f"<td>{escape(value)}</td>" for value in values)
+    return f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>'
+
+
+@_as_html.register
+def _(block: Signatures) -> str:
+    head = "".join(
+        f'<th scope="col">{name}</th>' for name in ("Role", "Name", "Date", "Signature")
+    )
+    rows = "\n".join(_row(role, "", "", "") for role in block.roles)
+    return (
+        '<div class="scroll" role="region" tabindex="0" aria-label="Confirmed by">\n'
+        '<table class="signatures">\n<caption>Confirmed by</caption>\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n"
+        "</div>"
+    )
+
+
+@_as_html.register
+def _(block: Picture) -> str:
+    return (
+        f"<figure>\n{draw_data_flow(block.steps)}\n"
+        f"<figcaption>{escape(block.caption)}</figcaption>\n</figure>"
+    )
+
+
+@_as_html.register
+def _(block: Sources) -> str:
+    items = "\n".join(
+        f'<li>{escape(text)} <a href="{escape(link)}" target="_blank" '
+        f'rel="noopener noreferrer">{escape(link.removeprefix("https://"))}</a></li>'
+        for text, link in block.items
+    )
+    return f'<ul class="sources">\n{items}\n</ul>'
+
+
+def to_markdown(facts: dict[str, Any]) -> str:
+    """Write a report as CommonMark with the tables and check boxes of GitHub."""
+    parts = [f"# {_escaped(facts['title'])}"]
+    banner = banner_of(facts)
+    if banner is not None:
+        parts.insert(0, f"> **{_escaped(banner)}**")
+    parts += [
+        f"Written on {facts['date']}. {may_be_published(facts)}",
+        f"**{_escaped(conclusion_of(facts))}**",
+    ]
+    for section in sections_of(facts):
+        parts += [f"## {section.title}", *map(_as_markdown, section.blocks)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", text)
+
+
+@singledispatch
+def _as_markdown(block: Any) -> str:
+    raise TypeError(block)
+
+
+@_as_markdown.register
+def _(block: Text) -> str:
+    text = _escaped(block.text)
+    return f"> **{text}**" if block.is_warning else text
+
+
+@_as_markdown.register
+def _(block: Bullets) -> str:
+    return "\n".join(f"- {_markdown_item(*one)}" for one in block.items)
+
+
+@_as_markdown.register
+def _(block: Checks) -> str:
+    return "\n".join(
+        f"- [ ] **{_escaped(name)}.** {_escaped(text)}".rstrip()
+        for name, text in block.items
+    )
+
+
+def _markdown_item(name: str, text: str) -> str:
+    name = _escaped(name)
+    return f"**{name}.** {_escaped(text)}" if text else name
+
+
+@_as_markdown.register
+def _(block: Table) -> str:
+    return f"{_escaped(block.caption)}:\n\n{_table(block.head, block.rows)}"
+
+
+@_as_markdown.register
+def _(block: Signatures) -> str:
+    return _table(
+        ("Role", "Name", "Date", "Signature"),
+        [(role, "", "", "") for role in block.roles],
+    )
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
+
+
+@_as_markdown.register
+def _(block: Picture) -> str:
+    lines = [f"1. {_escaped(line)}" for line in data_flow_lines(block.steps)]
+    return "\n".join([_escaped(block.caption), "", *lines])
+
+
+@_as_markdown.register
+def _(block: Sources) -> str:
+    return "\n".join(f"- {_escaped(text)} <{link}>" for text, link in block.items)
+
+
+class PrivacyReport:
+    """Privacy report of a fit: two printed pages in plain words, with lines to sign.
+
+    For the person responsible for the data: the most that an attacker can learn about
+    one unit of privacy, compared with examples, and the limits of the guarantee; use
+    and responsibilities, evidence and the assumptions to confirm. An appendix has the
+    method and its privacy cost. Create it by :meth:`from_estimator`.
+
+    A report may be published with the model, unless it is *internal*: one with figures
+    computed on private rows, or with the history of a ledger. Every format of an
+    internal report starts with a warning.
+
+    Parameters
+    ----------
+    facts : dict
+        Facts as :meth:`from_estimator` collects them.
+
+    Notes
+    -----
+    The report is made from the privacy statement, the classes of the fitted parts, and
+    the numbers of classes and features, which the statement assumes to be public; for a
+    published model also from the date on its card and the file you name; and from
+    `deployment`. It reads neither the parameters of the estimator nor
+    ``privacy_analysis_``.
+
+    The bounds on attackers follow from ``privacy_spent_.profile``, delta at every
+    epsilon, and are rounded up: see
+    :class:`~sklearn_pate.accounting.PrivacyProfile`. Those for a ledger follow from its
+    budget.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import PATEClassifier, PublicData
+    >>> from sklearn_pate.inspection import PrivacyReport
+    >>> from sklearn_pate.mechanisms import GNMax
+    >>> X, y = make_blobs(600, centers=2, random_state=0)
+    >>> clf = PATEClassifier(
+    ...     LogisticRegression(),
+    ...     n_teachers=40,
+    ...     mechanism=GNMax(sigma=10),
+    ...     n_queries=10,
+    ...     epsilon=None,
+    ... )
+    >>> clf = clf.fit(X[:500], y[:500], X_public=PublicData(X[500:]))
+    >>> report = PrivacyReport.from_estimator(clf, title="Which of two blobs")
+    >>> report
+    PrivacyReport('Which of two blobs', epsilon=1.479, delta=1e-05)
+    >>> report.to_dict()["promise"]["guesses"]
+    {'right_at_most': 575, 'by_chance': 500, 'of': 1000}
+    """
+
+    def __init__(self, facts: dict[str, Any]) -> None:
+        self._facts = facts
+
+    @classmethod
+    def from_estimator(
+        cls,
+        clf: Any,
+        *,
+        title: str | None = None,
+        quality: dict[str, Any] | None = None,
+        evaluated_on: str | None = None,
+        quality_is_public: bool | None = None,
+        ledger: PrivacyLedger | None = None,
+        model_file: str | os.PathLike[str] | None = None,
+        deployment: Deployment | None = None,
+    ) -> Self:
+        """Create the report of a fit.
+
+        Parameters
+        ----------
+        clf : classifier
+            Fitted classifier with ``privacy_spent_``: a private classifier, a
+            PrivateSearchCV, a PublishedClassifier, or a Pipeline that ends in one. For
+            a Pipeline, the page lists what :func:`~sklearn_pate.privacy_leaks` finds,
+            and states no guarantee if there is any.
+
+        title : str, default=None
+            Heading of the page. None means the name in `deployment`, or "Privacy
+            report".
+
+        quality : dict of str to float or dict, default=None
+            Figures such as ``{"accuracy": 0.84}``; a dict has one for each
+            subpopulation, as in ``{"accuracy by sex": {"women": 0.85, "men": 0.83}}``.
+            **No privacy statement covers figures computed on private rows**: they make
+            the report internal.
+
+        evaluated_on : str, default=None
+            One sentence about the rows that `quality` was computed on.
+
+        quality_is_public : bool, default=None
+            Whether these rows are public, labels included. If so, this is one more
+            assumption to sign.
+
+        ledger : PrivacyLedger, default=None
+            Ledger whose history is shown: its budget, and the user, time and cost of
+            each entry. **It names users, and shows which fits used equal data**: the
+            report is internal.
+
+        model_file : str or path-like, default=None
+            File that a PublishedClassifier was saved to, such as "model.skops". The
+            page then names this file and its sha256. The file is compared with its
+            card, and the card with that of `clf`; the model is not loaded.
+
+        deployment : Deployment, default=None
+            Data, purpose and responsibilities, by the people who know them. None takes
+            those on the card of a PublishedClassifier. The page has a line to fill in
+            for what is missing.
+
+        Returns
+        -------
+        report : PrivacyReport
+            Report that holds no reference to `clf`.
+
+        Raises
+        ------
+        ValueError
+            If `clf` has no privacy statement, `quality` comes without `evaluated_on` or
+            `quality_is_public`, `ledger` protects another unit or relation,
+            `model_file` is damaged or has another card than `clf`, or `deployment` has
+            a number of units that the statement hides, or differs from that on the
+            card.
+
+        FileNotFoundError
+            If `model_file` or its card is missing.
+
+        NotFittedError
+            If `clf` is not fitted.
+
+        LedgerError
+            If the file of the `ledger` cannot be read.
+        """
+        return cls(
+            collect_facts(
+                clf,
+                title=title,
+                quality=quality,
+                evaluated_on=evaluated_on,
+                quality_is_public=quality_is_public,
+                ledger=ledger,
+                model_file=model_file,
+                deployment=deployment,
+            )
+        )
+
+    @property
+    def internal(self) -> bool:
+        """Whether the report must not be published.
+
+        Returns
+        -------
+        internal : bool
+            True for a report with private figures or the history of a ledger.
+        """
+        return self._facts["internal"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts of the report as plain values.
+
+        Returns
+        -------
+        facts : dict
+            Copy of the facts, for strict JSON: an infinite epsilon is None. "private"
+            is True if there is a guarantee, "internal" if the report must not be
+            published. Bounds are rounded up.
+        """
+        return deepcopy(self._facts)
+
+    def to_json(self) -> str:
+        """Write the report as strict JSON.
+
+        Returns
+        -------
+        text : str
+            JSON of :meth:`to_dict`.
+        """
+        return json.dumps(self._facts, indent=2, allow_nan=False) + "\n"
+
+    def to_html(self) -> str:
+        """Write the report as an HTML page.
+
+        Returns
+        -------
+        page : str
+            Self-contained HTML5 page for screens, phones and paper.
+        """
+        return to_html(self._facts)
+
+    def to_markdown(self) -> str:
+        """Write the report as Markdown.
+
+        Returns
+        -------
+        text : str
+            Markdown with the tables and check boxes of GitHub.
+        """
+        return to_markdown(self._facts)
+
+    def to_registry(self) -> dict[str, Any]:
+        """Return the record of the model for a public registry.
+
+        The record is a draft in the schema of the registry of differential privacy
+        deployments (https://registry.opendp.org). Its privacy fields follow from the
+        statement, the others from `deployment`. A required field that is missing
+        there begins with "TO FILL IN". ``save("model.yaml")`` writes the record, with
+        a comment that lists these fields.
+
+        Returns
+        -------
+        record : dict
+            Plain values, with the status "Draft". The tier is that of the fields which
+            are filled in, and 1 while a required one is missing.
+
+        Raises
+        ------
+        ValueError
+            If there is no guarantee, or the report is internal.
+        """
+        self._check_for_registry()
+        return registry_record(self._facts)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        internal: bool = False,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the report to a file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Path of the file; its ending is the format: ".html", ".md" or ".json", or
+            ".yaml" for the record of :meth:`to_registry`.
+
+        internal : bool, default=False
+            Save an internal report, **which must not be published**, in a file that
+            only this user can read.
+
+        overwrite : bool, default=False
+            Replace an existing file.
+
+        Raises
+        ------
+        ValueError
+            If `path` has another ending, the report is internal and `internal` is
+            False, or there is no record for a registry.
+
+        FileNotFoundError
+            If the folder does not exist.
+
+        FileExistsError
+            If the file exists and `overwrite` is False.
+        """
+        if not isinstance(path, (str, os.PathLike)):
+            raise ValueError(
+                f"path={path!r} must be a str or a path, such as 'report.html'."
+            )
+        path = Path(path)
+        formats = {
+            ".html": self.to_html,
+            ".md": self.to_markdown,
+            ".json": self.to_json,
+            ".yaml": self._to_yaml,
+        }
+        if path.suffix not in formats:
+            raise ValueError(
+                f"path={str(path)!r} must end in one of {', '.join(formats)}, the "
+                "format of the file."
+            )
+        if self.internal and not internal:
+            raise ValueError(
+                "This report is internal, because "
+                f"{' and '.join(self._facts['internal_because'])}; pass internal=True "
+                "to save it for the data holder, or create a report without them."
+            )
+        if not path.parent.is_dir():
+            raise FileNotFoundError(
+                f"There is no folder {path.parent} for path={str(path)!r}; create it "
+                "first."
+            )
+        if path.exists() and not overwrite:
+            raise FileExistsError(
+                f"{path} is there already; choose another path, or pass overwrite=True "
+                "to replace it."
+            )
+        mode = 0o600 if self.internal else 0o666
+        write_all({path: formats[path.suffix]().encode()}, mode)
+
+    def _check_for_registry(self) -> None:
+        """Raise ValueError unless the model and all facts may be published."""
+        if not self._facts["private"]:
+            raise ValueError(
+                "A registry takes models with a guarantee, and this one has none; see "
+                "the report for the reason."
+            )
+        if self.internal:
+            raise ValueError(
+                "A record for a registry is public, and this report is internal, "
+                f"because {' and '.join(self._facts['internal_because'])}; create a "
+                "report without them."
+            )
+
+    def _to_yaml(self) -> str:
+        self._check_for_registry()
+        return registry_yaml(self._facts)
+
+    def __repr__(self) -> str:
+        facts = self._facts
+        internal = ", internal" if self.internal else ""
+        return (
+            f"PrivacyReport({facts['title']!r}, epsilon={epsilon_text(facts)}, "
+            f"delta={facts['delta']!r}{internal})"
+        )
+
+    def _repr_html_(self) -> str:
+        # A frame keeps the styles of page and notebook apart.
+        page = html.escape(self.to_html())
+        return (
+            f'<iframe srcdoc="{page}" title="Privacy report" sandbox="allow-popups" '
+            'style="width:100%;height:40rem;border:1px solid #b6bec8"></iframe>'
+        )

@@ -1,0 +1,465 @@
+"""DP-SGD for skorch networks."""
+
+import math
+from copy import deepcopy
+from typing import Any, Literal, NoReturn, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_pate._aggregation._checks import check_epsilon_is_small
+from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
+from sklearn_pate._estimators._isolation import MAX_SEED
+from sklearn_pate._estimators._progress import check_verbose, progress_of
+from sklearn_pate._inputs._features import check_numbers
+from sklearn_pate.accounting._assumptions import FLOATING_POINT, N_ROWS, ROW_BY_ROW
+from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting.composition import calibrate_steps
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.learners._noisy_learner import NoisyTraining, Rows, TrainingPlan
+from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._noisy_training import DPSGDSteps
+
+# Methods of a skorch network that its predictions depend on.
+_PREDICTS_BY = (
+    "evaluation_step",
+    "forward_iter",
+    "get_dataset",
+    "get_iterator",
+    "infer",
+    "predict_proba",
+)
+# Squares of shorter gradients are rounded to zero.
+_SMALLEST_BOUND = 1e-30
+
+
+def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.float32]:
+    """Read rows as float32, with 0 in place of values that are not finite."""
+    X = check_numbers(estimator, X, reset=reset, dtype=np.float32, allow_nd=True)
+    is_finite = np.isfinite(X)
+    if not np.all(is_finite):
+        X = np.where(is_finite, X, np.float32(0))
+    return np.require(X, requirements="W")  # torch warns of read-only arrays
+
+
+class TrainedNetwork(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
+    """Trained network that predicts class indices.
+
+    `module` is the class of the module, or a module, which cannot be saved without
+    pickle. `criterion` and `predict_nonlinearity` turn outputs into probabilities, as
+    in skorch.
+    """
+
+    #: Missing and infinite values are replaced, not refused.
+    _reads_any_value = True
+
+    def __init__(
+        self,
+        module: Any,
+        module_params: dict[str, Any],
+        criterion: Any,
+        predict_nonlinearity: Any,
+        batch_size: int,
+    ) -> None:
+        self.module = module
+        self.module_params = module_params
+        self.criterion = criterion
+        self.predict_nonlinearity = predict_nonlinearity
+        self.batch_size = batch_size
+
+    @classmethod
+    def of(cls, estimator: Any) -> Self:
+        """Copy the network out of a fitted DPSGDClassifier."""
+        from skorch import NeuralNetClassifier
+
+        net = estimator.network_
+        for name in _PREDICTS_BY:
+            if getattr(type(net), name) is not getattr(NeuralNetClassifier, name):
+                raise ValueError(
+                    f"The network is a {type(net).__name__} that overrides {name}, "
+                    "which is not published, and without which predictions would "
+                    "differ; move that code into the module."
+                )
+        network = cls(
+            net.module,
+            deepcopy(net.get_params_for("module")),
+            _deciding_loss(net.criterion_),
+            net.predict_nonlinearity,
+            net.get_params_for("iterator_valid").get("batch_size", net.batch_size),
+        )
+        network.module_ = deepcopy(net.module_).to("cpu").eval()
+        network.classes_ = np.arange(len(estimator.classes_))
+        for name in ("n_features_in_", "feature_names_in_", "_column_names"):
+            if hasattr(estimator, name):
+                setattr(network, name, deepcopy(getattr(estimator, name)))
+        return network
+
+    def fit(self, X: Any, y: Any = None) -> NoReturn:
+        """Raise TypeError; scikit-learn requires a `fit` of estimators."""
+        raise TypeError("A TrainedNetwork cannot be fitted; fit a DPSGDClassifier.")
+
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        """Predict class probabilities."""
+        from skorch import NeuralNetClassifier
+
+        from sklearn_pate.students.networks._network_classifier import one_torch_thread
+
+        net = NeuralNetClassifier(
+            self.module_,
+            criterion=self.criterion,
+            predict_nonlinearity=self.predict_nonlinearity,
+            batch_size=self.batch_size,
+            train_split=None,
+        )
+        with one_torch_thread():
+            return net.initialize().predict_proba(read_rows(self, X, reset=False))
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Predict class indices."""
+        return self.predict_proba(X).argmax(axis=1)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _make_module(self) -> Any:
+        """Build the module, with untrained weights."""
+        return self.module(**self.module_params)
+
+
+def _deciding_loss(criterion: Any) -> type:
+    """Return the loss by which skorch turns outputs into probabilities."""
+    import torch
+
+    # All others leave outputs unchanged, as NLLLoss does.
+    losses = (torch.nn.CrossEntropyLoss, torch.nn.BCEWithLogitsLoss, torch.nn.BCELoss)
+    return next((one for one in losses if isinstance(criterion, one)), torch.nn.NLLLoss)
+
+
+class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
+    """A network trained by stochastic gradient descent with differential privacy.
+
+    Each step draws a random sample of the rows, clips the gradient of each row in it,
+    and follows the sum of these with Gaussian noise. The network may be published, with
+    ``privacy_spent_`` as its statement. No public data are needed, but tens of
+    thousands of private rows are. Opacus computes and clips the gradients; install the
+    extra ``dpsgd``.
+
+    Parameters
+    ----------
+    estimator : skorch.NeuralNetClassifier
+        The network. Its `module`, `criterion`, `optimizer`, `lr`, `batch_size` (the
+        **expected** size of a sample), `max_epochs`, `device`, and their parameters,
+        such as `optimizer__momentum`, are used. Its training loop and `train_split` are
+        not: a validation split would read private rows again. `callbacks` are refused
+        for the same reason. The module takes rows as float32, and gives one output for
+        each class. It is refused, before anything is charged, if it fails a trial on a
+        few artificial rows: each row must contribute its own clipped gradient only, so
+        no layer may mix rows, as ``BatchNorm`` does, or have another first axis than
+        rows. The trial does not find a module that does so for some rows, or for many
+        at once; that it does not is an assumption of the statement. A module may be
+        pretrained on public data; one pretrained on private data voids the statement.
+
+    epsilon : float or None, default=1.0
+        The publishable epsilon of this fit; the noise is calibrated to it. None uses
+        `noise_multiplier` and states the epsilon of that noise.
+
+    delta : float, default=1e-5
+        The probability mass that epsilon does not cover. It must be well below one over
+        the number of rows.
+
+    noise_multiplier : float, default=None
+        Standard deviation of the noise on the sum of clipped gradients, in
+        `max_grad_norm`. More noise is more private. Only with ``epsilon=None``.
+
+    max_grad_norm : float, default=1.0
+        L2 norm to which longer gradients of rows are scaled down. The noise is
+        proportional to it, so that the privacy cost does not depend on it. If most
+        gradients are longer, halving it has about the same effect as halving the
+        learning rate.
+
+    accountant : {"pld", "rdp"}, default="pld"
+        Composition of the steps. "pld" composes the privacy loss distribution, as
+        Opacus' "prv" does, and is tighter. "rdp" adds up Renyi divergences, as a
+        `ledger` does. Both are upper bounds.
+
+    classes : array-like of shape (n_classes,), default=None
+        All labels that may occur. None reads them from y, and states as an assumption
+        that they are public. Rows with another label are not used.
+
+    ledger : PrivacyLedger, default=None
+        The ledger of the private data over all fits. It adds up Renyi curves, so that
+        it charges the cost that ``accountant="rdp"`` would state.
+
+    noise_seed : int, default=None
+        None draws samples, noise and the seed of dropout from the operating system. An
+        integer makes them reproducible and **voids every guarantee**.
+
+    verbose : int or "auto", default="auto"
+        Progress, as for :class:`~sklearn_pate.PATEClassifier`; that of the network
+        itself is never shown, as its losses are private.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of the initial weights. May be public.
+
+    Attributes
+    ----------
+    network_ : skorch.NeuralNetClassifier
+        The trained network, for class indices, without history or private rows. May be
+        published.
+
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    privacy_spent_ : PrivacySpent
+        The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
+        published.
+
+    mechanism_ : DPSGDSteps
+        The steps with all their numbers. May be published.
+
+    noise_multiplier_ : float
+        The given or calibrated noise. May be published.
+
+    n_features_in_ : int
+        Number of features.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Names of the features, if X is a dataframe with string column names.
+
+    Notes
+    -----
+    Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang (2016), "Deep learning with
+    differential privacy". There are ``max_epochs * ceil(n_rows / batch_size)`` steps.
+    Each draws a new sample, which contains each row with probability
+    ``batch_size / n_rows``, independently of the others; with an empty sample, the step
+    follows the noise. Sums are divided by `batch_size`, whatever the sample size.
+
+    The cost of a step is that of the sampled Gaussian mechanism (Mironov, Talwar,
+    Zhang 2019). "pld" composes its privacy loss both for an added and for a removed row
+    (Zhu, Dong, Wang 2022), where Opacus computes the latter only.
+
+    A value that is missing, infinite as float32, or text among numbers counts as 0, in
+    training and in prediction. So no row makes a fit fail, and each contributes one
+    clipped gradient to the samples that contain it: the statement is unchanged. To
+    choose other values, impute before `fit` with public numbers.
+
+    Samples and noise come from the operating system, not from torch's generators, which
+    are not cryptographic. Clipped gradients are whole multiples of a unit, and added up
+    exactly: no row changes a bit of the contribution of others. Noise is drawn in
+    floating-point numbers, which is an assumption of the statement; noisy sums are
+    rounded to about a millionth of the noise, so that its last bits are never used.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skorch import NeuralNetClassifier
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn_pate.learners import DPSGDClassifier
+    >>> X, y = make_blobs(6000, centers=3, random_state=0)
+    >>> net = NeuralNetClassifier(
+    ...     torch.nn.Linear,
+    ...     module__in_features=2,
+    ...     module__out_features=3,
+    ...     criterion=torch.nn.CrossEntropyLoss,
+    ...     batch_size=500,
+    ...     max_epochs=5,
+    ...     lr=1.0,
+    ... )
+    >>> clf = DPSGDClassifier(net, random_state=0).fit(X[:5000], y[:5000])
+    >>> clf.privacy_spent_
+    PrivacySpent(epsilon=1.000, delta=1e-05)
+    >>> bool(clf.score(X[5000:], y[5000:]) > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        noise_multiplier: float | None = None,
+        max_grad_norm: float = 1.0,
+        accountant: Literal["pld", "rdp"] = "pld",
+        classes: ArrayLike | None = None,
+        ledger: PrivacyLedger | None = None,
+        noise_seed: int | None = None,
+        verbose: int | Literal["auto"] = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.max_grad_norm = max_grad_norm
+        self.accountant = accountant
+        self.classes = classes
+        self.ledger = ledger
+        self.noise_seed = noise_seed
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @property
+    def _counts_rows(self) -> bool:
+        """True: an added unit moves the positions of other private rows.
+
+        At a kink of a network, the last bits of a row determine its gradient.
+        """
+        return True
+
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows, of the same shape as in `fit`.
+
+        Returns
+        -------
+        probabilities : ndarray of float32 of shape (n_rows, n_classes)
+            A column for each of ``classes_``.
+        """
+        from sklearn_pate.students.networks._network_classifier import one_torch_thread
+
+        check_is_fitted(self, "network_")
+        with one_torch_thread():
+            return self.network_.predict_proba(self._check_features(X, reset=False))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows, of the same shape as in `fit`.
+
+        Returns
+        -------
+        y : ndarray of shape (n_rows,)
+            Labels out of ``classes_``.
+        """
+        check_is_fitted(self, "network_")
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def _check_parameters(self) -> None:
+        _check_network(self.estimator)
+        if self.epsilon is None:
+            if self.noise_multiplier is None:
+                raise ValueError(
+                    "epsilon=None and noise_multiplier=None do not set the noise; set "
+                    "one of them."
+                )
+            check_positive("noise_multiplier", self.noise_multiplier)
+        else:
+            check_epsilon_is_small(self.epsilon)
+            if self.noise_multiplier is not None:
+                raise ValueError(
+                    f"epsilon={self.epsilon!r} calibrates the noise, and "
+                    f"noise_multiplier={self.noise_multiplier!r} sets it; leave one of "
+                    "them None."
+                )
+        check_positive("max_grad_norm", self.max_grad_norm)
+        if self.max_grad_norm < _SMALLEST_BOUND:
+            raise ValueError(
+                f"max_grad_norm={self.max_grad_norm!r} is too small for floating-point "
+                f"arithmetic; use at least {_SMALLEST_BOUND}, and scale the loss."
+            )
+        if self.accountant not in ("pld", "rdp"):
+            raise ValueError(
+                f"accountant={self.accountant!r} is unknown; use 'pld' or 'rdp'."
+            )
+        check_random_state(self.random_state)
+        check_verbose(self.verbose)
+        super()._check_parameters()
+
+    def _check_features(self, X: Any, *, reset: bool) -> NDArray[np.float32]:
+        return read_rows(self, X, reset=reset)
+
+    def _published_model(self) -> TrainedNetwork:
+        return TrainedNetwork.of(self)
+
+    def _plan_training(self, rows: Rows) -> TrainingPlan[DPSGDSteps]:
+        from sklearn_pate.learners._dpsgd_training import check_trainable
+
+        n_rows = len(rows.X)
+        expected = min(self.estimator.batch_size, n_rows)
+        rate = expected / n_rows
+        n_steps = self.estimator.max_epochs * math.ceil(n_rows / expected)
+        delta, accountant = self.delta, self.accountant
+        if self.epsilon is not None:
+            noise_multiplier = calibrate_steps(
+                self.epsilon, rate, n_steps, delta=delta, accountant=accountant
+            )
+        else:
+            noise_multiplier = float(cast(float, self.noise_multiplier))
+        plan = DPSGDSteps(
+            noise_multiplier,
+            rate,
+            n_steps,
+            float(self.max_grad_norm),
+            expected,
+            accountant,
+            self.noise_seed,
+        )
+        n_classes = len(rows.classes)
+        check_trainable(self.estimator, rows.X.shape[1:], n_classes, plan)
+        spent = self._state(
+            plan,
+            plan.stated_curve(0, n_classes),
+            n_classes=n_classes,
+            epsilon=plan.stated_epsilon(0, n_classes, delta),
+            delta=delta,
+            assumptions=(*rows.assumptions, N_ROWS, ROW_BY_ROW, FLOATING_POINT),
+        )
+        return TrainingPlan(rows, spent, plan, plan)
+
+    def _train(self, rows: Rows, settings: DPSGDSteps, noise: NoiseSource) -> None:
+        from sklearn_pate.learners._dpsgd_training import train
+
+        seed = check_random_state(self.random_state).randint(MAX_SEED)
+        with progress_of(self):
+            self.network_ = train(
+                self.estimator,
+                rows.X,
+                rows.codes,
+                len(rows.classes),
+                settings,
+                noise=noise,
+                seed=seed,
+            )
+        self.noise_multiplier_ = settings.noise_multiplier
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _check_network(estimator: Any) -> None:
+    """Raise unless the estimator is a network that can be trained without its loop."""
+    try:
+        import opacus  # noqa: F401
+        from skorch import NeuralNetClassifier
+    except ImportError as error:
+        raise ImportError(
+            "DPSGDClassifier needs skorch and Opacus; install sklearn-pate[dpsgd]."
+        ) from error
+    if not isinstance(estimator, NeuralNetClassifier):
+        raise ValueError(
+            f"estimator={estimator!r} is not a skorch.NeuralNetClassifier; wrap the "
+            "torch module into one."
+        )
+    for name in ("batch_size", "max_epochs"):
+        check_count(f"estimator.{name}", getattr(estimator, name))
+    if estimator.callbacks not in (None, "disable", [], ()):
+        raise ValueError(
+            f"estimator.callbacks={estimator.callbacks!r} would read private rows; "
+            "leave callbacks=None."
+        )

@@ -1,0 +1,601 @@
+"""Linear classifiers by objective perturbation."""
+
+import math
+from abc import abstractmethod
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, log_expit, softmax
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_pate._aggregation._checks import check_epsilon_is_small
+from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
+from sklearn_pate._inputs._features import check_numbers
+from sklearn_pate.accounting._assumptions import BOUNDS, FLOATING_POINT, NORM_READ
+from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
+from sklearn_pate.learners._linear_solver import (
+    Bounds,
+    HuberHinge,
+    LogisticLoss,
+    MarginLoss,
+    Task,
+    minimise,
+    plan_perturbation,
+    read_feature_bounds,
+)
+from sklearn_pate.learners._noisy_learner import NoisyTraining, Rows, TrainingPlan
+from sklearn_pate.mechanisms._noise import NoiseSource, on_lattice
+from sklearn_pate.mechanisms._noisy_training import METHODS, TOLERANCE, NoisyObjective
+
+# Fitted attributes that predictions depend on.
+_PREDICTS_BY = (
+    "coef_",
+    "intercept_",
+    "_bounds",
+    "n_features_in_",
+    "feature_names_in_",
+    "_column_names",
+)
+_SMALLEST_HUBER = 1e-9  # below, rounding makes it a kink
+
+
+@dataclass(frozen=True)
+class LinearPlan:
+    """Noise and bounds of a training."""
+
+    noise: NoisyObjective
+    bounds: Bounds
+
+
+class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
+    """Base class of linear classifiers that are noisy minimisers of a convex loss.
+
+    A subclass has the parameters of
+    :class:`~sklearn_pate.learners.DPLogisticRegression`, and provides `_loss`.
+    """
+
+    #: Missing and infinite values are replaced, not refused.
+    _reads_any_value = True
+
+    method: Literal["output", "objective", "gaussian"]
+    C: float | Literal["auto"]
+    epsilon: float
+    data_norm: float | None
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None
+    fit_intercept: bool
+    intercept_scaling: float
+
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    data_norm_: float
+    _bounds: Bounds
+
+    @abstractmethod
+    def _loss(self) -> MarginLoss:
+        """Return the loss of a row."""
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows. They are brought within the bounds as in `fit`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
+            A column for each of ``classes_``; with two, that of the second one. For
+            rows within the bounds, ``X @ coef_.T + intercept_``.
+        """
+        check_is_fitted(self, "coef_")
+        X = self._check_features(X, reset=False)
+        scores = self._bounds.scores(X, self.coef_, self.intercept_)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows. They are brought within the bounds as in `fit`.
+
+        Returns
+        -------
+        y : ndarray of shape (n_rows,)
+            Labels out of ``classes_``.
+        """
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    def _check_parameters(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(
+                f"method={self.method!r} is unknown; use one of {[*METHODS]}."
+            )
+        if not (isinstance(self.C, str) and self.C == "auto"):
+            check_positive("C", self.C)
+        check_epsilon_is_small(self.epsilon)
+        if self.data_norm is not None:
+            check_positive("data_norm", self.data_norm)
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise ValueError(
+                f"fit_intercept={self.fit_intercept!r} must be True or False."
+            )
+        check_positive("intercept_scaling", self.intercept_scaling)
+        super()._check_parameters()
+
+    def _check_features(self, X: Any, *, reset: bool) -> NDArray[np.floating]:
+        return check_numbers(self, X, reset=reset, dtype=np.float64)
+
+    def _bounds_of(self, n_features: int, data_norm: float) -> Bounds:
+        """Combine the parameters that bound rows."""
+        low, width = read_feature_bounds(self.feature_bounds, n_features)
+        bounds = Bounds(
+            low=low,
+            width=width,
+            clips=self.feature_bounds is not None,
+            norm=data_norm,
+            constant=float(self.intercept_scaling) if self.fit_intercept else 0.0,
+        )
+        if not bounds.can_be_undone():
+            raise ValueError(
+                f"feature_bounds={self.feature_bounds!r} and data_norm={data_norm!r} "
+                "are so small that weights overflow; scale the features."
+            )
+        return bounds
+
+    def _plan_training(self, rows: Rows) -> TrainingPlan[LinearPlan]:
+        n_rows, n_features = rows.X.shape
+        n_classes = len(rows.classes)
+        bounds = self._bounds_of(n_features, self._norm(rows.X))
+        _check_memory(n_features)
+        task = Task(
+            learner=type(self).__name__,
+            epsilon=float(self.epsilon),
+            delta=float(self.delta),
+            curvature=self._loss().curvature,
+            n_problems=1 if n_classes == 2 else n_classes,
+            n_weights=n_features + int(self.fit_intercept),
+            n_rows=n_rows,
+        )
+        perturbation = plan_perturbation(self.method, self.C, task)
+        epsilon, bounded = perturbation.epsilon, BOUNDS
+        if self._reads_norm():
+            epsilon, bounded = np.inf, NORM_READ
+        mechanism = perturbation.noise.set_params(noise_seed=self.noise_seed)
+        spent = self._state(
+            mechanism,
+            perturbation.curve,
+            n_classes=n_classes,
+            epsilon=epsilon,
+            delta=perturbation.delta,
+            assumptions=(*rows.assumptions, bounded, FLOATING_POINT),
+        )
+        return TrainingPlan(rows, spent, mechanism, LinearPlan(mechanism, bounds))
+
+    def _spends_delta(self) -> bool:
+        return self.method == "gaussian"
+
+    def _reads_norm(self) -> bool:
+        """Check for a bound that is read from private rows."""
+        return self.data_norm is None and self.feature_bounds is None
+
+    def _norm(self, X: NDArray[np.float64]) -> float:
+        """Return the bound of the rows' norm, read from the rows if none is given."""
+        if self.data_norm is not None:
+            return float(self.data_norm)
+        if self.feature_bounds is not None:
+            return math.sqrt(X.shape[1])
+        warn_user(
+            "Neither data_norm nor feature_bounds is given: the longest private row "
+            "determines the noise, and nothing is private. Pass bounds that are known "
+            "without reading X.",
+            PrivacyLeakWarning,
+        )
+        with np.errstate(over="ignore"):
+            norms = np.linalg.norm(X, axis=1)
+        return float(norms[np.isfinite(norms)].max(initial=0.0)) or 1.0
+
+    def _train(self, rows: Rows, settings: LinearPlan, noise: NoiseSource) -> None:
+        # A row with an unknown label has no loss.
+        is_known = rows.codes >= 0
+        X, codes = settings.bounds.rows(rows.X[is_known]), rows.codes[is_known]
+        perturbation = settings.noise
+        weights = np.empty((perturbation.n_problems, X.shape[1]))
+        for problem in range(perturbation.n_problems):
+            positive = 1 if perturbation.n_problems == 1 else problem
+            minimiser = minimise(
+                X,
+                np.where(codes == positive, 1.0, -1.0),
+                self._loss(),
+                regularisation=perturbation.regularisation,
+                linear_term=perturbation.draw_linear_term(noise, X.shape[1]),
+                tolerance=TOLERANCE,
+            )
+            output_noise = perturbation.draw_output_noise(noise, X.shape[1])
+            weights[problem] = on_lattice(
+                minimiser + output_noise, perturbation.output_scale
+            )
+        self.coef_, self.intercept_ = settings.bounds.to_features(weights)
+        self.data_norm_ = settings.bounds.norm
+        self._bounds = settings.bounds
+        self.C_ = 1 / perturbation.regularisation
+
+    def _published_model(self) -> Self:
+        # Only what predictions need: no parameter of this fit, and no other data.
+        model = type(self)()
+        for name in _PREDICTS_BY:
+            if hasattr(self, name):
+                setattr(model, name, deepcopy(getattr(self, name)))
+        model.classes_ = np.arange(len(self.classes_))
+        return model
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _check_memory(n_features: int) -> None:
+    """Raise unless there is memory for the solver, before the cost is charged."""
+    try:
+        np.empty((n_features, n_features))
+    except MemoryError:
+        gigabytes = 8 * n_features**2 / 2**30
+        raise ValueError(
+            f"X has {n_features} features, for which the solver needs "
+            f"{gigabytes:.0f} GiB of memory; use fewer, by random features "
+            "(RBFSampler) or a projection that was fitted on public rows."
+        ) from None
+
+
+class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
+    """Logistic regression trained with differential privacy.
+
+    The weights minimise the regularised logistic loss of the private rows, with noise
+    on the weights or on the objective. They may be published, with ``privacy_spent_``
+    as their statement.
+
+    Parameters
+    ----------
+    method : {"objective", "output", "gaussian"}, default="objective"
+        Where noise is added. "objective" adds a random linear term to the objective,
+        "output" adds noise to the weights, more of it for the same privacy. Both are
+        (epsilon, 0)-private for neighbours that replace a row. "gaussian" adds a
+        Gaussian linear term, which needs much less noise if there are many features, is
+        (epsilon, delta)-private for neighbours that add or remove a row, and does not
+        depend on the number of rows.
+
+    C : float or "auto", default="auto"
+        Inverse of the regularisation strength, as in
+        :class:`~sklearn.linear_model.LogisticRegression`, for rows scaled to norms of
+        at most 1. "auto" is a fixed rule of public numbers: `epsilon`, `delta`, the
+        numbers of features and classes, and, for "output" only, of rows; see Notes. A
+        value that is too large is lowered to ``C_``. Choosing it by its score on
+        private rows voids the statement.
+
+    epsilon : float, default=1.0
+        The publishable epsilon of this fit. Less is more private, with more noise.
+
+    delta : float, default=1e-5
+        The probability mass that epsilon does not cover, for ``method="gaussian"``. It
+        must be well below one over the number of rows.
+
+    data_norm : float, default=None
+        Public bound of the L2 norm of rows, after `feature_bounds` are applied; longer
+        rows are scaled down to it. A lower bound makes the noise smaller relative to
+        short rows. None is the square root of the number of features with
+        `feature_bounds`; without, it is read from X, and **nothing is private**:
+        ``privacy_spent_.epsilon`` is infinite.
+
+    feature_bounds : tuple (low, high), default=None
+        Public bounds of the features, two numbers or two array-likes of shape
+        (n_features,). Features are clipped to them and scaled to [0, 1]. Bounds that
+        were read from the data void the statement.
+
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. It is regularised, and its constant column counts
+        in the norm of a row: leave it out for rows of indicator columns, which are
+        never all 0.
+
+    intercept_scaling : float, default=1.0
+        Value of the constant column, relative to `data_norm`: rows are divided by the
+        root of the sum of both squares. A larger value regularises the intercept less,
+        and makes the features smaller relative to the noise.
+
+    classes : array-like of shape (n_classes,), default=None
+        All labels that may occur. None reads them from y, and states as an assumption
+        that they are public. A row with another label has no loss.
+
+    ledger : PrivacyLedger, default=None
+        The ledger of the private data over all fits, see
+        :class:`~sklearn_pate.PATEClassifier`. A ledger is for one relation of
+        neighbours, hence for "gaussian" or for the other methods.
+
+    noise_seed : int, default=None
+        None draws the noise from the operating system. An integer makes it reproducible
+        and **voids every guarantee**.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights, in units of the features. May be published.
+
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts; not zero without `fit_intercept` if `feature_bounds` shift features.
+        May be published.
+
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    privacy_spent_ : PrivacySpent
+        The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
+        published.
+
+    C_ : float
+        The C that was used, a function of public numbers.
+
+    data_norm_ : float
+        The bound of the rows' norm that was used.
+
+    mechanism_ : NoisyObjective
+        The noise with all its numbers. May be published.
+
+    n_features_in_ : int
+        Number of features.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Names of the features, if X is a dataframe with string column names.
+
+    Notes
+    -----
+    Chaudhuri, Monteleoni, Sarwate (2011), "Differentially private empirical risk
+    minimization", for "output" and "objective"; Redberg, Koskela, Wang (2023) for
+    "gaussian"; Iyengar et al. (2019) for minimisers that are not exact. The proofs
+    require a convex loss with slopes in [-1, 0] and second derivatives of at most c,
+    1/4 here, on rows of norm at most 1, the constant included; they are in the source
+    of ``plan_perturbation`` and ``gaussian_objective_curve``.
+
+    Several classes are separated from the rest one by one. Each of these problems gets
+    an equal part of epsilon; the costs of "gaussian" add up as Renyi curves.
+
+    Rows to predict are clipped and scaled down as in training: ``coef_`` and
+    ``intercept_`` give the same scores for rows within the bounds.
+
+    A missing value, or text among numbers, counts as the middle of the bounds of its
+    feature, as 0 without `feature_bounds`, in training and in prediction. Infinity
+    counts as the bound; without `feature_bounds`, its row counts as zeros. Each row is
+    thus brought within the bounds independently of the others, no row makes a fit fail,
+    and the statement is unchanged. To choose other values, impute before `fit` with
+    public numbers.
+
+    There is no limit to the number of iterations: a fit that stopped early would not be
+    covered by the proofs, and the number of iterations depends on private rows.
+
+    ``C="auto"`` is 1 / lambda with lambda = b / 8 + c / (e^{epsilon/2} - 1), where
+    epsilon is the part of one problem, and b is about the length of the random linear
+    term: 2 (d (d + 1))^{1/2} / epsilon with d weights, and for "gaussian"
+    (d k)^{1/2} / mu, if k problems that are mu-GDP together keep to epsilon and delta.
+    For "output", lambda is max(b / 8, (2 n c b^2 / (64 d))^{1/3}) with n rows. The rule
+    balances noise and regularisation.
+
+    For a kernel machine, use random Fourier features:
+    ``make_pipeline(RBFSampler(gamma=1), DPLogisticRegression(data_norm=math.sqrt(2)))``
+    with :class:`~sklearn.kernel_approximation.RBFSampler`, which depends on the number
+    of features only, and returns rows of norm at most sqrt(2).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_pate.learners import DPLogisticRegression
+    >>> X, y = make_classification(6000, 10, random_state=0)
+    >>> clf = DPLogisticRegression(data_norm=4).fit(X[:5000], y[:5000])
+    >>> clf.privacy_spent_
+    PrivacySpent(epsilon=1.000, delta=0.0)
+    >>> bool(clf.score(X[5000:], y[5000:]) > 0.7)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        method: Literal["output", "objective", "gaussian"] = "objective",
+        C: float | Literal["auto"] = "auto",
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        data_norm: float | None = None,
+        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        classes: ArrayLike | None = None,
+        ledger: PrivacyLedger | None = None,
+        noise_seed: int | None = None,
+    ) -> None:
+        self.method = method
+        self.C = C
+        self.epsilon = epsilon
+        self.delta = delta
+        self.data_norm = data_norm
+        self.feature_bounds = feature_bounds
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.classes = classes
+        self.ledger = ledger
+        self.noise_seed = noise_seed
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows. They are brought within the bounds as in `fit`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, n_classes)
+            A column for each of ``classes_``. With more than two classes, one against
+            the rest, scaled to a sum of 1.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        return softmax(log_expit(scores), axis=1)
+
+    def _loss(self) -> LogisticLoss:
+        return LogisticLoss()
+
+
+class DPLinearSVC(PrivateLinearClassifier):
+    """Linear support vector machine trained with differential privacy.
+
+    The weights minimise the regularised hinge loss of the private rows, smoothed at its
+    kink, with noise on the weights or on the objective. With much noise, this is more
+    accurate than logistic regression, whose slope is half as steep for small weights.
+    The weights may be published, with ``privacy_spent_`` as their statement.
+
+    Parameters
+    ----------
+    method : {"objective", "output", "gaussian"}, default="objective"
+        Where noise is added; it determines neighbours and delta of the statement. See
+        :class:`DPLogisticRegression`.
+
+    C : float or "auto", default="auto"
+        Inverse of the regularisation strength. "auto" is a fixed rule of public
+        numbers. See :class:`DPLogisticRegression`.
+
+    epsilon : float, default=1.0
+        The publishable epsilon of this fit. Less is more private, with more noise.
+
+    delta : float, default=1e-5
+        The probability mass that epsilon does not cover, for ``method="gaussian"``. It
+        must be well below one over the number of rows.
+
+    data_norm : float, default=None
+        Public bound of the L2 norm of rows; longer rows are scaled down to it. Without
+        it and `feature_bounds`, it is read from X, and **nothing is private**. See
+        :class:`DPLogisticRegression`.
+
+    feature_bounds : tuple (low, high), default=None
+        Public bounds of the features, which are clipped to them and scaled to [0, 1].
+        See :class:`DPLogisticRegression`.
+
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, whose constant column counts in the norm of a row.
+
+    intercept_scaling : float, default=1.0
+        Value of the constant column, relative to `data_norm`. See
+        :class:`DPLogisticRegression`.
+
+    huber : float, default=0.5
+        Half-width h of the quadratic piece of the loss, (1 + h - z)^2 / (4 h) for
+        margins z within h of 1. A wider piece is smoother: c = 1 / (2 h) is smaller,
+        and needs less regularisation for the same privacy.
+
+    classes : array-like of shape (n_classes,), default=None
+        All labels that may occur. None reads them from y, and states as an assumption
+        that they are public. A row with another label has no loss.
+
+    ledger : PrivacyLedger, default=None
+        The ledger of the private data over all fits, see :class:`DPLogisticRegression`.
+
+    noise_seed : int, default=None
+        None draws the noise from the operating system. An integer makes it reproducible
+        and **voids every guarantee**.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights, in units of the features. May be published.
+
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts; not zero without `fit_intercept` if `feature_bounds` shift features.
+        May be published.
+
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    privacy_spent_ : PrivacySpent
+        The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
+        published.
+
+    C_ : float
+        The C that was used, a function of public numbers.
+
+    data_norm_ : float
+        The bound of the rows' norm that was used.
+
+    mechanism_ : NoisyObjective
+        The noise with all its numbers. May be published.
+
+    n_features_in_ : int
+        Number of features.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Names of the features, if X is a dataframe with string column names.
+
+    Notes
+    -----
+    The notes of :class:`DPLogisticRegression` apply, with c = 1 / (2 h). The loss is
+    the Huber hinge of Chaudhuri, Monteleoni, Sarwate (2011, Section 3.4).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_pate.learners import DPLinearSVC
+    >>> X, y = make_classification(6000, 10, random_state=0)
+    >>> clf = DPLinearSVC(method="gaussian", data_norm=4).fit(X[:5000], y[:5000])
+    >>> clf.privacy_spent_
+    PrivacySpent(epsilon=1.000, delta=1e-05)
+    >>> bool(clf.score(X[5000:], y[5000:]) > 0.7)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        method: Literal["output", "objective", "gaussian"] = "objective",
+        C: float | Literal["auto"] = "auto",
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        data_norm: float | None = None,
+        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        huber: float = 0.5,
+        classes: ArrayLike | None = None,
+        ledger: PrivacyLedger | None = None,
+        noise_seed: int | None = None,
+    ) -> None:
+        self.method = method
+        self.C = C
+        self.epsilon = epsilon
+        self.delta = delta
+        self.data_norm = data_norm
+        self.feature_bounds = feature_bounds
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.huber = huber
+        self.classes = classes
+        self.ledger = ledger
+        self.noise_seed = noise_seed
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_positive("huber", self.huber)
+        if self.huber < _SMALLEST_HUBER:
+            raise ValueError(
+                f"huber={self.huber!r} must be at least {_SMALLEST_HUBER}, such as 0.5."
+            )
+
+    def _loss(self) -> HuberHinge:
+        return HuberHinge(float(self.huber))

@@ -1,0 +1,1029 @@
+"""Private logistic regression in a public basis, by noisy Newton steps."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from time import process_time
+from typing import Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import helmert
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_pate._aggregation._checks import check_threshold
+from sklearn_pate._aggregation._design import is_table
+from sklearn_pate._aggregation._entry import ReleasePlan, open_entry, plan_release
+from sklearn_pate._aggregation._fit_plan import FitPlan
+from sklearn_pate._aggregation._outlook import why_few_public_rows, why_newton_useless
+from sklearn_pate._aggregation._public_rows import PublicRowsClassifier
+from sklearn_pate._aggregation._rows import PrivateInputs, PublicInputs, split_inputs
+from sklearn_pate._aggregation._scores_aggregation import ScoredRows, plan_scored_rows
+from sklearn_pate._aggregation._votes_aggregation import warn_if_slow
+from sklearn_pate._estimators._class_codes import DelegatedPredictionMixin
+from sklearn_pate._estimators._isolation import Seeds, check_cloneable
+from sklearn_pate._estimators._progress import (
+    CallbackSupportMixin,
+    announce,
+    check_verbose,
+    phase,
+    progress_of,
+    steps_of,
+    with_callbacks,
+)
+from sklearn_pate._inputs._containers import Table
+from sklearn_pate._inputs._features import check_features
+from sklearn_pate._inputs._labels import private_rows_by_position
+from sklearn_pate._synthetic._marginals import PrivateMarginals
+from sklearn_pate._votes._sums import STEPS
+from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL
+from sklearn_pate.accounting._calibrate import check_epsilon
+from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.exceptions import (
+    PrivacyUtilityWarning,
+    PublicDataWarning,
+    warn_user,
+)
+from sklearn_pate.mechanisms._mean_scores import MOST_VALUES, shrunk
+from sklearn_pate.mechanisms._noise import check_noise_seed
+from sklearn_pate.mechanisms._noisy_sum import (
+    MarginalCounts,
+    TwoPartRelease,
+    with_counts,
+)
+from sklearn_pate.mechanisms._noisy_training import NewtonSteps, StoredSums
+from sklearn_pate.publication._student_state import without_caches
+from sklearn_pate.students import ImageRepresentation, TableRepresentation
+from sklearn_pate.students._basis import ScoreFunction, resolve_threshold
+
+_BASES = ("auto", "linear", "rbf")
+# Largest number of functions of a table and of images, which have more that matter;
+# and number of components of sparse rows.
+_OF_TABLE, _OF_IMAGES, _OF_SPARSE = 500, 1000, 200
+# Between the 46,000 patients of Diabetes, which lose by distances to synthetic rows,
+# and 500,000 rows, which gain.
+_MANY_UNITS = 100_000
+# Functions for each unit of mu and each of the units of privacy, more where the first
+# ones matter most. Measured on tables, and on images.
+_COORDINATES, _ORDERED, _FEWEST = 0.05, 0.25, 5
+# Public rows for each function, as their covariance stands for that of private rows.
+_ROWS_PER_COORDINATE = 10
+# Radius of the clipping, in root mean squares of a vector under the model.
+_RADIUS, _SMALLEST, _LARGEST = 0.9, 0.5, 2.5
+# Curvature that is added, and below which none is counted, relative to its mean and to
+# that of equal probabilities: public rows may vary less than private ones.
+_RIDGE, _FLOOR = 0.1, 0.4
+# Curvature of private rows, relative to that of public rows, that is worth a warning.
+_UNLIKE = 2.0
+# Probabilities differ from 0 and 1 by round-off below this.
+_NEGLIGIBLE = 1e-9
+# Weak penalty of the first coefficients: rows from noisy counts are only like private
+# ones. Measured on Adult and KDDCup99.
+_C_OF_START = 30.0
+# Numbers of the vectors that are computed at once.
+_AT_ONCE = 2**21
+# Bytes of the values of the basis that are kept from the first step for later ones.
+_MOST_KEPT = 2**29
+# Bytes of an array beside its numbers; a group of one row has few of these.
+_OF_ARRAY = 200
+
+
+class DPNewtonClassifier(
+    CallbackSupportMixin, DelegatedPredictionMixin, PublicRowsClassifier
+):
+    """Differentially private logistic regression by noisy Newton steps.
+
+    It has no teachers and is not PATE. The model is a logistic regression in functions
+    of a row that public rows alone determine. It is computed in three steps. In each,
+    every row, or group, contributes its gradient, clipped to a bounded length, and
+    noise is added to the sum. Public rows also determine the curvature, so that three
+    steps suffice. The model may be published with ``privacy_spent_`` as its statement.
+
+    Parameters
+    ----------
+    representation : transformer or "auto", default="auto"
+        Fitted on public rows only; it makes numbers of rows. "auto" is a
+        :class:`~sklearn_pate.students.TableRepresentation`, or an
+        :class:`~sklearn_pate.students.ImageRepresentation` where X has the dimensions
+        of images. The first columns of another one should matter most.
+
+    basis : {"auto", "linear", "rbf"}, default="auto"
+        Functions of the basis: principal components of the represented public rows
+        ("linear"), and functions of the distances to public rows ("rbf"), which the
+        model then holds. "auto" is "rbf" for tables; it is "linear" for images, where
+        `representation` is given, and where public rows are held out from private ones.
+
+    max_coordinates : int or "auto", default="auto"
+        Largest number of functions. Fewer are used with more noise, fewer private rows
+        and fewer public rows. "auto" is 500, or 1000 for images.
+
+    threshold : float or "auto", default="auto"
+        With two classes, the probability of the second class above which it is
+        predicted. "auto" is one half, but the mean probability on public rows where
+        that of a class is below a fifth: a rare class would hardly be predicted.
+
+    epsilon : float, default=1.0
+        The publishable epsilon of this fit, to which the noise is calibrated.
+
+    delta : float, default=1e-5
+        The probability mass that epsilon does not cover. It must be well below one over
+        the number of rows.
+
+    privacy_unit : {"row", "group"}, default="row"
+        Unit of privacy: one row, or all rows of one group, such as a patient, given as
+        ``fit(..., groups=patient_id)``. A group contributes the mean gradient of its
+        rows. With "row", a person with several rows is **not** protected as a whole.
+
+    n_groups : int, default=None
+        Number of groups for ``privacy_unit="group"``, which is not public: a rounded or
+        estimated number that was chosen independently of the data. A wrong number makes
+        predictions worse, not less private.
+
+    public_size : float, default=None
+        Without `X_public` in `fit`, hold out this share of the rows (of the groups, if
+        they are the unit) as public. The people in them are **not protected**.
+
+    synthetic : PrivateMarginals, default=None
+        In place of public rows: draw rows from noisy counts of the private rows, which
+        are within `epsilon`, too. It needs a domain that was declared **without a look
+        at private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
+
+    classes : array-like of shape (n_classes,), default=None
+        All labels that may occur. None reads them from y, and states as an assumption
+        that they are public. A private row with another label is dropped, and counted
+        in ``data_problems_``.
+
+    ledger : PrivacyLedger, default=None
+        The privacy budget of the private data over all fits. The cost is recorded
+        before any noise is drawn. With an integer `random_state`, a killed fit resumes
+        after its last step, and a repeated fit gets the same model at no further cost.
+        **Rows or labels that were prepared in another way need another**
+        `random_state`.
+
+    verbose : int or "auto", default="auto"
+        Progress, as for :class:`~sklearn_pate.PATEClassifier`.
+
+    noise_seed : int, default=None
+        Seeds the noise, for research and tests only: the statement's epsilon is
+        infinite. None draws the noise from the operating system.
+
+    random_state : int, RandomState instance or None, default=None
+        Seeds the choice of public rows, the representation and the basis. It may be
+        public.
+
+    Attributes
+    ----------
+    model_ : ScoreFunction
+        The model of class indices. May be published.
+
+    coefficients_ : ndarray of shape (n_coordinates, n_classes - 1)
+        The coefficients of the model, with noise. May be published.
+
+    representation_ : transformer
+        Fitted on public rows. May be published.
+
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    privacy_spent_ : PrivacySpent
+        The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
+        published.
+
+    mechanism_ : NewtonSteps or TwoPartRelease
+        The noise with all its parameters; for `synthetic`, both parts of the release,
+        ``counts`` and ``mechanism``.
+
+    marginals_ : dict or None
+        For `synthetic`, the noisy counts of each column. May be published.
+
+    data_problems_ : tuple of str
+        **Sensitive.** Rows and classes that the model was not computed from. A pickled
+        or copied estimator comes without it.
+
+    public_indices_ : ndarray of int of shape (n_public,) or None
+        Rows of X that were used as public because of `public_size`. For the data
+        holder: a pickled or copied estimator comes without it.
+
+    n_features_in_ : int
+        Number of features.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Names of the features, if X is a dataframe with string column names.
+
+    See Also
+    --------
+    DPLogisticRegression : Private logistic regression without public rows.
+
+    Notes
+    -----
+    With values b(x) of the basis, coefficients C and the Helmert matrix H, whose rows
+    are orthonormal and orthogonal to 1, the model is p(x) = softmax(b(x) C H). In step
+    i = 1, 2, 3 a row contributes a vector of whole numbers of length at most
+    sqrt(s_i) S, with s = (0.15, 0.25, 0.6) and S = 1024. All steps together are one
+    Gaussian test with mu = 2 / noise_scale, up to the rounding in ``gdp_mu``; epsilon
+    is exact, and does not depend on the numbers of public rows, classes and functions.
+    Proof: :doc:`/accounting`.
+
+    Newton steps with noise are those of Ganesh, Haghifam, Steinke, Thakurta (2023),
+    "Faster differentially private convex optimization via second-order methods", here
+    with the Hessian of public rows, which has no privacy cost. Public rows as the
+    geometry of private training: Amid, Ganesh, Mathews, Ramaswamy, Song, Steinke,
+    Suriyakumar, Thakkar, Thakurta (2022), "Public data-assisted mirror descent for
+    private model training".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn_pate import DPNewtonClassifier, PublicData
+    >>> X, y = make_blobs(6000, centers=3, random_state=0)
+    >>> clf = DPNewtonClassifier(random_state=0)
+    >>> clf = clf.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
+    >>> clf.privacy_spent_
+    PrivacySpent(epsilon=1.000, delta=1e-05)
+    >>> bool(clf.score(X[5500:], y[5500:]) > 0.8)
+    True
+    """
+
+    epsilon: float
+
+    # For the data holder: gaps between public rows are positions of private rows.
+    _sensitive = ("data_problems_", "public_indices_")
+
+    def __init__(
+        self,
+        *,
+        representation: Any = "auto",
+        basis: Literal["auto", "linear", "rbf"] = "auto",
+        max_coordinates: int | Literal["auto"] = "auto",
+        threshold: float | Literal["auto"] = "auto",
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        privacy_unit: Literal["row", "group"] = "row",
+        n_groups: int | None = None,
+        public_size: float | None = None,
+        synthetic: PrivateMarginals | None = None,
+        classes: ArrayLike | None = None,
+        ledger: PrivacyLedger | None = None,
+        verbose: int | Literal["auto"] = "auto",
+        noise_seed: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.representation = representation
+        self.basis = basis
+        self.max_coordinates = max_coordinates
+        self.threshold = threshold
+        self.epsilon = epsilon
+        self.delta = delta
+        self.privacy_unit = privacy_unit
+        self.n_groups = n_groups
+        self.public_size = public_size
+        self.synthetic = synthetic
+        self.classes = classes
+        self.ledger = ledger
+        self.verbose = verbose
+        self.noise_seed = noise_seed
+        self.random_state = random_state
+
+    @private_rows_by_position
+    @with_callbacks
+    def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
+        """Compute the model from private rows, with noise.
+
+        Every call is a new release with its own cost, unless a `ledger` has its entry.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Private rows. No value of them makes a fit fail. Public rows with missing
+            values that `representation` does not take are refused.
+
+        y : array-like of shape (n_rows,)
+            Their labels. With `classes`, a row without a label (None, NaN) is dropped.
+
+        X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
+                (n_public, n_features), default=None
+            Public rows, without labels. The people in them are not protected. Wrap them
+            in :class:`~sklearn_pate.PublicData`, or a search may split them.
+
+        groups : array-like of shape (n_rows,), default=None
+            Group id of each row, for ``privacy_unit="group"``: integers or strings. A
+            row without an id is left out.
+
+        Returns
+        -------
+        self : DPNewtonClassifier
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data cannot be used. Nothing was released or charged.
+
+        BudgetExceededError
+            If the cost exceeds the budget of the `ledger`. Nothing was released or
+            charged.
+
+        LedgerError
+            If the file of the `ledger` cannot be read or written, or the counts in it
+            give other `synthetic` rows in these versions of libraries.
+
+        Warns
+        -----
+        PublicDataWarning
+            If rows of X are used as public, or `X_public` is unlike them.
+
+        PrivacyLeakWarning
+            If the noise is seeded, or `delta` is too large for the number of rows.
+
+        PrivacyUtilityWarning
+            If the noise hides the coefficients.
+        """
+        with progress_of(self):
+            plan = self._plan(X, y, X_public=X_public, groups=groups)
+            private, public = plan.private, plan.public.content
+            entry = open_entry(self, plan.release, private.content(), public)
+            announce(f"{plan.release.accounted.in_one_line()}, {plan.statement!r}")
+            # With synthetic rows, the first part of the privacy is spent on this line.
+            plan, marginals = self._on_drawn_rows(plan, entry)
+            rows, refused = plan.represented_rows()
+            newton, sums = plan.newton(), StoredSums(plan.mechanism, entry)
+            for number, share in enumerate(steps_of("summing rows", plan.shares)):
+                step = newton.step(share)
+                # The privacy is spent on this line: the cost is recorded, then noise is
+                # drawn.
+                newton.move(step, sums.draw(number, partial(rows.sum, step)))
+            newton.warn_if_unlike()
+            model = plan.model(newton.coef, self.threshold)
+        self.model_ = model
+        self.coefficients_ = newton.coef
+        self.representation_ = plan.public_basis.of_basis
+        self.classes_ = plan.public.classes
+        self.marginals_ = marginals
+        self._set_release(plan.release.accounted, plan.statement)
+        self.data_problems_ = (*private.problems, *refused)
+        self.public_indices_ = private.public_indices
+        return self
+
+    @private_rows_by_position
+    def plan_fit(
+        self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
+    ) -> FitPlan:
+        """Plan a fit: its noise, its privacy cost, and its number of coefficients.
+
+        Nothing is drawn or charged; as in `fit`, the representation is fitted on the
+        public rows.
+
+        Parameters
+        ----------
+        X, y, X_public, groups : object
+            As in `fit`.
+
+        Returns
+        -------
+        plan : FitPlan
+            To be printed, or read. It may be published if its `assumptions` hold.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data cannot be used.
+
+        See Also
+        --------
+        sklearn_pate.inspection.plan_newton_fit : Plan from numbers alone, without data.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyUtilityWarning)  # the plan has it
+            plan = clone(self)._plan(X, y, X_public=X_public, groups=groups)
+        planned = FitPlan.of_newton(
+            plan.mechanism,
+            plan.values.shape[1],
+            n_rows=plan.private.n_rows if self.privacy_unit == "row" else None,
+            n_units=plan.n_units,
+            n_classes=plan.n_classes,
+            delta=self.delta,
+            unit=self.privacy_unit,
+            assumptions=plan.statement.assumptions,
+            counts=plan.release.counts,
+        )
+        more = [
+            self._why_counts_useless(plan.private, plan.public, plan.release),
+            why_few_public_rows(plan.public.n_public),
+        ]
+        return replace(planned, warnings=(*planned.warnings, *filter(None, more)))
+
+    def _plan(
+        self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
+    ) -> "_NewtonPlan":
+        """Check parameters and data, calibrate the noise, and compute the basis."""
+        self._check_parameters()
+        if hasattr(X, "__dask_graph__"):
+            raise ValueError(
+                "X is a dask collection, and DPNewtonClassifier reads all rows in one "
+                "process; pass X.compute(), or use PATEClassifier."
+            )
+        seeds = Seeds.drawn(self.random_state)
+        with phase("reading the rows"):
+            private, public = split_inputs(
+                self, X, y, X_public, groups, seed=seeds.public_rows
+            )
+        release = self._plan_release(public)
+        self._warn_of_counts(private, public, release)
+        n_units = self._n_units(private)
+        basis = self._public_basis(release, public, n_units, seeds)
+        plan = _NewtonPlan(private, public, release, seeds, n_units, basis)
+        plan.warn_if_useless()
+        return plan
+
+    @phase("calibrating the noise")
+    def _plan_release(self, public: PublicInputs) -> ReleasePlan:
+        """Calibrate the noise of the steps, and state the cost."""
+        n_classes = len(public.classes)
+        if self.threshold != "auto" and n_classes != 2:
+            raise ValueError(
+                f"threshold={self.threshold!r} is for two classes, and there are "
+                f"{n_classes}; leave threshold='auto'."
+            )
+        assumptions = self._assumptions(public)
+        # Drawn rows may be published as their counts are.
+        if public.domain is None and self._has_landmarks(public.X_public):
+            assumptions = (*assumptions, PUBLIC_ROWS_IN_MODEL)
+
+        def calibrated(epsilon: float) -> NewtonSteps | TwoPartRelease:
+            counts = cast(MarginalCounts | None, self._counts(public, epsilon))
+            steps = NewtonSteps(noise_seed=self.noise_seed)
+            ready = steps.prepared(epsilon=epsilon, delta=self.delta, counts=counts)
+            return cast(NewtonSteps | TwoPartRelease, with_counts(counts, ready))
+
+        return plan_release(
+            calibrated(self.epsilon),
+            calibrated,
+            delta=self.delta,
+            unit=public.unit,
+            assumptions=assumptions,
+            n_teachers=0,
+            n_queries=0,
+            n_values=n_classes,
+            n_steps=len(NewtonSteps.shares),
+        )
+
+    @phase("preparing public rows")
+    def _public_basis(
+        self, release: ReleasePlan, public: PublicInputs, n_units: int, seeds: Seeds
+    ) -> ScoredRows:
+        """Fit the representation and the basis on public rows."""
+        X_public = public.X_public
+        has_landmarks = self._has_landmarks(X_public)
+        if self.basis == "auto" and public.domain is not None:
+            # Columns of synthetic rows are independent, unlike those of private rows.
+            has_landmarks = n_units >= _MANY_UNITS
+        most = self.max_coordinates
+        if most == "auto":
+            most = _OF_TABLE if is_table(X_public) else _OF_IMAGES
+        return plan_scored_rows(
+            X_public,
+            self._chosen_representation(X_public),
+            max_coordinates=n_coordinates(
+                cast(NewtonSteps, release.mechanism),
+                n_units,
+                public.n_public,
+                len(public.classes),
+                most=most,
+                ordered=self._is_ordered(X_public),
+            ),
+            rbf=has_landmarks,
+            seed=seeds.representation,
+        )
+
+    def _with_public_rows(
+        self, plan: "_NewtonPlan", public: PublicInputs
+    ) -> "_NewtonPlan":
+        basis = self._public_basis(plan.release, public, plan.n_units, plan.seeds)
+        return replace(plan, public=public, public_basis=basis)
+
+    def _chosen_representation(self, X_public: Table | None = None) -> Any:
+        """Return the representation: components of images, or columns of a table."""
+        if not _is_auto(self.representation):
+            return self.representation
+        if X_public is None or is_table(X_public):
+            return TableRepresentation(_OF_SPARSE if sp.issparse(X_public) else None)
+        return ImageRepresentation(n_components=_OF_IMAGES)
+
+    def _is_ordered(self, X_public: Table) -> bool:
+        """Return whether the first columns of the represented rows matter most."""
+        return not (_is_auto(self.representation) and is_table(X_public))
+
+    def _has_landmarks(self, X_public: Table) -> bool:
+        """Return whether the model holds public rows; held-out rows are patients."""
+        if self.basis != "auto":
+            return self.basis == "rbf"
+        return not self._is_ordered(X_public) and self.public_size is None
+
+    def _n_units(self, private: PrivateInputs) -> int:
+        """Return the public number of rows or groups."""
+        if self.privacy_unit == "row":
+            return private.n_rows
+        return cast(int, self.n_groups)  # checked with the parameters
+
+    def _check_parameters(self) -> None:
+        check_epsilon(self.epsilon)
+        super()._check_parameters()
+        if self.representation is None:
+            raise ValueError(
+                "representation=None is not a transformer; leave 'auto', or pass one "
+                "with fit and transform, such as PCA(50)."
+            )
+        check_cloneable("representation", self._chosen_representation())
+        if self.basis not in _BASES:
+            raise ValueError(
+                f"basis={self.basis!r} is unknown; use one of {[*_BASES]}."
+            )
+        check_count("max_coordinates", self.max_coordinates, also=("auto",))
+        check_threshold(self.threshold)
+        check_count("n_groups", self.n_groups, also=(None,))
+        if self.privacy_unit == "group" and self.n_groups is None:
+            raise ValueError(
+                "privacy_unit='group' needs the number of groups, which is not public; "
+                "pass n_groups, a rounded or estimated number that was chosen "
+                "independently of the data."
+            )
+        check_noise_seed(self.noise_seed)
+        check_verbose(self.verbose)
+
+    def _predictor(self) -> Any:
+        return getattr(self, "model_", None)
+
+    def _possible_predictors(self) -> Sequence[Any]:
+        return [ScoreFunction()]
+
+    def _check_before_predicting(self, X: Any) -> Any:
+        check_is_fitted(self, "model_")
+        return check_features(self, X, reset=False)
+
+    def _published_model(self) -> ScoreFunction:
+        return without_caches(self.model_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.noise_seed is None
+        return tags
+
+
+def _is_auto(representation: Any) -> bool:
+    return isinstance(representation, str) and representation == "auto"
+
+
+def n_coordinates(
+    mechanism: NewtonSteps,
+    n_units: int,
+    n_public: int,
+    n_classes: int,
+    *,
+    most: int = _OF_TABLE,
+    ordered: bool = False,
+) -> int:
+    """Compute the number of functions that noise and public rows allow.
+
+    More where the first ones matter most (`ordered`), and at most `most`.
+    """
+    by_unit = _ORDERED if ordered else _COORDINATES
+    n_values = min(by_unit * n_units * _mu(mechanism), MOST_VALUES)
+    allowed = n_values / (n_classes - 1)
+    return min(
+        most,
+        max(_FEWEST, int(allowed)),
+        max(_FEWEST, n_public // _ROWS_PER_COORDINATE),
+    )
+
+
+def _mu(mechanism: NewtonSteps) -> float:
+    """Return mu of all steps together, without its rounding."""
+    return 2 / mechanism.noise_scale
+
+
+@dataclass(frozen=True)
+class _NewtonPlan:
+    """Plan of a fit: private rows, public basis, noise and statement."""
+
+    private: PrivateInputs
+    public: PublicInputs
+    release: ReleasePlan
+    seeds: Seeds
+    #: Public number of rows or groups.
+    n_units: int
+    public_basis: ScoredRows
+
+    shares = NewtonSteps.shares
+    #: Synthetic rows are like the private ones.
+    equal_classes: ClassVar[bool] = False
+
+    @property
+    def statement(self) -> PrivacySpent:
+        """Privacy statement, which depends on no private value."""
+        return self.release.statement
+
+    @property
+    def mechanism(self) -> NewtonSteps:
+        """Noise of the steps."""
+        return cast(NewtonSteps, self.release.mechanism)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.public.classes)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Values of the basis at public rows."""
+        return self.public_basis.values
+
+    def warn_if_useless(self) -> None:
+        """Warn, by public numbers, of a model of no use, and of a slow fit."""
+        useless = why_newton_useless(
+            self.mechanism,
+            n_units=self.n_units,
+            n_classes=self.n_classes,
+            unit=self.public.unit,
+        )
+        for why in (useless, why_few_public_rows(self.public.n_public)):
+            if why is not None:
+                warn_user(why, PrivacyUtilityWarning)
+        if not self._is_for_all_rows:
+            X, representation = self.public.X_public, self.public_basis.of_basis
+            rows = [_safe_indexing(X, [row]) for row in range(min(5, X.shape[0]))]
+            start = process_time()
+            for row in rows:
+                representation.transform(row)
+            warn_if_slow(representation, (process_time() - start) / len(rows))
+
+    @property
+    def _is_for_all_rows(self) -> bool:
+        """Check that rows that are transformed together do not affect each other.
+
+        Two transformers of this package refuse no row: a row of a table is the same bit
+        by bit in any position, and an image at the same position, where rows are the
+        unit. A subclass may compute anything.
+        """
+        kind = type(self.public_basis.of_basis)
+        of_rows = self.private.group_of_row is None
+        return kind is TableRepresentation or (of_rows and kind is ImageRepresentation)
+
+    @phase("representing the rows")
+    def represented_rows(self) -> tuple["_PrivateRows", list[str]]:
+        """Represent the private rows; also return problems. Sensitive.
+
+        One row at a time: a transformer may refuse a row, and the rounding of rows that
+        are transformed together may depend on their position, which depends on other
+        groups.
+        """
+        representation, X = self.public_basis.of_basis, self.private.X
+        n_refused = 0
+        if self._is_for_all_rows:
+            represented = np.asarray(representation.transform(X), dtype=np.float64)
+        else:
+            n_columns = len(self.public_basis.basis.mean_)
+            # NaN contributes nothing.
+            represented = np.full((X.shape[0], n_columns), np.nan)
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                for row in range(X.shape[0]):
+                    try:
+                        one = representation.transform(_safe_indexing(X, [row]))
+                        represented[row] = one
+                    except Exception:
+                        n_refused += 1
+        rows = _PrivateRows(
+            represented,
+            self.private.codes,
+            self.private.group_of_row,
+            self.public_basis.basis.transform,
+            size=self.values.shape[1] * (self.n_classes - 1),
+        )
+        refused = f"rows that the representation refused: {n_refused}"
+        return rows, [refused] if n_refused else []
+
+    def newton(self) -> "_Newton":
+        """Return the Newton method at its start."""
+        return _Newton(self.mechanism, self.values, self.n_units, self._start())
+
+    def _start(self) -> NDArray[np.float64]:
+        """Return the first coefficients, which the model is shrunk towards.
+
+        Zeros; with synthetic rows, the regression of the classes that they were drawn
+        for, unless a class has none.
+        """
+        zeros = np.zeros((self.values.shape[1], self.n_classes - 1))
+        rows = self.public.synthetic
+        if rows is None or rows.labels is None:
+            return zeros
+        labels = rows.labels[self.public_basis.rows]
+        if len(np.unique(labels)) < self.n_classes:
+            return zeros
+        model = LogisticRegression(
+            C=_C_OF_START / len(labels), fit_intercept=False, max_iter=500
+        )
+        coef = model.fit(self.values, labels).coef_
+        if self.n_classes == 2:
+            coef = np.concatenate([-coef, coef]) / 2
+        return coef.T @ helmert(self.n_classes).T
+
+    def model(self, coef: NDArray[np.float64], threshold: Any) -> ScoreFunction:
+        """Return the model with these coefficients, by public rows alone."""
+        if not coef[1:].any():
+            warn_user(
+                "The model does not depend on the row: it always predicts one class. "
+                "The privacy cost is spent nevertheless. Before another fit, consider "
+                "a larger epsilon, or more private rows.",
+                PrivacyUtilityWarning,
+            )
+        basis = self.public_basis
+        model = ScoreFunction.of_release(coef, basis.of_basis, basis.basis, "softmax")
+        shares = model.probabilities(self.values).mean(axis=0)
+        model.threshold = resolve_threshold(threshold, shares)
+        return model
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Vector that each unit contributes in one step: its gradient, scaled and clipped.
+
+    The model is p(x) = softmax(b(x) coef H), with values b(x) of a public basis and the
+    Helmert matrix H. The vector of a row with label y is the outer product of
+    b(x) `left` and (e_y - p(x)) H' `right`; that of a group is the mean over its rows.
+    It is clipped to the ball of `radius` and rounded.
+
+    **Sensitivity.** `share` is the step's part of the squared length of all vectors of
+    a unit: a vector v has v.v <= share STEPS^2, which `rounded` checks in exact
+    arithmetic before v is added. If one unit's v becomes v', or is added or removed,
+    the sum moves by |v' - v| <= 2 sqrt(share) STEPS.
+    """
+
+    coef: NDArray[np.float64]
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+    radius: float
+    share: float
+
+    @property
+    def longest(self) -> int:
+        """Largest length of a vector, rounded down."""
+        return int(np.sqrt(self.share) * STEPS)
+
+    @property
+    def unit(self) -> float:
+        """Length that one unit of a vector stands for."""
+        # Rounding makes it longer by sqrt(size) / 2 at most; 1 is for round-off.
+        return self.radius / (self.longest - np.sqrt(self.coef.size) / 2 - 1)
+
+    def factors(
+        self, values: NDArray[np.float64], codes: NDArray[np.intp]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Compute the factors of the vector of each row; zeros for an index of -1."""
+        H = helmert(self.coef.shape[1] + 1)
+        residuals = -softmax(values @ self.coef @ H, axis=1)
+        residuals[np.arange(len(codes)), codes] += 1  # the last one for -1
+        residuals[codes < 0] = 0
+        return values @ self.left, residuals @ H.T @ self.right
+
+    def rounded(self, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Clip and round vectors, one a unit; zeros for those that are too long.
+
+        Whole numbers below 2^53 are exact in float64, and so are their sums.
+        """
+        flat = vectors.reshape(len(vectors), -1)
+        with np.errstate(all="ignore"):
+            lengths = np.linalg.norm(flat, axis=1, keepdims=True)
+            scales = np.minimum(1, self.radius / lengths) / self.unit
+            whole = np.rint(flat * np.where(lengths > 0, scales, 0))
+        # The privacy cost rests on this check alone: nothing above is trusted.
+        within = np.all(np.abs(whole) <= self.longest, axis=1)  # false for NaN
+        whole[~within] = 0
+        whole[np.einsum("ij,ij->i", whole, whole) > self.longest**2] = 0
+        return whole
+
+
+class _PrivateRows:
+    """Represented private rows, with the sums of their clipped vectors. Sensitive.
+
+    Rows are read in blocks, which are the groups where groups are the unit: each is
+    computed on its own, as the position of its rows depends on other groups. Values of
+    the basis do not depend on the step, and are kept as far as memory allows. Rows
+    without a class index (-1) or a group (-1) contribute nothing.
+    """
+
+    def __init__(
+        self,
+        X: NDArray[np.float64],
+        codes: NDArray[np.intp],
+        group_of_row: NDArray[np.intp] | None,
+        transform: Any,
+        *,
+        size: int,
+    ) -> None:
+        self._X = X
+        self._codes = codes
+        self._group_of_row = group_of_row
+        self._transform = transform
+        self._size = size
+        self._kept: dict[int, NDArray[np.float64]] = {}
+        self._n_free = _MOST_KEPT
+
+    def sum(self, step: _Step) -> NDArray[np.int64]:
+        """Add up the clipped vectors of all units, without a warning. Sensitive."""
+        total = np.zeros(self._size)
+        with np.errstate(all="ignore"):
+            for place, rows in enumerate(self._blocks()):
+                values, codes = self._values(place, rows), self._codes[rows]
+                total += step.rounded(self._vectors(step, values, codes)).sum(axis=0)
+        return total.astype(np.int64)
+
+    def _vectors(
+        self, step: _Step, values: NDArray[np.float64], codes: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        """Compute the vectors of a block: one of each row, or one of a group."""
+        left, right = step.factors(values, codes)
+        if self._group_of_row is None:
+            return left[:, :, np.newaxis] * right[:, np.newaxis, :]
+        return (left.T @ right / len(left))[np.newaxis]
+
+    def _blocks(self) -> Iterator[slice | NDArray[np.intp]]:
+        """Yield the rows of each block; no row is left out, so that others stay."""
+        if self._group_of_row is None:
+            n_rows = max(1, _AT_ONCE // self._size)
+            for start in range(0, len(self._codes), n_rows):
+                yield slice(start, start + n_rows)
+            return
+        order = np.argsort(self._group_of_row, kind="stable")
+        order = order[self._group_of_row[order] >= 0]
+        ends = np.flatnonzero(np.diff(self._group_of_row[order])) + 1
+        yield from np.split(order, ends) if len(order) else ()
+
+    def _values(
+        self, place: int, rows: slice | NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        """Return values of the basis at a block of rows."""
+        values = self._kept.get(place)
+        if values is None:
+            values = self._transform(self._X[rows])
+            n_bytes = values.nbytes + _OF_ARRAY
+            if n_bytes <= self._n_free:
+                self._kept[place] = values
+                self._n_free -= n_bytes
+        return values
+
+
+class _Newton:
+    """Newton's method on noisy sums of gradients, with the curvature of public rows.
+
+    All it reads may be published: released sums, public rows and public numbers.
+    """
+
+    def __init__(
+        self,
+        mechanism: NewtonSteps,
+        values: NDArray[np.float64],
+        n_units: int,
+        start: NDArray[np.float64],
+    ) -> None:
+        self.coef = start
+        self._start = start
+        self._values = values
+        self._n_units = n_units
+        self._sigma = mechanism._sigma
+        # Balances the noise, which grows with the radius, and the bias by clipping.
+        noise = 4 * start.size / (_mu(mechanism) ** 2 * n_units)  # over that of samples
+        radius = float(np.clip(_RADIUS * noise ** (-1 / 3), _SMALLEST, _LARGEST))
+        self._radius = radius * np.sqrt(start.size)
+        self._scale = 1.0
+        self._last: _Move | None = None
+
+    def step(self, share: float) -> _Step:
+        """Return the next step, at the coefficients so far."""
+        self._curvature = _Curvature.at(self._values, self.coef, self._scale)
+        left, right = self._curvature.left_root(-1), self._curvature.right_root(-1)
+        return _Step(self.coef, left, right, self._radius, share)
+
+    def move(self, step: _Step, released: NDArray[np.int64]) -> None:
+        """Move the coefficients, by the noisy sum of a step."""
+        coef, curvature, last = self.coef, self._curvature, self._last
+        unit = step.unit / self._n_units
+        # Of noise, and of sampling.
+        variance = (self._sigma * unit) ** 2 + 1 / self._n_units
+        noisy = released.reshape(coef.shape).astype(np.float64)
+        gradient = curvature.applied(unit * noisy, 1)
+        if last is not None:
+            ratio = last.ratio(coef, gradient, variance)
+            if ratio > 1:  # the last move was too far: go back to its best part
+                coef = last.coef + (coef - last.coef) / ratio
+                gradient = last.gradient + (gradient - last.gradient) / ratio
+                self._scale *= ratio
+                curvature = curvature.times(ratio)
+        self._last = _Move(coef, gradient, curvature, variance)
+        change = curvature.applied(coef - self._start, 1)
+        change += curvature.applied(gradient, -1)
+        change = shrunk(change, np.full(len(coef), variance), first=8)
+        self.coef = self._start + curvature.applied(change, -1)
+
+    def warn_if_unlike(self) -> None:
+        """Warn of public rows that vary less than private ones, by released sums."""
+        if self._scale > _UNLIKE:
+            warn_user(
+                f"The private rows vary {self._scale:.1f} times as much as the public "
+                "rows where it matters: the public rows are unlike them, and "
+                "predictions are worse than need be. This follows from the release "
+                "alone. Pass public rows of the same population.",
+                PublicDataWarning,
+            )
+
+
+@dataclass(frozen=True)
+class _Curvature:
+    """Mean Hessian of the log-loss, as a factor by coordinates and one by classes."""
+
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+
+    @classmethod
+    def at(
+        cls, values: NDArray[np.float64], coef: NDArray[np.float64], scale: float
+    ) -> Self:
+        """Compute it at public rows, times a scale, with a ridge."""
+        n_classes = coef.shape[1] + 1
+        H = helmert(n_classes)
+        probabilities = softmax(values @ coef @ H, axis=1)
+        weights = (1 - np.sum(probabilities**2, axis=1)) / (n_classes - 1)
+        weights = np.maximum(weights, _FLOOR / n_classes)
+        by_coordinate = (values.T * weights) @ values / len(values)
+        second = probabilities.T @ probabilities / len(values)
+        by_class = H @ (np.diag(probabilities.mean(axis=0)) - second) @ H.T
+        # The mean over classes is part of the first factor. Where the model is sure of
+        # all public rows, nothing but round-off is left.
+        mean = np.trace(by_class) / (n_classes - 1)
+        by_class = by_class / mean if mean > _NEGLIGIBLE else np.eye(n_classes - 1)
+        return cls(scale * _with_ridge(by_coordinate), _with_ridge(by_class))
+
+    def times(self, scale: float) -> Self:
+        """Multiply it by a number."""
+        return replace(self, left=scale * self.left)
+
+    def left_root(self, sign: int) -> NDArray[np.float64]:
+        """Compute the root of the first factor, or of its inverse."""
+        return _root(self.left, sign)
+
+    def right_root(self, sign: int) -> NDArray[np.float64]:
+        """Compute the root of the second factor, or of its inverse."""
+        return _root(self.right, sign)
+
+    def applied(self, coef: NDArray[np.float64], sign: int) -> NDArray[np.float64]:
+        """Multiply coefficients by the root, or by its inverse."""
+        return self.left_root(sign) @ coef @ self.right_root(sign)
+
+
+@dataclass(frozen=True)
+class _Move:
+    """Start of a move: coefficients, noisy gradient and its variance, curvature."""
+
+    coef: NDArray[np.float64]
+    gradient: NDArray[np.float64]
+    curvature: _Curvature
+    variance: float
+
+    def ratio(
+        self,
+        coef: NDArray[np.float64],
+        gradient: NDArray[np.float64],
+        variance: float,
+    ) -> float:
+        """Compare the curvature along the move with the one that was assumed.
+
+        The secant of the gradients, relative to the public curvature; 1 if it exceeds
+        that by no more than two standard deviations of its noise.
+        """
+        move = coef - self.coef
+        assumed = float(np.sum(self.curvature.applied(move, 1) ** 2))
+        if assumed == 0:
+            return 1.0
+        ratio = float(np.vdot(move, self.gradient - gradient)) / assumed
+        noise = np.sqrt((self.variance + variance) / assumed)
+        return ratio if ratio > 1 + 2 * noise else 1.0
+
+
+def _with_ridge(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    size = len(matrix)
+    if size == 1:
+        return matrix
+    return matrix + _RIDGE * np.trace(matrix) / size * np.eye(size)
+
+
+def _root(matrix: NDArray[np.float64], sign: int) -> NDArray[np.float64]:
+    """Compute the symmetric square root of a matrix, or of its inverse."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * values ** (sign / 2)) @ vectors.T

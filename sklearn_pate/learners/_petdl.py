@@ -1,0 +1,640 @@
+"""PETDL: private deep learning with a public student."""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+
+from sklearn_pate._aggregation._aggregation import TeacherEnsemble
+from sklearn_pate._aggregation._design import as_teacher, resolve_n_teachers
+from sklearn_pate._aggregation._entry import ReleasePlan, open_entry
+from sklearn_pate._aggregation._rows import (
+    PublicInputs,
+    check_parties,
+    read_public_inputs,
+    split_inputs,
+)
+from sklearn_pate._estimators._isolation import Seeds
+from sklearn_pate._estimators._progress import phase, progress_of, with_callbacks
+from sklearn_pate._inputs._containers import check_number
+from sklearn_pate._inputs._labels import private_rows_by_position
+from sklearn_pate._synthetic._marginals import PrivateMarginals
+from sklearn_pate._teachers._training import TeacherProblems, collect
+from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.learners._petdl_batches import (
+    PublicBatches,
+    ReleasedSum,
+    SumFitPlan,
+    SumPlan,
+    plan_batches,
+    plan_sum,
+    vector_layout,
+)
+from sklearn_pate.mechanisms import NoisySum
+from sklearn_pate.students._train_student import accepts_hints
+
+BATCHES = ("cluster", "random")
+
+
+def petdl_student(petdl: Any) -> Any:
+    """Return the student of a PETDLClassifier, by default a small network."""
+    if petdl.student is not None:
+        return petdl.student
+    from sklearn_pate.students import ConvSmall, FixMatchClassifier  # imports torch
+
+    return FixMatchClassifier(
+        ConvSmall(petdl.compression),
+        image_shape=petdl.image_shape,
+        augmentation=petdl.augmentation,
+        max_epochs=petdl.distillation_epochs,
+        batch_size=petdl.public_batch_size,
+        labeled_batch_size=min(64, petdl.public_batch_size),
+    )
+
+
+def check_petdl_parameters(petdl: Any) -> None:
+    """Raise ValueError for the first parameter of a PETDLClassifier that is invalid."""
+    for name in ("public_batch_size", "distillation_epochs"):
+        check_count(name, getattr(petdl, name))
+    if petdl.hint_epochs != 0:
+        check_count("hint_epochs", petdl.hint_epochs)
+    check_number("hint_share", petdl.hint_share, 0, 1)
+    if petdl.hint_share in (0, 1):
+        raise ValueError(
+            f"hint_share={petdl.hint_share!r} must lie between 0 and 1; for no hint, "
+            "set hint_epochs=0."
+        )
+    for name in ("temperature", "clipping_bound", "core"):
+        value = getattr(petdl, name)
+        check_number(name, value, 0, 1 if name == "core" else math.inf)
+        if value == 0 or math.isinf(value):
+            raise ValueError(
+                f"{name}={value!r} must be positive and finite, such as 1.0."
+            )
+    check_number("compression", petdl.compression, 1, math.inf)
+    if not isinstance(petdl.weighted, bool | np.bool_):
+        raise ValueError(f"weighted={petdl.weighted!r} must be True or False.")
+    if petdl.batches not in BATCHES:
+        raise ValueError(
+            f"batches={petdl.batches!r} is unknown; use one of {[*BATCHES]}."
+        )
+    teacher = as_teacher(petdl.estimator)
+    if not hasattr(teacher, "predict_proba"):
+        raise ValueError(
+            f"estimator={teacher!r} has no predict_proba, and teachers vote with "
+            "class probabilities; use another classifier, or PATEClassifier."
+        )
+    if petdl.hint_epochs and not accepts_hints(petdl_student(petdl)):
+        raise ValueError(
+            f"hint_epochs={petdl.hint_epochs!r} releases a hint, which "
+            f"{petdl.student!r} does not accept; set hint_epochs=0, or use a student "
+            "such as FixMatchClassifier()."
+        )
+    if petdl.clipping_bound > 1:
+        raise ValueError(
+            f"clipping_bound={petdl.clipping_bound!r} only adds noise, as the norm of "
+            "probabilities is at most 1; pass 1.0 or less."
+        )
+
+
+def read_outputs(
+    outputs: Iterable, public: PublicInputs
+) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+    """Check the outputs of parties one by one.
+
+    Yields the probabilities of a party, of shape (n_public, n_classes), and its hidden
+    representation, of shape (n_public, n_hidden), by default its probabilities.
+    """
+    if not isinstance(outputs, Iterable):
+        raise ValueError(
+            f"outputs={outputs!r} must hold an array of class probabilities per party."
+        )
+    for party, output in enumerate(outputs):
+        pair = output if isinstance(output, tuple) else (output, output)
+        try:
+            probabilities, representation = map(_as_float32, pair)
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"The outputs of party {party} are neither an array of numbers nor a "
+                "pair of such arrays; pass the result of predict_proba."
+            ) from error
+        expected = public.n_public, len(public.classes)
+        if probabilities.shape != expected:
+            raise ValueError(
+                f"The outputs of party {party} have shape {probabilities.shape}; pass "
+                f"class probabilities of shape {expected}, a row for each public row "
+                "and a column for each of the sorted classes."
+            )
+        if representation.ndim != 2 or len(representation) != public.n_public:
+            raise ValueError(
+                f"The representation of party {party} has shape "
+                f"{representation.shape}; pass one row for each of the "
+                f"{public.n_public} public rows."
+            )
+        if not (np.all(probabilities >= 0) and np.all(np.isfinite(probabilities))):
+            raise ValueError(
+                f"The outputs of party {party} are not probabilities; pass the result "
+                "of predict_proba."
+            )
+        if not np.all(np.isfinite(representation)):
+            raise ValueError(
+                f"The representation of party {party} holds NaN or infinity; pass the "
+                "class probabilities only."
+            )
+        yield probabilities, representation
+
+
+def _as_float32(values: Any) -> NDArray[np.float32]:
+    """Convert to float32, the type of outputs of teachers; large values overflow."""
+    with np.errstate(over="ignore"):
+        return np.asarray(values).astype(np.float32)
+
+
+class PETDLClassifier(TeacherEnsemble):
+    """Private deep learning with teacher ensembles (PETDL) with a valid guarantee.
+
+    Teachers are trained on disjoint shards of the private rows. Each sends one vector
+    of soft votes: its class probabilities for public batches, which are sets of public
+    rows, and optionally a hint: the similarities of batches in its hidden layer. The
+    vectors are clipped and added up, and the sum is released once with Gaussian noise.
+    A student learns from the sum, and may be published with ``privacy_spent_`` as its
+    statement.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        The teacher, with `predict_proba`; None is ``RandomForestClassifier()``. See
+        :class:`~sklearn_pate.PATEClassifier`. The hint is computed from the input of
+        the last ``torch.nn.Linear`` of a skorch network, or from the probabilities of
+        another teacher.
+
+    student : classifier, default=None
+        None is a :class:`~sklearn_pate.students.FixMatchClassifier` with a
+        :class:`~sklearn_pate.students.ConvSmall` network; install the extra ``deep``. A
+        student gets soft labels, unlabelled rows and the hint if it accepts them.
+
+    n_teachers : int or "auto", default="auto"
+        Number of shards, a hundred or more for an epsilon of 1. "auto" is the rounded
+        square root of the number of rows; refused for ``privacy_unit="group"``.
+
+    public_batch_size : int, default=128
+        Approximate number of public rows in a public batch. Larger batches are fewer,
+        and have a lower privacy cost in total, but are less informative about each row.
+        It is also the batch size of the default student.
+
+    batches : {"cluster", "random"}, default="cluster"
+        Assignment of public rows to public batches. "cluster" puts similar rows
+        together, so that one label is correct for most of them. "random" is the paper's
+        batch, whose label estimates its class frequencies.
+
+    core : float, default=0.5
+        Share of the rows of a cluster, nearest to its centre, that form the batch.
+
+    temperature : float, default=1.0
+        Softens the probabilities of teachers to p^(1/T) before they are averaged over a
+        batch. The targets of the student are sharpened accordingly.
+
+    clipping_bound : float, default=1.0
+        L2 norm, at most 1, to which longer values of a batch are scaled down. The noise
+        is proportional to it; a lower bound limits confident teachers most.
+
+    weighted : bool, default=False
+        Whether the teacher's confidence in a row is the weight of the row, at no
+        privacy cost; useful if teachers know different classes.
+
+    noise_scale : float, default=None
+        Standard deviation of the noise on each number of the sum, in clipping bounds.
+        None calibrates it to `epsilon`.
+
+    hint_epochs : int, default=0
+        Number of epochs for which the student is trained on the hint first; 0 releases
+        no hint.
+
+    hint_share : float, default=0.2
+        Share of the privacy cost for the hint, if there is one.
+
+    distillation_epochs : int, default=20
+        Number of epochs for which the default student is trained on the labels.
+
+    compression : float, default=1
+        Divisor of the width of each layer of the default student.
+
+    image_shape : tuple of int, default=None
+        Shape of rows for the default student: (height, width) or (channels, height,
+        width).
+
+    augmentation : object, default=None
+        Augmentation of the default student, see
+        :class:`~sklearn_pate.students.FixMatchClassifier`.
+
+    representation : transformer, default=None
+        Fitted on public rows only. Teachers are trained, and clusters computed, on
+        transformed rows.
+
+    epsilon : float or None, default=1.0
+        The publishable epsilon. None uses `noise_scale` and states its epsilon.
+
+    delta : float, default=1e-5
+        The probability mass that epsilon does not cover, well below one over the number
+        of rows.
+
+    privacy_unit : {"row", "group"}, default="row"
+        Unit of privacy, see :class:`~sklearn_pate.PATEClassifier`.
+
+    public_size : float, default=None
+        Without an `X_public` in `fit`, share of the rows, or groups, to use as public.
+        The people in them get **no protection**.
+
+    synthetic : PrivateMarginals, default=None
+        Draw rows from noisy counts of the private rows, which are within `epsilon`,
+        too, in place of public rows; see :class:`~sklearn_pate.PrivateMarginals`.
+
+    classes : array-like of shape (n_classes,), default=None
+        All labels that may occur; a private row with another one is dropped. None reads
+        them from y, and states as an assumption that they are public. Required by
+        `fit_from_outputs`, for its columns.
+
+    ledger : PrivacyLedger, default=None
+        The ledger of the private data over all fits, see
+        :class:`~sklearn_pate.PATEClassifier`.
+
+    noise_seed : int, default=None
+        An integer makes the noise reproducible and **voids every guarantee**.
+
+    memory : str, path-like or joblib.Memory, default=None
+        A folder for the vectors of teachers, **which are sensitive**, see
+        :class:`~sklearn_pate.PATEClassifier`.
+
+    n_jobs : int, default=None
+        Number of teachers trained at once, as in joblib.
+
+    verbose : int or "auto", default="auto"
+        Progress, as for :class:`~sklearn_pate.PATEClassifier`.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of shards, teachers, public batches and student. May be public.
+
+    Attributes
+    ----------
+    student_ : classifier
+        The student, fitted on class indices. May be published.
+
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    privacy_spent_ : PrivacySpent
+        The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
+        published. Its number of queries counts public batches, and several for a hint.
+
+    privacy_analysis_ : PrivacyAnalysis
+        **Sensitive.** The sum without noise, and problems of teachers. Pickled
+        estimators do not have it.
+
+    mechanism_ : NoisySum
+        The mechanism with all its numbers.
+
+    batch_of_row_ : ndarray of int of shape (n_public,)
+        The public batch of each public row, -1 for none. May be published.
+
+    released_ : ndarray of shape (n_batches, n_classes)
+        The noisy sum over teachers for each batch, in probabilities. May be published.
+
+    similarities_ : ndarray of shape (n_batches, n_batches) or None
+        The noisy sum of the hints. May be published.
+
+    representation_ : transformer or None
+        Fitted on public rows. May be published.
+
+    marginals_ : dict or None
+        For `synthetic`, the noisy counts of each column. May be published.
+
+    public_indices_ : ndarray of int of shape (n_public,) or None
+        **Sensitive.** Rows of X used as public because of `public_size`. Pickled
+        estimators do not have it.
+
+    n_features_in_ : int
+        Number of features.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Names of the features, if X is a dataframe with string column names.
+
+    Notes
+    -----
+    Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
+    ensembles", introduce soft labels at a temperature, a hint, batches of public rows,
+    and weights. They add noise to the loss of the student, which does not change its
+    gradient and **gives no privacy**; here, noise is added to the released sum.
+
+    The cost is that of one Gaussian release, exactly, see
+    :class:`~sklearn_pate.mechanisms.NoisySum`. The proof of the sensitivity is in the
+    source of ``SoftVoteLayout``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import PublicData
+    >>> from sklearn_pate.learners import PETDLClassifier
+    >>> from sklearn_pate.students import DistillationClassifier
+    >>> X, y = make_blobs(6000, centers=3, random_state=0)
+    >>> student = DistillationClassifier(LogisticRegression())
+    >>> clf = PETDLClassifier(
+    ...     LogisticRegression(), student, n_teachers=200, public_batch_size=20
+    ... )
+    >>> clf = clf.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
+    >>> clf.privacy_spent_
+    PrivacySpent(epsilon=1.000, delta=1e-05)
+    >>> bool(clf.score(X[5500:], y[5500:]) > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        student: Any = None,
+        *,
+        n_teachers: int | Literal["auto"] = "auto",
+        public_batch_size: int = 128,
+        batches: Literal["cluster", "random"] = "cluster",
+        core: float = 0.5,
+        temperature: float = 1.0,
+        clipping_bound: float = 1.0,
+        weighted: bool = False,
+        noise_scale: float | None = None,
+        hint_epochs: int = 0,
+        hint_share: float = 0.2,
+        distillation_epochs: int = 20,
+        compression: float = 1,
+        image_shape: Any = None,
+        augmentation: Any = None,
+        representation: Any = None,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        privacy_unit: Literal["row", "group"] = "row",
+        public_size: float | None = None,
+        synthetic: PrivateMarginals | None = None,
+        classes: ArrayLike | None = None,
+        ledger: PrivacyLedger | None = None,
+        noise_seed: int | None = None,
+        memory: Any = None,
+        n_jobs: int | None = None,
+        verbose: int | Literal["auto"] = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.student = student
+        self.n_teachers = n_teachers
+        self.public_batch_size = public_batch_size
+        self.batches = batches
+        self.core = core
+        self.temperature = temperature
+        self.clipping_bound = clipping_bound
+        self.weighted = weighted
+        self.noise_scale = noise_scale
+        self.hint_epochs = hint_epochs
+        self.hint_share = hint_share
+        self.distillation_epochs = distillation_epochs
+        self.compression = compression
+        self.image_shape = image_shape
+        self.augmentation = augmentation
+        self.representation = representation
+        self.epsilon = epsilon
+        self.delta = delta
+        self.privacy_unit = privacy_unit
+        self.public_size = public_size
+        self.synthetic = synthetic
+        self.classes = classes
+        self.ledger = ledger
+        self.noise_seed = noise_seed
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @private_rows_by_position
+    @with_callbacks
+    def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
+        """Train teachers on private rows, and a student on their noisy soft votes.
+
+        Arguments, errors and warnings that are not described here are those of
+        :meth:`PATEClassifier.fit <sklearn_pate.PATEClassifier.fit>`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Private rows.
+
+        y : array-like of shape (n_rows,)
+            Their labels.
+
+        X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
+                (n_public, n_features), default=None
+            Public rows, without labels.
+
+        groups : array-like of shape (n_rows,), default=None
+            Group of each row, for ``privacy_unit="group"``.
+
+        Returns
+        -------
+        self : PETDLClassifier
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data cannot be used. Nothing was released or charged,
+            unless all teachers failed, and `synthetic` counts were released before.
+
+        BudgetExceededError
+            If the cost exceeds the budget of the `ledger`. Nothing was released or
+            charged.
+        """
+        with progress_of(self):
+            plan = self._plan(X, y, X_public=X_public, groups=groups)
+            private, public = plan.private, plan.public_content
+            entry = open_entry(self, plan.release, private.content(), public)
+            # With synthetic rows, the first part of the privacy is spent on this line.
+            plan, marginals = self._on_drawn_rows(plan, entry)
+            batches = plan.batches
+            soft_votes, problems = self._train_teachers(
+                collect,
+                plan.shards,
+                private,
+                batches.X_for_teachers,
+                batches.representation,
+                plan.seeds.key,
+                form=batches.form,
+                aggregate=batches.aggregate,
+            )
+            # The privacy is spent on this line: noise is drawn, the sum is released.
+            released = plan.query(soft_votes, entry)
+            student = plan.teach(self._unfitted_student(), released)
+            analysis = plan.analyse(soft_votes, problems, entry)
+        return self._set_fitted(
+            plan, released, student, analysis, private.public_indices, marginals
+        )
+
+    def fit_from_outputs(self, X_public: Any, outputs: Any) -> Self:
+        """Train a student on the noisy outputs of models of several parties.
+
+        Each party sends the class probabilities of its model for the public rows, and
+        neither rows nor model. They are clipped, added up and released here, where they
+        are visible. The statement protects all outputs of one party, whatever
+        `privacy_unit` is. `estimator` is not used, `representation` for clusters only.
+
+        Parameters
+        ----------
+        X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
+                (n_public, n_features)
+            Public rows, in the order of the outputs.
+
+        outputs : iterable of array-like of shape (n_public, n_classes)
+            An array for each party, with a column for each of the sorted `classes`; or
+            pairs of such an array and a hidden representation of shape
+            (n_public, n_hidden), from which the hint is computed instead.
+
+        Returns
+        -------
+        self : PETDLClassifier
+            Fitted.
+
+        Raises
+        ------
+        ValueError, BudgetExceededError, LedgerError
+            As in :meth:`fit`.
+
+        Warns
+        -----
+        PrivacyLeakWarning, StudentWarning
+            As in :meth:`fit`, for parties instead of rows.
+        """
+        self._check_parameters()
+        seeds = Seeds.drawn(self.random_state)
+        public = read_public_inputs(self, X_public, outputs, method="fit_from_outputs")
+        received = read_outputs(outputs, public)
+        batches = self._plan_batches(public, seeds)
+        soft_votes = batches.aggregate(
+            batches.form.of_outputs(*one) for one in received
+        )
+        n_parties = soft_votes.shape[0]
+        check_parties(n_parties, self.n_teachers, self.delta, sent="sent outputs")
+        release = self._plan_release(public, batches, n_parties)
+        plan = SumPlan(public, release, seeds, batches)
+        plan.warn_if_useless(self.epsilon)
+        plan.rehearse_student(self._unfitted_student())
+        entry = open_entry(self, release, soft_votes.content(), plan.public_content)
+        # The privacy is spent on the next line: noise is drawn, the sum is released.
+        released = plan.query(soft_votes, entry)
+        student = plan.teach(self._unfitted_student(), released)
+        analysis = plan.analyse(soft_votes, TeacherProblems(), entry)
+        return self._set_fitted(plan, released, student, analysis, None)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_petdl_parameters(self)
+
+    def _plan(
+        self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
+    ) -> SumFitPlan:
+        """Plan a fit: everything that comes before the first teacher."""
+        self._check_parameters()
+        seeds = Seeds.drawn(self.random_state)
+        private, public = split_inputs(
+            self, X, y, X_public, groups, seed=seeds.public_rows
+        )
+        batches = self._plan_batches(public, seeds)
+        n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
+        shards = private.shards(n_teachers, seeds.key)
+        release = self._plan_release(public, batches, n_teachers)
+        self._warn_of_counts(private, public, release)
+        plan = SumFitPlan(public, release, seeds, batches, private, shards)
+        plan.warn_if_useless(self.epsilon)
+        plan.rehearse_student(self._unfitted_student())
+        plan.rehearse_teacher(as_teacher(self.estimator))
+        return plan
+
+    def _with_public_rows(self, plan: SumFitPlan, public: PublicInputs) -> SumFitPlan:
+        batches = self._plan_batches(public, plan.seeds)
+        return replace(plan, public=public, batches=batches)
+
+    @phase("preparing public rows")
+    def _plan_batches(self, public: PublicInputs, seeds: Seeds) -> PublicBatches:
+        """Plan the public batches and the vectors of teachers."""
+        return plan_batches(
+            public.X_public,
+            self.representation,
+            n_classes=len(public.classes),
+            public_batch_size=self.public_batch_size,
+            by=self.batches,
+            core=self.core,
+            hint_epochs=self.hint_epochs,
+            hint_share=self.hint_share,
+            temperature=float(self.temperature),
+            clipping_bound=float(self.clipping_bound),
+            weighted=bool(self.weighted),
+            seed=seeds.representation,
+        )
+
+    @phase("calibrating the noise")
+    def _plan_release(
+        self, public: PublicInputs, batches: PublicBatches, n_teachers: int
+    ) -> ReleasePlan:
+        """Calibrate the noise of the sum, and state its cost."""
+        layout = batches.layout
+        if public.domain is not None:
+            # Rows that are drawn later may make more batches than uniform rows, of
+            # which some may be equal.
+            layout = vector_layout(
+                public.n_public // self.public_batch_size,
+                len(public.classes),
+                self.hint_epochs,
+                self.hint_share,
+            )
+        return plan_sum(
+            NoisySum(self.noise_scale, noise_seed=self.noise_seed),
+            layout,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            unit=public.unit,
+            assumptions=self._assumptions(public),
+            n_teachers=n_teachers,
+            counts=partial(self._counts, public),
+        )
+
+    def _set_fitted(
+        self,
+        plan: SumPlan,
+        released: ReleasedSum,
+        student: BaseEstimator,
+        analysis: PrivacyAnalysis,
+        public_indices: NDArray[np.intp] | None,
+        marginals: dict[Any, NDArray[np.int64]] | None = None,
+    ) -> Self:
+        """Set the fitted attributes, all at once."""
+        self.student_ = student
+        self.classes_ = plan.public.classes
+        self.marginals_ = marginals
+        self.representation_ = plan.batches.representation
+        self.batch_of_row_ = plan.batches.clusters.of_row
+        self.released_ = released.values
+        self.similarities_ = released.similarities
+        self._set_release(plan.release.accounted, plan.statement)
+        self.privacy_analysis_ = analysis
+        self.public_indices_ = public_indices
+        return self
+
+    def _unfitted_student(self) -> Any:
+        return petdl_student(self)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.noise_seed is None
+        return tags

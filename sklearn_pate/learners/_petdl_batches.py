@@ -1,0 +1,324 @@
+"""Plan of PETDL: public batches, vectors of teachers, and their noisy sum."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from sklearn_pate._aggregation._aggregation import TaughtPlan
+from sklearn_pate._aggregation._entry import ReleasePlan, analyse_release, plan_release
+from sklearn_pate._aggregation._outlook import why_useless
+from sklearn_pate._aggregation._rehearsal import rehearse_student, rehearse_teacher
+from sklearn_pate._aggregation._rows import PrivateInputs
+from sklearn_pate._aggregation._votes_aggregation import comparable, represent
+from sklearn_pate._estimators._isolation import MAX_SEED
+from sklearn_pate._estimators._progress import phase
+from sklearn_pate._inputs._containers import Table
+from sklearn_pate._synthetic._marginals import nearest_on_simplex
+from sklearn_pate._teachers._forms import SoftVoteForm
+from sklearn_pate._teachers._training import TeacherProblems
+from sklearn_pate._votes._sums import STEPS, SoftVoteLayout, SoftVotes
+from sklearn_pate.accounting._assumptions import Assumption
+from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
+from sklearn_pate.accounting.ledger._fit_entry import FitEntry
+from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
+from sklearn_pate.mechanisms import NoisySum, Oracle
+from sklearn_pate.mechanisms._noisy_sum import (
+    MarginalCounts,
+    TwoPartRelease,
+    with_counts,
+)
+from sklearn_pate.students import Clusters
+from sklearn_pate.students._queries import find_clusters
+from sklearn_pate.students._train_student import soften, train_student
+
+
+@dataclass(frozen=True)
+class ReleasedSum:
+    """Noisy sum over teachers of softened probabilities, and of hints if there are.
+
+    `values` has shape (n_batches, n_classes), `similarities` (n_batches, n_batches).
+    """
+
+    values: NDArray[np.floating]
+    similarities: NDArray[np.floating] | None
+
+
+@dataclass(frozen=True)
+class PublicBatches:
+    """Public batches, and the form of the vectors that teachers send about them.
+
+    `X_for_teachers` are the public rows, transformed by the `representation`.
+    """
+
+    representation: BaseEstimator | None
+    X_for_teachers: Table
+    clusters: Clusters
+    form: SoftVoteForm
+    hint_epochs: int
+
+    @property
+    def layout(self) -> SoftVoteLayout:
+        """Layout of a teacher's vector."""
+        return self.form.layout
+
+    def aggregate(
+        self, contributions: Iterable[NDArray[np.integer] | None]
+    ) -> SoftVotes:
+        """Add up the vectors of teachers, None for one that failed."""
+        return SoftVotes(contributions, layout=self.layout)
+
+    def values(self, vector: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the values of a vector by batch and class, in bounds over `STEPS`.
+
+        `vector`, of shape (1, layout.size), is a sum with or without noise.
+        """
+        return self.layout.split(vector)[0][0]
+
+    def read(self, vector: NDArray[np.int64]) -> ReleasedSum:
+        """Read a released vector of shape (1, layout.size)."""
+        values = self.values(vector) * (self.form.clipping_bound / STEPS)
+        if not self.layout.n_hint_parts:
+            return ReleasedSum(values, None)
+        hint = self.layout.split(vector)[1][0]
+        return ReleasedSum(values, self.layout.similarities(hint / STEPS))
+
+
+@dataclass(frozen=True)
+class SumPlan(TaughtPlan):
+    """Plan of the release of a sum, of vectors of teachers or parties."""
+
+    batches: PublicBatches
+
+    @property
+    def public_content(self) -> tuple[Any, ...]:
+        """All public data that the sum depends on."""
+        # Clusters of drawn rows follow from the counts.
+        clusters = self.batches.clusters if self.public.domain is None else None
+        return *self.public.content, clusters
+
+    @phase("releasing the sum")
+    def query(self, soft_votes: SoftVotes, entry: FitEntry | None) -> ReleasedSum:
+        """Record the cost, draw the noise, and release the sum."""
+        oracle = Oracle(soft_votes, self.release.mechanism, n_queries=1, entry=entry)
+        oracle.answer([0])
+        return self.batches.read(cast(NDArray, oracle.transcript().histograms))
+
+    @phase("training the student")
+    def teach(self, student: BaseEstimator, released: ReleasedSum) -> BaseEstimator:
+        """Train a clone of a student on public rows and the released sum only."""
+        batches, hint = self.batches, None
+        clusters, values = batches.clusters, released.values
+        if released.similarities is not None:
+            from sklearn_pate.students import RelationalHint  # imports torch
+
+            hint = RelationalHint(
+                clusters.of_row, released.similarities, batches.hint_epochs
+            )
+        return train_student(
+            student,
+            self.public.X_public,
+            clusters.medoids,
+            values.argmax(axis=1),
+            n_classes=batches.layout.n_classes,
+            seed=self.seeds.student,
+            histograms=soften(without_noise(values), 1 / batches.form.temperature),
+            clusters=clusters,
+            hint=hint,
+        )
+
+    def warn_if_useless(self, epsilon: float | None) -> None:
+        """Warn if no student can learn from the sum, by public numbers."""
+        why = why_useless(
+            self.release.mechanism,
+            n_teachers=self.release.n_teachers,
+            n_queries=self.batches.layout.n_batches,
+            n_classes=self.batches.layout.n_classes,
+            few_answers=False,  # soft labels, and their noise averages out
+            n_rows=None,
+            epsilon=epsilon,
+            delta=self.statement.delta,
+            unit=self.public.unit,
+            query="public batch",
+        )
+        if why is not None:
+            warn_user(why, PrivacyUtilityWarning)
+
+    def rehearse_student(self, student: BaseEstimator) -> None:
+        """Raise ValueError if a student fails on public rows with made-up labels."""
+        batches = self.batches
+        of_row, n_batches = batches.clusters.of_row, batches.layout.n_batches
+
+        def hint(rows: NDArray[np.intp]) -> Any:
+            from sklearn_pate.students import RelationalHint  # imports torch
+
+            similarities = np.random.RandomState(0).uniform(size=(n_batches, n_batches))
+            return RelationalHint(of_row[rows], similarities, max_epochs=1)
+
+        rehearse_student(
+            student,
+            self.public.X_public,
+            n_labeled=int(np.sum(of_row >= 0)),
+            n_classes=batches.layout.n_classes,
+            soft=True,
+            seed=self.seeds.student,
+            hint=hint if batches.hint_epochs else None,
+        )
+
+    def analyse(
+        self, soft_votes: SoftVotes, problems: TeacherProblems, entry: FitEntry | None
+    ) -> PrivacyAnalysis:
+        """Keep the sum without noise, and the problems of teachers. Sensitive."""
+        return analyse_release(
+            self.release,
+            self.batches.values(soft_votes.counts([0])),
+            problems,
+            in_ledger=entry is not None,
+        )
+
+
+@dataclass(frozen=True)
+class SumFitPlan(SumPlan):
+    """Plan of a fit on private rows."""
+
+    private: PrivateInputs
+    shards: list[NDArray[np.intp]]
+
+    def rehearse_teacher(self, estimator: BaseEstimator) -> None:
+        """Raise ValueError if a teacher fails on public rows with made-up labels."""
+        is_public = self.public.unit == "row"
+        rehearse_teacher(
+            estimator,
+            self.public.X_public,
+            self.batches.X_for_teachers,
+            self.batches.form,
+            representation=self.batches.representation,
+            n_rows=self.private.n_rows // len(self.shards) if is_public else None,
+            seed=self.seeds.key,
+        )
+
+
+def plan_batches(
+    X_public: Table,
+    representation: BaseEstimator | None,
+    *,
+    n_classes: int,
+    public_batch_size: int,
+    by: str,
+    core: float,
+    hint_epochs: int,
+    hint_share: float,
+    temperature: float,
+    clipping_bound: float,
+    weighted: bool,
+    seed: int,
+) -> PublicBatches:
+    """Assign public rows to public batches, and set the form of soft votes.
+
+    Raises ValueError for fewer than two batches, or rows without distances.
+    """
+    n_public = X_public.shape[0]
+    n_batches = n_public // public_batch_size
+    if n_batches < 2:
+        raise ValueError(
+            f"public_batch_size={public_batch_size} makes fewer than two public "
+            f"batches of {counted(n_public, 'row')}; lower it, or pass more public "
+            "rows."
+        )
+    representation, X_for_teachers = represent(representation, X_public, seed)
+    random_state = check_random_state(seed % MAX_SEED)
+    if by == "random":
+        clusters = _random_batches(n_public, n_batches, random_state)
+    else:
+        features = comparable(representation, X_public, X_for_teachers, seed)
+        if features is None:
+            raise ValueError(
+                "batches='cluster' compares public rows, which are text, sparse or "
+                "have missing values here; pass representation=, a transformer that "
+                "makes dense numbers of them, or use batches='random'."
+            )
+        clusters = find_clusters(features, n_batches, core, random_state)
+    form = SoftVoteForm(
+        vector_layout(len(clusters.medoids), n_classes, hint_epochs, hint_share),
+        clusters.of_row,
+        temperature,
+        clipping_bound,
+        weighted,
+    )
+    return PublicBatches(representation, X_for_teachers, clusters, form, hint_epochs)
+
+
+def vector_layout(
+    n_batches: int, n_classes: int, hint_epochs: int, hint_share: float
+) -> SoftVoteLayout:
+    """Return the layout of a teacher's vector, with parts for the hint if used."""
+    n_hint_parts = 0
+    if hint_epochs:
+        n_hint_parts = math.ceil(n_batches * hint_share / (1 - hint_share))
+    return SoftVoteLayout(n_batches, n_classes, n_hint_parts)
+
+
+def plan_sum(
+    mechanism: NoisySum,
+    layout: SoftVoteLayout,
+    *,
+    epsilon: float | None,
+    delta: float,
+    unit: str,
+    assumptions: tuple[Assumption, ...],
+    n_teachers: int,
+    counts: Callable[[float | None], MarginalCounts | None],
+) -> ReleasePlan:
+    """Calibrate the noise of the sum, and state its cost.
+
+    `counts` returns what is released before, for an epsilon.
+    """
+
+    def calibrated(epsilon: float | None) -> NoisySum | TwoPartRelease:
+        before = counts(epsilon)
+        ready = mechanism.prepared(
+            n_parts=layout.n_parts, epsilon=epsilon, delta=delta, counts=before
+        )
+        return with_counts(before, ready)
+
+    release = plan_release(
+        calibrated(epsilon),
+        calibrated,
+        delta=delta,
+        unit=unit,
+        assumptions=assumptions,
+        n_teachers=n_teachers,
+        n_queries=1,
+        n_values=layout.size,
+    )
+    # One release of a vector; the statement counts its parts.
+    statement = replace(release.statement, n_queries=layout.n_parts)
+    return replace(release, statement=statement)
+
+
+def _random_batches(
+    n_public: int, n_batches: int, random_state: np.random.RandomState
+) -> Clusters:
+    """Assign the public rows to batches at random."""
+    of_row = random_state.permutation(np.arange(n_public) % n_batches)
+    _, medoids = np.unique(of_row, return_index=True)
+    return Clusters(of_row, medoids)
+
+
+def without_noise(values: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Estimate sums of shape (n_batches, n_classes) from noisy ones.
+
+    The nearest point of a simplex to each row, a post-processing. No result is
+    negative, and all rows have the mean total: totals differ little, and their mean has
+    less noise than each.
+    """
+    total = values.sum(axis=1).mean()
+    if total <= 0:  # nothing but noise
+        return np.maximum(values, 0)
+    return nearest_on_simplex(values, total)

@@ -1,0 +1,716 @@
+"""Private-kNN: noisy votes of the nearest private rows."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NoReturn, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import InputTags
+
+from sklearn_pate._aggregation._aggregation import FitSetup, QueryingClassifier
+from sklearn_pate._aggregation._entry import open_entry, plan_release
+from sklearn_pate._aggregation._outlook import why_useless
+from sklearn_pate._aggregation._rehearsal import rehearse_answers
+from sklearn_pate._aggregation._rows import PublicInputs, split_inputs
+from sklearn_pate._aggregation._votes_aggregation import QueryPlan, plan_queries
+from sklearn_pate._estimators._isolation import Seeds
+from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
+from sklearn_pate._inputs._labels import private_rows_by_position
+from sklearn_pate._synthetic._marginals import PrivateMarginals
+from sklearn_pate.accounting._assumptions import N_ROWS_PUBLIC, ROW_ALONE, Assumption
+from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
+from sklearn_pate.learners._row_features import RowFeatures
+from sklearn_pate.mechanisms import Mechanism
+from sklearn_pate.mechanisms._noisy_sum import TwoPartRelease, parts_of, with_counts
+from sklearn_pate.mechanisms._noisy_training import PoissonSampler, SampledMechanism
+from sklearn_pate.students import GraphSelfTrainingClassifier
+from sklearn_pate.students._queries import numeric_features
+from sklearn_pate.students._train_student import accepts_unlabeled
+
+# Largest whole numbers that are exact in float64 and in float32.
+_EXACT, _EXACT_STORED = 2**53, 2**24
+_LARGEST = float(np.finfo(np.float64).max)
+# Distances computed at once, and rows with coordinates in memory as float64.
+_N_DISTANCES, _N_POINTS = 2**22, 2**12
+MECHANISMS = ("gnmax", "confident")
+METRICS = ("euclidean", "cosine")
+
+# "auto": neighbours per vote of noise. Fewer are lost in the noise; more include rows
+# that are farther away, which is worse for small data.
+_VOTES_PER_SIGMA = 6
+# Private rows with features in memory in full precision.
+_N_ROWS = 2**12
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Whole numbers in place of features, for exact distances.
+
+    `centre` and `reach` are the middle and half the side of a box, `largest` bounds the
+    whole numbers; with `angular`, rows are projected on a sphere first, for the cosine.
+
+    The proof of privacy needs distances that depend on two rows alone. Those of
+    floating-point matrix products do not: the last bits of a row depend on the number
+    of rows before it, so that adding one row could reorder others at nearly the same
+    distance, and change more votes than the proof allows.
+
+    Here, each coordinate becomes a whole number by operations on that number alone,
+    rounded as IEEE 754 specifies. There are n_features of them, each at most c in size,
+    with 4 n_features c^2 <= 2^53. So every product, sum and partial sum of a squared
+    distance x.x - 2 x.p + p.p is a whole number that float64 holds exactly, in whatever
+    order they are added.
+
+    The box is twice as wide as the widest column of the public rows; rows beyond it are
+    moved to its border. It depends on public rows, and has no privacy cost. For the
+    cosine, each row is first divided by its own largest number, then rounded, then
+    divided by its own length, the square root of a whole number.
+    """
+
+    centre: NDArray[np.float64]
+    reach: float
+    largest: int
+    angular: bool
+
+    @classmethod
+    def around(cls, features: NDArray[np.float64], *, angular: bool = False) -> "Grid":
+        """Choose a grid for finite public rows, as fine as exact sums allow.
+
+        With a thousand features, the spacing is a millionth of the box.
+        """
+        n_features = features.shape[1]
+        largest = min(math.isqrt(_EXACT // (4 * n_features)), _EXACT_STORED)
+        if angular:
+            return cls(np.zeros(n_features), 1.0, largest, angular)
+        low, high = features.min(axis=0), features.max(axis=0)
+        reach = 2 * min(float((high / 2 - low / 2).max()), _LARGEST / 2)
+        # If all columns are constant, the range is 0.
+        return cls(low / 2 + high / 2, reach or 1.0, largest, angular)
+
+    def points(self, features: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Convert finite rows to whole numbers, each from that row alone."""
+        if self.angular:
+            longest = np.abs(features).max(axis=1, keepdims=True)
+            points = self._round(features / np.where(longest > 0, longest, 1.0))
+            # Their squares add up exactly, in any order.
+            lengths = np.sqrt((points**2).sum(axis=1, keepdims=True))
+            points = self._round(points / np.maximum(lengths, 1.0))
+        else:
+            with np.errstate(over="ignore"):  # overflow is clipped
+                points = self._round((features - self.centre) / self.reach)
+        return points.astype(np.float32)
+
+    def _round(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Round numbers in units of the reach to the grid."""
+        return np.rint(np.clip(shares, -1.0, 1.0) * self.largest)
+
+
+class NeighbourVotes:
+    """Votes of the nearest private rows on public rows. Sensitive.
+
+    Each query draws a fresh sample. Like :class:`~sklearn_pate.Votes`, this is for a
+    mechanism only, is not shown by `repr`, and cannot be pickled or copied.
+
+    `points` are private rows on a :class:`Grid`, in the order of the private data,
+    `queries` public rows on the same grid. `unit_of_row` has the group of each row, in
+    an order of the groups that does not depend on which others there are; None makes
+    each row a unit.
+
+    **Sensitivity.** Let T be the rows in the sample of a query, ordered by their exact
+    distance to it, equally distant ones by their position in the data. The order of two
+    rows depends on these two alone, wherever a third one is added or removed. The first
+    k of T vote. If x joins T, then either x is not among the first k, and nothing
+    changes; or it is, and adds a vote, and the row that was k-th before (if T had k
+    rows) loses its vote. So at most one vote is added and one removed: the counts move
+    by 2 in the L1 and by sqrt 2 in the L2 norm, for every T.
+
+    A group takes part as a whole, by the nearest of its rows, the first of them if
+    several are; this depends on the group alone. Groups are ordered by the distance of
+    that row, equally distant ones by their ids as strings. So the same holds for a
+    group that is added or removed with all its rows.
+    """
+
+    __slots__ = (
+        "_codes",
+        "_n_classes",
+        "_n_neighbors",
+        "_norms",
+        "_points",
+        "_queries",
+        "_sampler",
+        "_starts",
+        "_unit_of_row",
+    )
+
+    def __init__(
+        self,
+        points: NDArray[np.float32],
+        codes: NDArray[np.intp],
+        unit_of_row: NDArray[np.intp] | None,
+        queries: NDArray[np.float32],
+        *,
+        n_neighbors: int,
+        n_classes: int,
+        sampler: PoissonSampler,
+    ) -> None:
+        if unit_of_row is not None:
+            # Sorted by group, in the order of the data within each.
+            order = np.argsort(unit_of_row, kind="stable")
+            points, codes, unit_of_row = points[order], codes[order], unit_of_row[order]
+            self._starts = np.flatnonzero(np.diff(unit_of_row, prepend=-1))
+        else:
+            self._starts = np.arange(len(points))
+        self._points = points
+        self._norms = np.concatenate([(part**2).sum(axis=1) for part in self._parts()])
+        self._codes = codes
+        self._unit_of_row = unit_of_row
+        self._queries = queries
+        self._n_neighbors = n_neighbors
+        self._n_classes = n_classes
+        self._sampler = sampler
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Largest number of votes on a query, and number of queries."""
+        return self._n_neighbors, len(self._queries)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self._n_classes
+
+    def counts(self, indices: ArrayLike) -> NDArray[np.int64]:
+        """Draw a fresh sample for each query, and count its votes.
+
+        A repeated query draws another sample, at another cost. A row of counts sums to
+        the number of neighbours, or to the size of a smaller sample.
+        """
+        indices = np.asarray(indices, dtype=np.intp)
+        at_once = max(1, _N_DISTANCES // len(self._points))
+        counts = [
+            self._count(distances)
+            for start in range(0, len(indices), at_once)
+            for distances in self._distances(indices[start : start + at_once])
+        ]
+        return np.array(counts, dtype=np.int64).reshape(-1, self._n_classes)
+
+    def _parts(self) -> Iterator[NDArray[np.float64]]:
+        """Yield the coordinates, a block of rows at a time."""
+        for start in range(0, len(self._points), _N_POINTS):
+            yield self._points[start : start + _N_POINTS].astype(np.float64)
+
+    def _distances(self, indices: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Compute squared distances of all rows, less the squared norm of the query."""
+        queries = self._queries[indices].astype(np.float64)
+        products = np.hstack([queries @ part.T for part in self._parts()])
+        return self._norms - 2 * products
+
+    def _count(self, distances: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Count the votes of a fresh sample on one query."""
+        nearest, codes = distances, self._codes
+        if self._unit_of_row is not None:
+            nearest = np.minimum.reduceat(distances, self._starts)
+            first = np.flatnonzero(distances == nearest[self._unit_of_row])
+            _, of_unit = np.unique(self._unit_of_row[first], return_index=True)
+            codes = self._codes[first[of_unit]]
+        sample = np.flatnonzero(self._sampler.draw(len(nearest)))
+        voters = sample[_first(nearest[sample], self._n_neighbors)]
+        return np.bincount(codes[voters], minlength=self._n_classes)
+
+    def __repr__(self) -> str:
+        n_neighbors, n_queries = self.shape
+        return f"NeighbourVotes(<private>, {n_neighbors=}, {n_queries=})"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            "NeighbourVotes are sensitive and cannot be pickled or copied; publish "
+            "answers only."
+        )
+
+
+def _first(distances: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+    """Return the positions of the k smallest distances, ties in order of position."""
+    if len(distances) <= k:
+        return np.arange(len(distances))
+    farthest = np.partition(distances, k - 1)[k - 1]
+    nearer = np.flatnonzero(distances < farthest)
+    equal = np.flatnonzero(distances == farthest)
+    return np.concatenate([nearer, equal[: k - len(nearer)]])
+
+
+class PrivateKNNClassifier(QueryingClassifier):
+    """Private nearest neighbours: each query is answered by a secret random sample.
+
+    For each query, every private row is sampled independently with a small probability.
+    The sampled rows nearest to the queried public row vote with their labels; a
+    mechanism answers with the noisy plurality; a student is trained on public rows and
+    answers, and predicts. Nothing is trained on private rows. As samples are secret,
+    an answer costs less than one of :class:`~sklearn_pate.PATEClassifier`. The student
+    may be published, with ``privacy_spent_`` as its statement.
+
+    The statement is about rows that are **added or removed**, not replaced: it can
+    neither be compared with nor added to that of :class:`~sklearn_pate.PATEClassifier`
+    for rows; :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one`
+    converts it.
+
+    Parameters
+    ----------
+    student : classifier, default=None
+        None is a :class:`~sklearn_pate.students.GraphSelfTrainingClassifier` with the
+        same `representation`, which also assumes that near rows are alike, and learns
+        from all public rows. A student that accepts unlabelled rows gets all public
+        rows, others the answered ones, as in :class:`~sklearn_pate.PATEClassifier`. Its
+        training has no privacy cost.
+
+    n_neighbors : int or "auto", default="auto"
+        Number of rows (or groups) that vote on a query. The privacy cost does not
+        depend on it. It should be large enough to exceed the noise, of scale `sigma`
+        votes, and less than ``sampling_rate * n``, where n is the number of private
+        rows of a class, so that the voters are near. "auto" is 6 sigma, rounded up. It
+        does not depend on the number of private rows, which is not public here, and
+        suits thousands of rows per class.
+
+    sampling_rate : float, default=0.15
+        Probability that a row (or group) is in the sample of a query, in (0, 1]. At a
+        fixed epsilon, a lower rate needs less noise and fewer votes, and hardly changes
+        the distance of the voters, until the noise is a few votes.
+
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        Distance of rows in the `representation`. Columns should be of one scale. The
+        privacy cost does not depend on it.
+
+    mechanism : {"gnmax", "confident"}, GNMax or ConfidentGNMax, default="gnmax"
+        Answers the queries. "confident" answers if most neighbours agree, and is
+        charged for every query, answered or not. Other mechanisms and `max_answers` are
+        refused: the cost of a sample is known for Gaussian noise only. Noise and
+        samples come from the operating system and never from `random_state`.
+
+    n_queries : int or "auto", default="auto"
+        Number of queries, each about another public row. Each has a privacy cost; at a
+        fixed epsilon, more queries mean more noise in each answer. "auto" is 100 for a
+        student that accepts unlabelled rows, 2000 for another; in either case at most
+        the number of public rows.
+
+    query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
+            "cluster"} or QueryStrategy, default="auto"
+        Choice of the public rows to query, as in
+        :class:`~sklearn_pate.PATEClassifier`; it has no privacy cost. "cluster" queries
+        the row in the middle of each cluster, and trains the student with its answer
+        for the whole cluster.
+
+    representation : transformer, default=None
+        Fitted on public rows, and applied to public and private rows before distances
+        are computed: votes are accurate if near rows have the same class. It has no
+        privacy cost, if it computes the same features of a row each time, from that row
+        alone: private rows are transformed one at a time, arrays as float64, which
+        takes much longer than all at once. A transformer that fails for a single row,
+        or computes other features of a public row alone than among others, is refused.
+        It is fitted again for the default student; one that takes long may be fitted on
+        public rows before, and passed in a ``FrozenEstimator``. None compares the rows
+        themselves, which must be dense numbers.
+
+    release : {"answers", "histogram"}, default="answers"
+        "histogram" releases all vote counts with noise. It costs no more than answers,
+        which on a sample cost as much as histograms. A student that accepts soft labels
+        learns from them, see :class:`~sklearn_pate.students.DistillationClassifier`.
+
+    epsilon : float or None, default=1.0
+        The publishable epsilon of this fit: noise is calibrated before any query so
+        that ``privacy_spent_.epsilon`` is at most this. None uses the mechanism's own
+        noise and states its epsilon.
+
+    delta : float, default=1e-5
+        The probability mass that epsilon does not cover. It must be well below one over
+        the number of rows.
+
+    privacy_unit : {"row", "group"}, default="row"
+        Unit of privacy: one row, or all rows of one group (a patient, for example),
+        given as ``fit(..., groups=patient_id)``. A group is sampled as a whole, and
+        votes once, by its nearest row. With "row", a person with several rows is
+        **not** protected as a whole.
+
+    public_size : float, default=None
+        Without an `X_public` in `fit`, use this share of the rows (of the groups, if
+        they are the unit) as public. The people in them get **no protection**. With
+        rows, their number is then assumed to be public.
+
+    synthetic : PrivateMarginals, default=None
+        Draw rows from noisy counts of the private rows, which are within `epsilon`,
+        too, in place of public rows; see :class:`~sklearn_pate.PrivateMarginals`.
+
+    classes : array-like of shape (n_classes,), default=None
+        All labels that may occur. None reads them from y, and states as an assumption
+        that they are public. A private row with another label is dropped before
+        neighbours are counted.
+
+    ledger : PrivacyLedger, default=None
+        The ledger of the private data over all fits, see
+        :class:`~sklearn_pate.PATEClassifier`. The cost is charged before a sample or
+        any noise is drawn. The ledger must be one for rows (or groups) that are added
+        or removed.
+
+    noise_seed : int, default=None
+        Seeds the noise, for research and tests only: the statement's epsilon is
+        infinite. None draws the noise from the operating system.
+
+    verbose : int or "auto", default="auto"
+        Progress, as for :class:`~sklearn_pate.PATEClassifier`.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of representation, query strategy and student. May be public.
+
+    Attributes
+    ----------
+    student_ : classifier
+        The student, fitted on class indices. May be published.
+
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    privacy_spent_ : PrivacySpent
+        The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
+        published. Its ``n_teachers`` is the number of neighbours.
+
+    privacy_analysis_ : None
+        There is no data-dependent analysis: the cost of a sample does not depend on its
+        votes.
+
+    mechanism_ : SampledMechanism
+        The mechanism with all its numbers.
+
+    n_neighbors_ : int
+        Number of neighbours that voted on a query.
+
+    query_strategy_ : QueryStrategy
+        The strategy that was used.
+
+    representation_ : transformer or None
+        Fitted on public rows. May be published.
+
+    queried_indices_ : ndarray of int of shape (n_queries,)
+        Public rows that were queried; for "cluster", one of each cluster.
+
+    answers_ : ndarray of int of shape (n_queries,)
+        Answers to the queries: indices into ``classes_``, -1 for no answer.
+
+    histograms_ : ndarray of int of shape (n_queries, n_classes) or None
+        Noisy vote counts, for ``release="histogram"``. May be published.
+
+    marginals_ : dict or None
+        For `synthetic`, the noisy counts of each column. May be published.
+
+    public_indices_ : ndarray of int of shape (n_public,) or None
+        Rows of X that were used as public because of `public_size`. For the data
+        holder: pickled and copied estimators do not have it.
+
+    n_features_in_ : int
+        Number of features.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Names of the features, if X is a dataframe with string column names.
+
+    Notes
+    -----
+    Zhu, Yu, Chandraker, Wang (2020), "Private-kNN: practical differential privacy for
+    computer vision". An added row (or group) in a sample adds one vote and removes one
+    other at most. The proof requires exact distances of whole numbers, computed from
+    features of one row at a time; it is in the source of ``NeighbourVotes`` and
+    ``Grid``. Each query is a Gaussian release on a Poisson sample, at the cost of
+    :func:`~sklearn_pate.accounting.composition.sampled_gaussian_curve`; the costs of
+    queries add up, as samples are independent.
+
+    The paper's data-dependent bounds are left out, as they cannot be published, and so
+    is its refinement of the representation by earlier students: pass a student as the
+    `representation` of a second fit, at the cost of both fits.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn_pate import PublicData
+    >>> from sklearn_pate.learners import PrivateKNNClassifier
+    >>> X, y = make_blobs(6000, centers=3, random_state=0)
+    >>> clf = PrivateKNNClassifier(n_queries=50)
+    >>> clf = clf.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
+    >>> clf.privacy_spent_
+    PrivacySpent(epsilon=1.000, delta=1e-05)
+    >>> bool(clf.score(X[5500:], y[5500:]) > 0.8)
+    True
+    """
+
+    def __init__(
+        self,
+        student: Any = None,
+        *,
+        n_neighbors: int | Literal["auto"] = "auto",
+        sampling_rate: float = 0.15,
+        metric: Literal["euclidean", "cosine"] = "euclidean",
+        mechanism: str | Mechanism = "gnmax",
+        n_queries: int | Literal["auto"] = "auto",
+        query_strategy: Any = "auto",
+        representation: Any = None,
+        release: Literal["answers", "histogram"] = "answers",
+        epsilon: float | None = 1.0,
+        delta: float = 1e-5,
+        privacy_unit: Literal["row", "group"] = "row",
+        public_size: float | None = None,
+        synthetic: PrivateMarginals | None = None,
+        classes: ArrayLike | None = None,
+        ledger: PrivacyLedger | None = None,
+        noise_seed: int | None = None,
+        verbose: int | Literal["auto"] = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.student = student
+        self.n_neighbors = n_neighbors
+        self.sampling_rate = sampling_rate
+        self.metric = metric
+        self.mechanism = mechanism
+        self.n_queries = n_queries
+        self.query_strategy = query_strategy
+        self.representation = representation
+        self.release = release
+        self.epsilon = epsilon
+        self.delta = delta
+        self.privacy_unit = privacy_unit
+        self.public_size = public_size
+        self.synthetic = synthetic
+        self.classes = classes
+        self.ledger = ledger
+        self.noise_seed = noise_seed
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @private_rows_by_position
+    def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
+        """Train a student on noisy answers of the nearest private rows.
+
+        Arguments, errors and warnings that are not described here are those of
+        :meth:`PATEClassifier.fit <sklearn_pate.PATEClassifier.fit>`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Private rows. A row without finite features counts as the middle of the box
+            of the public rows: it neither stops the fit nor changes other votes.
+
+        y : array-like of shape (n_rows,)
+            Their labels.
+
+        X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
+                (n_public, n_features), default=None
+            Public rows, without labels.
+
+        groups : array-like of shape (n_rows,), default=None
+            Group of each row, for ``privacy_unit="group"``.
+
+        Returns
+        -------
+        self : PrivateKNNClassifier
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data cannot be used. Nothing was queried or charged.
+
+        BudgetExceededError
+            If the cost exceeds the budget of the `ledger`. Nothing was queried or
+            charged.
+        """
+        with progress_of(self):
+            plan = self._plan(X, y, X_public=X_public, groups=groups)
+            private, public = plan.private, plan.public_content
+            entry = open_entry(self, plan.release, private.content(), public)
+            # With synthetic rows, the first part of the privacy is spent on this line.
+            plan, marginals = self._on_drawn_rows(plan, entry)
+            votes = self._neighbour_votes(plan)
+            # The privacy is spent on this line: noise is drawn, answers are released.
+            answers = plan.query(votes, self._unfitted_student(), entry)
+            student = plan.teach(self._unfitted_student(), answers)
+        self.n_neighbors_ = plan.release.n_teachers
+        return self._set_fitted(
+            plan,
+            plan.attributes(answers),
+            student,
+            None,
+            private.public_indices,
+            marginals,
+        )
+
+    # Samples are secret for units that are added or removed.
+    _add_remove = True
+
+    @property
+    def _counts_rows(self) -> bool:
+        """True: an added unit moves the positions of other private rows."""
+        return True
+
+    def _with_public_rows(self, plan: FitSetup, public: PublicInputs) -> FitSetup:
+        n_queries = plan.release.n_queries
+        queries = self._plan_queries(public, plan.seeds, n_queries)
+        return replace(plan, public=public, queries=queries)
+
+    def _plan_queries(
+        self, public: PublicInputs, seeds: Seeds, n_queries: int | None = None
+    ) -> QueryPlan:
+        """Plan the queries; `n_queries` is what they cost already, if they do."""
+        return plan_queries(
+            public.X_public,
+            self._unfitted_student(),
+            self._chosen_mechanism(),
+            n_queries=self.n_queries if n_queries is None else n_queries,
+            query_strategy=self.query_strategy,
+            representation=self.representation,
+            seed=seeds.representation,
+        )
+
+    def _plan(
+        self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
+    ) -> FitSetup:
+        """Plan a fit: everything that comes before the first sample."""
+        self._check_parameters()
+        seeds = Seeds.drawn(self.random_state)
+        private, public = split_inputs(
+            self, X, y, X_public, groups, seed=seeds.public_rows
+        )
+        public = replace(public, assumptions=self._assumptions_of_samples(public))
+        sampled = SampledMechanism(self._chosen_mechanism(), self.sampling_rate)
+        queries = self._plan_queries(public, seeds)
+        RowFeatures(queries.representation).check(
+            public.X_public, _public_features(queries)
+        )
+
+        def calibrated(epsilon: float | None) -> SampledMechanism | TwoPartRelease:
+            counts = self._counts(public, epsilon)
+            mechanism = sampled.calibrated(
+                n_queries=queries.n_queries,
+                epsilon=epsilon,
+                delta=self.delta,
+                counts=counts,
+            )
+            mechanism = mechanism.for_neighbors(self._count_neighbors(mechanism))
+            return with_counts(counts, mechanism)
+
+        accounted = calibrated(self.epsilon)
+        _, mechanism = parts_of(accounted)
+        release = plan_release(
+            accounted,
+            calibrated,
+            delta=self.delta,
+            unit=public.unit,
+            assumptions=self._assumptions(public),
+            n_teachers=self._count_neighbors(mechanism),
+            n_queries=queries.n_queries,
+            n_values=len(public.classes),
+        )
+        self._warn_of_counts(private, public, release)
+        plan = FitSetup(public, release, seeds, queries, private)
+        self._warn_if_useless(plan)
+        rehearse_answers(plan, self._unfitted_student())
+        return plan
+
+    def _check_parameters(self) -> None:
+        if isinstance(self.mechanism, str) and self.mechanism not in MECHANISMS:
+            raise ValueError(
+                f"mechanism={self.mechanism!r} has no cost on a secret sample, which "
+                f"is known for Gaussian noise only; use one of {[*MECHANISMS]}."
+            )
+        super()._check_parameters()
+        check_verbose(self.verbose)
+        check_count("n_neighbors", self.n_neighbors, also=("auto",))
+        if self.metric not in METRICS:
+            raise ValueError(
+                f"metric={self.metric!r} is unknown; use one of {[*METRICS]}."
+            )
+        SampledMechanism(self._chosen_mechanism(), self.sampling_rate).check()
+
+    def _assumptions_of_samples(self, public: PublicInputs) -> tuple[Assumption, ...]:
+        """Add the assumptions of secret samples of single rows."""
+        assumptions = public.assumptions
+        if self.public_size is not None and self.privacy_unit == "row":
+            assumptions = (*assumptions, N_ROWS_PUBLIC)
+        if self.representation is not None:
+            assumptions = (*assumptions, ROW_ALONE)
+        return assumptions
+
+    def _warn_if_useless(self, plan: FitSetup) -> None:
+        """Warn if the student cannot learn from the answers, by public numbers."""
+        why = why_useless(
+            plan.release.mechanism,
+            n_teachers=plan.release.n_teachers,
+            n_queries=plan.release.n_queries,
+            n_classes=plan.n_classes,
+            few_answers=accepts_unlabeled(self._unfitted_student()),
+            n_rows=None,
+            epsilon=None,  # neighbours cost nothing
+            delta=self.delta,
+            unit=self.privacy_unit,
+            voter="neighbour",
+        )
+        if why is not None:
+            warn_user(why, PrivacyUtilityWarning)
+
+    def _count_neighbors(self, mechanism: SampledMechanism) -> int:
+        """Compute the number of neighbours that vote."""
+        if self.n_neighbors == "auto":
+            return math.ceil(_VOTES_PER_SIGMA * mechanism.sigma)
+        return self.n_neighbors
+
+    @phase("representing the rows")
+    def _neighbour_votes(self, plan: FitSetup) -> NeighbourVotes:
+        """Put private rows on the grid, for exact distances, and count their votes."""
+        private, queries = plan.private, plan.queries
+        public = _public_features(queries)
+        grid = Grid.around(public, angular=self.metric == "cosine")
+        if queries.clusters is not None:
+            public = public[queries.clusters.medoids]
+        # Rows of an unknown label are no neighbours: they displace no other vote.
+        rows = np.flatnonzero(private.codes >= 0)
+        units = None
+        if private.group_of_row is not None:
+            _, units = np.unique(private.group_of_row[rows], return_inverse=True)
+        return NeighbourVotes(
+            _points(grid, private.X, rows, RowFeatures(queries.representation)),
+            private.codes[rows],
+            units,
+            grid.points(public),
+            n_neighbors=plan.release.n_teachers,
+            n_classes=plan.n_classes,
+            sampler=plan.release.mechanism.sampler(),
+        )
+
+    def _input_tags(self) -> InputTags:
+        return InputTags() if self.representation is None else super()._input_tags()
+
+    def _unfitted_student(self) -> Any:
+        if self.student is None:
+            return GraphSelfTrainingClassifier(representation=self.representation)
+        return self.student
+
+
+def _public_features(queries: QueryPlan) -> NDArray[np.float64]:
+    """Return public rows as numbers, for distances."""
+    features = numeric_features(queries.X_for_teachers)
+    if features is None or features.shape[1] == 0:
+        raise ValueError(
+            "PrivateKNNClassifier compares rows as dense numbers, and the public "
+            "rows are text, sparse, or have missing values; pass representation=, a "
+            "transformer that makes dense numbers of each row."
+        )
+    return features
+
+
+def _points(
+    grid: Grid, X: Any, rows: NDArray[np.intp], features: RowFeatures
+) -> NDArray[np.float32]:
+    """Compute private rows on the grid, a block at a time."""
+    points = np.empty((len(rows), len(grid.centre)), dtype=np.float32)
+    for start in range(0, len(rows), _N_ROWS):
+        part = rows[start : start + _N_ROWS]
+        points[start : start + _N_ROWS] = grid.points(
+            features.of_rows(X, part, grid.centre)
+        )
+    return points

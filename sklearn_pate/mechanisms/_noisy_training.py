@@ -1,0 +1,596 @@
+"""Mechanisms of learners without teachers."""
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from sklearn_pate.accounting._calibrate import calibrate_noise, check_positive
+from sklearn_pate.accounting._profile import PrivacyProfile
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting.composition import (
+    check_sampling_rate,
+    curvature_cost,
+    dpsgd_cost,
+    dpsgd_profile,
+    gaussian_objective_curve,
+    sampled_gaussian_curve,
+)
+from sklearn_pate.accounting.ledger._fit_entry import FitEntry
+from sklearn_pate.accounting.plurality._closed_form import (
+    gumbel_worst_case,
+    permute_and_flip_worst_case,
+    pure_dp_curve,
+    threshold_worst_case,
+)
+from sklearn_pate.exceptions import PrivacyLeakWarning
+from sklearn_pate.mechanisms import GumbelMax, PermuteAndFlip
+from sklearn_pate.mechanisms._confident import ConfidentGNMax
+from sklearn_pate.mechanisms._mechanism import (
+    AccountedMechanism,
+    AccountedRelease,
+    Response,
+    VoteIndependentMixin,
+)
+from sklearn_pate.mechanisms._noise import NoiseSource, gamma_vector, standard_normal
+from sklearn_pate.mechanisms._noisy_max import GNMax, NoisyHistogram
+from sklearn_pate.mechanisms._noisy_sum import (
+    GaussianSum,
+    MarginalCounts,
+    curve_with_counts,
+)
+from sklearn_pate.mechanisms._plurality import Mechanism
+
+Method = Literal["output", "objective", "gaussian"]
+METHODS: dict[Method, str] = {
+    "output": "output perturbation",
+    "objective": "objective perturbation",
+    "gaussian": "objective perturbation with Gaussian noise",
+}
+#: L2 norm of the gradient of the sum of losses at which a minimiser is found.
+TOLERANCE = 1e-6
+_N_WORDS = 2**64
+
+
+class NewtonSteps(GaussianSum):
+    """Newton steps along noisy sums of clipped gradients.
+
+    In step i a row, or a group, contributes a vector v of whole numbers with
+    v.v <= s_i S^2, where s are the `shares` and S = 1024. `noise_scale` is the standard
+    deviation of the noise on each number of a sum, in units of S. As the shares sum to
+    1, all steps together are one Gaussian test with mu = 2 / noise_scale, up to the
+    rounding in ``gdp_mu``; proof: :doc:`/accounting`.
+    """
+
+    released = "newton"
+
+    #: Share of the squared length of a unit's vectors in each step: later ones matter
+    #: more.
+    shares: ClassVar[tuple[float, ...]] = (0.15, 0.25, 0.6)
+
+    def __init__(
+        self, noise_scale: float | None = None, *, noise_seed: int | None = None
+    ) -> None:
+        self.noise_scale: Any = noise_scale
+        self.noise_seed = noise_seed
+
+    def prepared(
+        self, *, epsilon: float, delta: float, counts: MarginalCounts | None = None
+    ) -> Self:
+        """Return a clone with its noise set, for one fit, after noisy counts."""
+        return self._calibrated(epsilon, delta, counts)
+
+    def noisy_sum(
+        self, total: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.int64]:
+        """Add noise to the sum of one step. The result may be published."""
+        return self.release(total[np.newaxis], noise)[0]
+
+    def _squared_distance(self, n_queries: int) -> float:
+        # Of a whole fit. Vectors v and v' are at most |v| + |v'| apart.
+        return 4
+
+
+class StoredSums:
+    """Noisy sums of one fit, each drawn once, or read from its ledger entry."""
+
+    def __init__(self, mechanism: NewtonSteps, entry: FitEntry | None) -> None:
+        self._mechanism = mechanism
+        self._entry = entry
+        self._stored = {} if entry is None else entry.stored()
+        self._noise = NoiseSource(mechanism.noise_seed)
+
+    def draw(
+        self, number: int, total: Callable[[], NDArray[np.int64]]
+    ) -> NDArray[np.int64]:
+        """Record the cost, and return the noisy sum of a step.
+
+        `total` computes the exact sum, which is not needed where the entry has the
+        noisy one. The noisy sum is stored before it is returned.
+        """
+        if self._entry is None:
+            return self._mechanism.noisy_sum(total(), self._noise)
+        if number not in self._stored:
+            self._entry.open(1)
+            drawn = self._mechanism.noisy_sum(total(), self._noise)
+            self._stored |= self._entry.keep(
+                np.array([number]), Response(np.array([-1]), 1, drawn[np.newaxis])
+            )
+        return np.asarray(self._stored[number].histogram)
+
+
+class DPSGDSteps(AccountedRelease):
+    """Steps along noisy sums of clipped gradients, each over a Poisson sample.
+
+    `noise_multiplier` is the standard deviation of the noise on a sum of gradients in
+    units of `max_grad_norm`, the bound on the L2 norm of a row's gradient. Noisy sums
+    are divided by `expected_batch_size`. `accountant` composes the steps, see
+    ``dpsgd_cost``.
+    """
+
+    released = "model"
+
+    def __init__(
+        self,
+        noise_multiplier: float,
+        sampling_rate: float,
+        n_steps: int,
+        max_grad_norm: float,
+        expected_batch_size: float,
+        accountant: Literal["pld", "rdp"] = "pld",
+        noise_seed: int | None = None,
+    ) -> None:
+        self.noise_multiplier = noise_multiplier
+        self.sampling_rate = sampling_rate
+        self.n_steps = n_steps
+        self.max_grad_norm = max_grad_norm
+        self.expected_batch_size = expected_batch_size
+        self.accountant = accountant
+        self.noise_seed = noise_seed
+
+    def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
+        """Privacy cost of all steps together."""
+        of_step = sampled_gaussian_curve(self.noise_multiplier, self.sampling_rate)
+        return of_step * self.n_steps
+
+    def stated_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
+        """Stated epsilon of all steps together, by the `accountant`."""
+        if self.noise_seed is not None:
+            return super().stated_epsilon(n_queries, n_classes, delta)
+        epsilon, _ = dpsgd_cost(
+            self.noise_multiplier,
+            self.sampling_rate,
+            self.n_steps,
+            delta=delta,
+            accountant=self.accountant,
+        )
+        return epsilon
+
+    def stated_profile(self, n_queries: int, n_classes: int) -> PrivacyProfile:
+        """Stated delta of all steps together at every epsilon, by the `accountant`."""
+        profile = super().stated_profile(n_queries, n_classes)
+        if self.noise_seed is not None or self.accountant == "rdp":
+            return profile
+        return profile.intersect(
+            dpsgd_profile(self.noise_multiplier, self.sampling_rate, self.n_steps)
+        )
+
+    def relation(self, unit: str) -> str:
+        """Return the neighbour relation: a row is added or removed."""
+        if unit != "row":
+            raise ValueError(f"unit={unit!r}; the cost of DP-SGD holds for rows only")
+        return "add-remove"
+
+    def in_one_line(self) -> str:
+        """Write the parameters that determine the cost."""
+        return (
+            f"DP-SGD(noise_multiplier={self.noise_multiplier!r}, "
+            f"sampling_rate={self.sampling_rate!r}, n_steps={self.n_steps}, "
+            f"max_grad_norm={self.max_grad_norm!r})"
+        )
+
+    def _check_ready(self) -> None:
+        for name in (
+            "noise_multiplier",
+            "sampling_rate",
+            "max_grad_norm",
+            "expected_batch_size",
+        ):
+            check_positive(name, getattr(self, name))
+        check_count("n_steps", self.n_steps)
+        if self.sampling_rate > 1:
+            raise ValueError(
+                f"sampling_rate={self.sampling_rate!r} is a probability; pass 1 or "
+                "less."
+            )
+        if self.accountant not in ("pld", "rdp"):
+            raise ValueError(
+                f"accountant={self.accountant!r} is unknown; use 'pld' or 'rdp'."
+            )
+
+
+def largest_shift(method: str, regularisation: float) -> float:
+    """Bound the distance of the solutions found for neighbouring data sets.
+
+    For "output" between minimisers, found up to the tolerance; for the other methods
+    between two approximate minimisers of one objective, see ``plan_perturbation``.
+    """
+    return (2 * (method == "output") + 2 * TOLERANCE) / regularisation
+
+
+class NoisyObjective(AccountedRelease):
+    """Minimisers of strongly convex objectives, with noise.
+
+    The objective has the regularisation term lambda/2 |w|^2, lambda = `regularisation`.
+    `linear_scale` is the scale of the noise on its linear term (0 for none),
+    `output_scale` that of the noise on the minimiser; `curvature` is the largest second
+    derivative of a row's loss. Each of `n_problems` binary problems has independent
+    noise. Sources and proof: ``plan_perturbation``.
+    """
+
+    released = "model"
+
+    def __init__(
+        self,
+        learner: str,
+        method: Method,
+        regularisation: float,
+        linear_scale: float,
+        output_scale: float,
+        curvature: float,
+        n_problems: int,
+        noise_seed: int | None = None,
+    ) -> None:
+        self.learner = learner
+        self.method = method
+        self.regularisation = regularisation
+        self.linear_scale = linear_scale
+        self.output_scale = output_scale
+        self.curvature = curvature
+        self.n_problems = n_problems
+        self.noise_seed = noise_seed
+
+    def draw_linear_term(
+        self, noise: NoiseSource, n_weights: int
+    ) -> NDArray[np.float64]:
+        """Draw the b of the linear term b.w of one problem's objective."""
+        if self.linear_scale == 0:
+            return np.zeros(n_weights)
+        return self._draw(noise, n_weights, self.linear_scale)
+
+    def draw_output_noise(
+        self, noise: NoiseSource, n_weights: int
+    ) -> NDArray[np.float64]:
+        """Draw the noise that is added to one problem's weights."""
+        return self._draw(noise, n_weights, self.output_scale)
+
+    def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
+        """Privacy cost of all problems together."""
+        if self.n_problems != (1 if n_classes == 2 else n_classes):
+            raise ValueError(
+                f"n_problems={self.n_problems!r} does not match {n_classes} classes"
+            )
+        if self.method != "gaussian":
+            return pure_dp_curve(self._pure_epsilon())
+        minimiser = gaussian_objective_curve(
+            self.linear_scale, self.regularisation, self.curvature
+        )
+        shift = largest_shift(self.method, self.regularisation) / self.output_scale
+        output = RdpCurve(DEFAULT_ORDERS, DEFAULT_ORDERS * shift**2 / 2)
+        return (minimiser + output) * self.n_problems
+
+    def stated_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
+        """Stated epsilon of all problems together, pure except for Gaussian noise."""
+        if self.method == "gaussian" or self.noise_seed is not None:
+            return super().stated_epsilon(n_queries, n_classes, delta)
+        return self.account_curve(n_queries, n_classes).pure_epsilon
+
+    def relation(self, unit: str) -> str:
+        """Return the neighbour relation, which depends on the noise."""
+        if unit != "row":
+            raise ValueError(
+                f"unit={unit!r}; the cost of private training holds for rows only"
+            )
+        return "add-remove" if self.method == "gaussian" else "replace-one"
+
+    def in_one_line(self) -> str:
+        """Write the classifier, the method and the scales of the noise."""
+        scales = f"C={1 / self.regularisation:.6g}"
+        if self.linear_scale:
+            scales += f", noise of scale {self.linear_scale:.6g} on the objective"
+        text = (
+            f"{self.learner} with {METHODS[self.method]} ({scales}, "
+            f"{self.output_scale:.6g} on the weights)"
+        )
+        if self.n_problems > 1:
+            text += f" for each of {self.n_problems} problems"
+        return text
+
+    def _pure_epsilon(self) -> float:
+        """Add up the pure costs of both noises, over all problems."""
+        shift = largest_shift(self.method, self.regularisation)
+        epsilon = shift / self.output_scale
+        if self.method == "objective":
+            epsilon += 2 / self.linear_scale
+            epsilon += curvature_cost(self.curvature, self.regularisation)
+        return self.n_problems * epsilon
+
+    def _draw(
+        self, noise: NoiseSource, n_weights: int, scale: float
+    ) -> NDArray[np.float64]:
+        """Draw Gaussian noise, or noise whose density falls with its L2 norm."""
+        if self.method == "gaussian":
+            return scale * standard_normal(noise, n_weights)
+        return gamma_vector(noise, n_weights, scale)
+
+    def _check_ready(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(
+                f"method={self.method!r} is unknown; use one of {[*METHODS]}."
+            )
+        for name in ("regularisation", "output_scale", "curvature"):
+            check_positive(name, getattr(self, name))
+        check_count("n_problems", self.n_problems)
+        if self.method != "output":
+            check_positive("linear_scale", self.linear_scale)
+        elif self.linear_scale != 0:
+            raise ValueError(
+                f"linear_scale={self.linear_scale!r} must be 0 with method='output', "
+                "which adds no noise to the objective."
+            )
+
+
+@dataclass(frozen=True)
+class NoisyScores:
+    """Scores with noise, from which the best is chosen.
+
+    `scale` is in units of the sensitivity of a score: sigma of the discrete Gaussian,
+    or 1 / epsilon of the discrete Laplace distribution if `pure`.
+    """
+
+    scale: float
+    pure: bool = False
+
+    @classmethod
+    def at(cls, epsilon: float) -> Self:
+        """Return discrete Laplace noise for a given pure cost of one score."""
+        return cls(1 / epsilon, pure=True)
+
+    def curve(self, orders: ArrayLike) -> RdpCurve:
+        """Compute the cost of one score."""
+        if self.pure:
+            return pure_dp_curve(1 / self.scale, orders)
+        return threshold_worst_case(self.scale, orders)
+
+    def draw(self, sensitivity: int, noise: NoiseSource) -> int:
+        """Draw the noise of one score."""
+        scale = self.scale * sensitivity
+        if self.pure:
+            return int(noise.discrete_laplace(1 / scale, 1)[0])
+        return int(noise.discrete_gaussian(scale, 1)[0])
+
+    def __str__(self) -> str:
+        law = "Laplace" if self.pure else "Gaussian"
+        return f"scores with discrete {law} noise of scale {self.scale:.6g}"
+
+
+@dataclass(frozen=True)
+class DisjointChoice:
+    """The exponential mechanism on the scores of all candidates.
+
+    `scale` is 1 / c in units of the sensitivity of a score. If `pure`, the choice is by
+    permute-and-flip, which is more often correct at the same pure cost; otherwise by
+    the exponential mechanism itself, whose Renyi cost is lower.
+
+    Unlike votes, the scores of all candidates may change at once, by 1 each and in
+    either direction. exp(c n_j) then changes by a factor in [e^-c, e^c], and the
+    normaliser by one that is the same for all j: the log-ratio of probabilities lies in
+    an interval of length 2c, the only assumption of
+    :func:`~sklearn_pate.accounting.bounds.gumbel_worst_case`. Permute-and-flip
+    is 2c-DP for any such scores (McKenna and Sheldon 2020, "Permute-and-flip: a new
+    mechanism for differentially private selection").
+    """
+
+    scale: float
+    pure: bool = False
+
+    @classmethod
+    def at(cls, epsilon: float) -> Self:
+        """Return permute-and-flip with a given pure cost."""
+        return cls(2 / epsilon, pure=True)
+
+    def curve(self, orders: ArrayLike) -> RdpCurve:
+        """Compute the cost of the choice."""
+        if self.pure:
+            return permute_and_flip_worst_case(1 / self.scale, orders)
+        return gumbel_worst_case(1 / self.scale, orders)
+
+    def choose(
+        self, scores: Sequence[int], sensitivity: int, noise_seed: int | None
+    ) -> int:
+        """Choose the index of a candidate from its non-negative scores."""
+        if len(scores) == 1:
+            return 0
+        mechanism = PermuteAndFlip if self.pure else GumbelMax
+        c = 1 / (self.scale * sensitivity)
+        return int(mechanism(c, noise_seed=noise_seed).answer([scores])[0])
+
+    def __str__(self) -> str:
+        name = "PermuteAndFlip" if self.pure else "GumbelMax"
+        return f"a choice by {name}(c={1 / self.scale:.6g})"
+
+
+class PoissonSampler:
+    """Secret Poisson samples, of rate `sampling_rate` in (0, 1].
+
+    A uniform 64-bit word is compared with floor(2^64 q), in exact arithmetic: the
+    probability is q, or less by 2^-64 at most. A smaller one only lowers the cost, as
+    D_a(P || (1-q) P + q Q) and its reverse are convex in q, and zero at q = 0.
+    """
+
+    def __init__(self, sampling_rate: float, noise: NoiseSource) -> None:
+        self._last_word = np.uint64(math.floor(Fraction(sampling_rate) * _N_WORDS) - 1)
+        self._noise = noise
+
+    def draw(self, n_units: int) -> NDArray[np.bool_]:
+        """Draw membership in a sample, of shape (n_units,). Sensitive."""
+        return self._noise.words(n_units) <= self._last_word
+
+
+class SampledMechanism(VoteIndependentMixin, AccountedMechanism):
+    """A Gaussian mechanism that answers each query on a fresh secret sample.
+
+    Each row (or group) is in the sample of a query with probability `sampling_rate`, in
+    (0, 1]. The votes passed to it must come from samples drawn by its `sampler`, which
+    it cannot check. Only Gaussian noise without a cap has this cost; other mechanisms
+    are refused.
+
+    A query releases votes n + Z about a sample, or a function of them. With one row
+    more in the sample, one vote is added, and another one perhaps withdrawn: n moves by
+    sqrt 2 at most, by whole numbers. So the noise multiplier is z = sigma / sqrt 2, and
+    the cost that of
+    :func:`~sklearn_pate.accounting.composition.sampled_gaussian_curve`, for neighbours
+    that add or remove one row.
+
+    :class:`~sklearn_pate.mechanisms.ConfidentGNMax` uses the same sample twice: for
+    max_j n_j + Z', where the largest count moves by 1 at most, and for n + Z. Together
+    they are one Gaussian release: in units of each coordinate's noise, neighbours are
+    mu apart, mu^2 = 1 / sigma_threshold^2 + 2 / sigma^2, and z = 1 / mu. It is charged
+    for every query, answered or not. (To charge the check for all and the answer for
+    some would need the sample of the check to be unknown when the answer is drawn.)
+
+    Zhu, Yu, Chandraker, Wang (2020), "Private-kNN: practical differential privacy for
+    computer vision", Section 4; Mironov, Talwar, Zhang (2019), "Renyi differential
+    privacy of the sampled Gaussian mechanism".
+    """
+
+    def __init__(self, mechanism: Mechanism, sampling_rate: float) -> None:
+        self.mechanism = mechanism
+        self.sampling_rate = sampling_rate
+
+    @property
+    def noise_seed(self) -> int | None:  # type: ignore[override]
+        """Seed of the noise of `mechanism`."""
+        return self.mechanism.noise_seed
+
+    @property
+    def releases_histograms(self) -> bool:  # type: ignore[override]
+        """Whether `mechanism` releases noisy counts, and not their plurality alone."""
+        return self.mechanism.releases_histograms
+
+    @property
+    def sigma(self) -> float:
+        """Scale of the noise on every count of an answer, in votes."""
+        return self.mechanism.sigma
+
+    def sampler(self) -> PoissonSampler:
+        """Return the source of samples; its bits are seeded if the noise is."""
+        seed = self.noise_seed
+        with warnings.catch_warnings():
+            # The source of the noise warns of the seed already.
+            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            noise = NoiseSource(None if seed is None else [seed, 1])
+        return PoissonSampler(self.sampling_rate, noise)
+
+    def relation(self, unit: str) -> str:
+        """Return the neighbour relation: a unit has one vote in each of its samples."""
+        return "add-remove"
+
+    def respond(
+        self,
+        counts: ArrayLike,
+        noise: NoiseSource,
+        max_answers: int,
+        probabilities: ArrayLike | None = None,
+    ) -> Response:
+        self._check_ready()
+        return self.mechanism.respond(counts, noise, max_answers, probabilities)
+
+    def calibrated(
+        self,
+        *,
+        n_queries: int,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        counts: MarginalCounts | None = None,
+    ) -> Self:
+        """Return a clone whose noise is set, or calibrated for a whole fit.
+
+        Epsilon covers noisy `counts` that are released before, too.
+        """
+        self.check()
+        ready = clone(self)
+        if epsilon is None:
+            ready._check_noise()
+            return ready
+        self.mechanism._check_noise_unset(epsilon)
+        if counts is not None:
+            counts.check_curve(epsilon, delta)
+
+        def curve(scale: float, orders: ArrayLike) -> RdpCurve:
+            cost = ready._with_scale(scale)._cost(n_queries, n_queries, 2, orders)
+            return curve_with_counts(counts, cost)
+
+        curve_at_scale: Callable[..., RdpCurve] = curve
+        scale = calibrate_noise(curve_at_scale, epsilon=epsilon, delta=delta)
+        return ready._with_scale(scale)
+
+    def for_neighbors(self, n_neighbors: int) -> Self:
+        """Return a clone that can answer, for `n_neighbors` votes a query at most."""
+        self.check()
+        inner = self.mechanism._for_teachers(n_neighbors)
+        ready = clone(self).set_params(mechanism=inner)
+        ready._check_ready()
+        return ready
+
+    def _with_scale(self, scale: float) -> Self:
+        return clone(self).set_params(mechanism=self.mechanism._with_scale(scale))
+
+    def _cost(
+        self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
+    ) -> RdpCurve:
+        # A query costs the same with or without an answer.
+        one = sampled_gaussian_curve(1 / self._distance(), self.sampling_rate, orders)
+        return one * n_queries
+
+    def _distance(self) -> float:
+        """Return the distance of neighbouring votes, in units of the noise."""
+        of_answer = math.sqrt(2) / self.sigma
+        if isinstance(self.mechanism, ConfidentGNMax):
+            return math.hypot(of_answer, 1 / self.mechanism.sigma_threshold)
+        return of_answer
+
+    def check(self) -> None:
+        """Raise ValueError unless the mechanism has a cost on a sample."""
+        # Exactly these: a subclass may add noise of another kind.
+        if type(self.mechanism) not in (GNMax, NoisyHistogram, ConfidentGNMax):
+            raise ValueError(
+                f"mechanism={self.mechanism!r} has no cost on a secret sample, which "
+                "supports Gaussian noise only; use 'gnmax', or 'confident'."
+            )
+        if self.mechanism.max_answers is not None:
+            raise ValueError(
+                f"max_answers={self.mechanism.max_answers!r} lowers no cost on a "
+                "secret sample, where queries without an answer cost the same; leave "
+                "max_answers=None, and lower n_queries."
+            )
+        if Fraction(check_sampling_rate(self.sampling_rate)) * _N_WORDS < 1:
+            raise ValueError(
+                f"sampling_rate={self.sampling_rate!r} is below 2^-64, so that all "
+                "samples would be empty; raise it, for example to 0.01."
+            )
+
+    def _check_noise(self) -> None:
+        self.check()
+        self.mechanism._check_noise()
+
+    def _check_ready(self) -> None:
+        self.check()
+        self.mechanism._check_ready()

@@ -1,1 +1,0 @@
-"""Noise from the operating system."""

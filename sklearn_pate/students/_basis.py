@@ -1,0 +1,389 @@
+"""Functions of a row in a public basis, and the model that a release gives."""
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import helmert, solve_triangular
+from scipy.spatial.distance import cdist, pdist
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils import Tags, check_random_state
+
+from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin, log_odds
+
+# Singular values below this share of the largest one are round-off.
+_NEGLIGIBLE = 1e-6
+_MOST_LANDMARKS = 1000
+# Rows that the median distance is computed from.
+_ROWS_FOR_DISTANCE = 1000
+_ROWS_AT_ONCE = 5000
+# "auto": a class with a smaller share of the released probability is rare.
+_RARE = 0.2
+
+
+class ScoreBasis(TransformerMixin, BaseEstimator):
+    """Functions of a row, orthonormal over public rows, in a fixed order.
+
+    The constant, the principal components of the rows, and with `rbf` functions of the
+    distances to public rows, from smooth to rough; each without what earlier ones hold.
+    Fitted on public rows only, so that it has no privacy cost.
+
+    Parameters
+    ----------
+    max_coordinates : int
+        Largest number of functions, the constant included.
+
+    rbf : bool
+        Whether functions of distances follow the principal components. They hold public
+        rows as landmarks.
+
+    random_state : int, default=None
+        Seed of the choice of landmarks.
+
+    rows_per_coordinate : int, default=1
+        Smallest number of rows for each function.
+
+    Attributes
+    ----------
+    n_coordinates_ : int
+        Number of functions.
+
+    landmarks_ : ndarray of shape (n_landmarks, n_features) or None
+        Public rows that distances are computed to.
+
+    Notes
+    -----
+    With B the matrix of the functions at m public rows, B'B / m = I. Functions of
+    distances are those of Nystroem's method (Williams, Seeger 2001) for the kernel
+    exp(-gamma d^2), with gamma three times the inverse of the median squared distance.
+    """
+
+    def __init__(
+        self,
+        max_coordinates: int,
+        rbf: bool,
+        random_state: Any = None,
+        rows_per_coordinate: int = 1,
+    ) -> None:
+        self.max_coordinates = max_coordinates
+        self.rbf = rbf
+        self.random_state = random_state
+        self.rows_per_coordinate = rows_per_coordinate
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Compute the functions from public rows.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_public, n_features)
+            Public rows as finite numbers.
+
+        y : None
+            Not used.
+
+        Returns
+        -------
+        self : ScoreBasis
+            Fitted.
+        """
+        X = _dense(X)
+        self._most = min(self.max_coordinates, 1 + len(X) // self.rows_per_coordinate)
+        self.mean_ = X.mean(axis=0)
+        centred = X - self.mean_
+        _, singular, directions = np.linalg.svd(centred, full_matrices=False)
+        kept = singular > _NEGLIGIBLE * max(singular.max(initial=0), 1e-300)
+        directions = directions[kept][: self._most - 1].T
+        self.landmarks_: NDArray[np.float64] | None = None
+        kernel_weights = np.zeros((0, 0))
+        if self.rbf and kept.any() and kept.sum() + 1 < self._most:
+            kernel_weights = self._choose_landmarks(X)
+        self._orthogonalise(X, directions, kernel_weights)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Compute the functions of each row.
+
+        The last bits of a row's values depend on its position and the number of rows.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_rows, n_features)
+            Rows as finite numbers.
+
+        Returns
+        -------
+        values : ndarray of shape (n_rows, n_coordinates_)
+            The first column is 1.
+        """
+        X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+        parts = [
+            self._values(_dense(X[start : start + _ROWS_AT_ONCE]))
+            for start in range(0, X.shape[0], _ROWS_AT_ONCE)
+        ]
+        return np.concatenate(parts) if parts else np.ones((0, self.n_coordinates_))
+
+    def _values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        values = self.intercept_ + (X - self.mean_) @ self.linear_weights_
+        if self.landmarks_ is not None:
+            values += self._kernel(X, self.landmarks_) @ self.landmark_weights_
+        return values
+
+    def _choose_landmarks(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Choose public rows, and the weights of their kernel's eigenvectors."""
+        random_state = check_random_state(self.random_state)
+        order = random_state.permutation(len(X))
+        squared = pdist(X[order[:_ROWS_FOR_DISTANCE]], "sqeuclidean")
+        median = float(np.median(squared[squared > 0])) if squared.any() else 1.0
+        self.gamma_ = 3 / median
+        landmarks = np.unique(X[order[:_MOST_LANDMARKS]], axis=0)
+        kernel = self._kernel(landmarks, landmarks)
+        values, vectors = np.linalg.eigh(kernel)
+        values, vectors = values[::-1], vectors[:, ::-1]
+        kept = values > _NEGLIGIBLE * values[0]
+        kept[self._most :] = False
+        self.landmarks_ = landmarks
+        return vectors[:, kept] / np.sqrt(values[kept])
+
+    def _kernel(
+        self, X: NDArray[np.float64], landmarks: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        return np.exp(-self.gamma_ * cdist(X, landmarks, "sqeuclidean"))
+
+    def _orthogonalise(
+        self,
+        X: NDArray[np.float64],
+        directions: NDArray[np.float64],
+        kernel_weights: NDArray[np.float64],
+    ) -> None:
+        """Make the functions orthonormal, each by those before it."""
+        parts = [np.ones((len(X), 1)), (X - self.mean_) @ directions]
+        if self.landmarks_ is not None:
+            parts.append(self._kernel(X, self.landmarks_) @ kernel_weights)
+        features = np.hstack(parts)
+        scales = np.sqrt(np.mean(features**2, axis=0))
+        scales[scales == 0] = 1
+        # A function that earlier ones hold almost wholly would be mostly round-off.
+        triangle = np.linalg.qr(features / scales, mode="r") / np.sqrt(len(X))
+        own = np.abs(np.diag(triangle)) > np.sqrt(_NEGLIGIBLE)
+        kept = np.flatnonzero(own)[: self._most]
+        triangle = np.linalg.qr(features[:, kept] / scales[kept], mode="r")
+        inverse = solve_triangular(triangle / np.sqrt(len(X)), np.eye(len(kept)))
+        inverse *= np.sign(np.diag(triangle))
+        weights = np.zeros((features.shape[1], len(kept)))
+        weights[kept] = inverse / scales[kept, np.newaxis]
+        n_linear = 1 + directions.shape[1]
+        self.intercept_ = weights[0]
+        self.linear_weights_ = directions @ weights[1:n_linear]
+        self.landmark_weights_ = kernel_weights @ weights[n_linear:]
+        self.n_coordinates_ = len(kept)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _dense(X: Any) -> NDArray[np.float64]:
+    return X.toarray() if sp.issparse(X) else np.asarray(X)
+
+
+class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
+    """Class probabilities of a row, by coefficients that a mechanism released.
+
+    The default student of :class:`~sklearn_pate.mechanisms.MeanScores`, and the model
+    of :class:`~sklearn_pate.DPNewtonClassifier`. Prediction is a post-processing of the
+    release.
+
+    Parameters
+    ----------
+    threshold : float or None, default=None
+        With two classes, the probability of the second above which it is predicted.
+        None predicts the most probable class.
+
+    link : {"linear", "softmax"}, default="linear"
+        How probabilities follow from the function: linearly, for mean scores, or as in
+        logistic regression, for :class:`~sklearn_pate.DPNewtonClassifier`.
+
+    Attributes
+    ----------
+    representation_ : transformer
+        Fitted on public rows.
+
+    basis_ : transformer
+        Fitted on represented public rows; computes the functions that the coefficients
+        belong to.
+
+    coef_ : ndarray of shape (n_coordinates, n_classes - 1)
+        Released coefficients, without most of their noise.
+
+    classes_ : ndarray of int of shape (n_classes,)
+        Class indices.
+
+    Notes
+    -----
+    With the values b(x) of the basis at a row x, the coefficients C, and the Helmert
+    matrix H, whose columns are orthonormal and orthogonal to 1, the probabilities are
+    1/K + H C'b(x), clipped to [0, 1] and scaled to sum to 1; or the softmax of
+    H C'b(x).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn_pate import PATEClassifier, PublicData
+    >>> X, y = make_blobs(6000, centers=3, random_state=0)
+    >>> clf = PATEClassifier(n_teachers=200, random_state=0)
+    >>> clf = clf.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
+    >>> type(clf.student_).__name__
+    'ScoreFunction'
+    """
+
+    def __init__(self, threshold: float | None = None, link: str = "linear") -> None:
+        self.threshold = threshold
+        self.link = link
+
+    @classmethod
+    def of_release(
+        cls,
+        coef: NDArray[np.float64],
+        representation: Any,
+        basis: ScoreBasis,
+        link: str,
+    ) -> Self:
+        """Create a fitted classifier from a release.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (n_coordinates, n_classes - 1)
+            As the attribute.
+
+        representation, basis : transformer
+            As the attributes.
+
+        link : {"linear", "softmax"}
+            As the parameter.
+
+        Returns
+        -------
+        function : ScoreFunction
+            Fitted.
+        """
+        function = cls(link=link)
+        function.representation_, function.basis_ = representation, basis
+        function.coef_ = coef
+        function.classes_ = np.arange(coef.shape[1] + 1)
+        return function
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Compute class probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, n_classes)
+            A column for each class.
+        """
+        return self.probabilities(
+            self.basis_.transform(self.representation_.transform(X))
+        )
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score classes by their probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
+            Logarithms of the probabilities, a column for each class. With two classes,
+            the log-odds of the second one, above those of the `threshold`.
+        """
+        scores = log_odds(self.predict_proba(X))
+        if self.threshold is None:
+            return scores
+        return scores - log_odds(np.array([[1 - self.threshold, self.threshold]]))
+
+    def probabilities(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute class probabilities from values of the basis.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, n_coordinates)
+            Values of the basis.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, n_classes)
+            A column for each class.
+        """
+        scores = values @ self.coef_
+        if self.link == "linear":
+            return as_probabilities(scores)
+        return softmax(scores @ helmert(len(self.classes_)), axis=1)
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Predict class indices.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of int of shape (n_rows,)
+            Class indices.
+        """
+        return self.decide(self.predict_proba(X))
+
+    def decide(self, probabilities: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Choose classes by their probabilities.
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (n_rows, n_classes)
+            As `predict_proba` returns them.
+
+        Returns
+        -------
+        y : ndarray of int of shape (n_rows,)
+            Class indices.
+        """
+        if self.threshold is None:
+            return probabilities.argmax(axis=1)
+        return (probabilities[:, 1] > self.threshold).astype(np.intp)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # The representation takes what it took in `fit`.
+        tags.no_validation = True
+        return tags
+
+
+def as_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Turn scores of shape (n_rows, n_classes - 1) into class probabilities."""
+    n_classes = scores.shape[1] + 1
+    probabilities = 1 / n_classes + scores @ helmert(n_classes)
+    probabilities = np.clip(probabilities, 0, 1)
+    return probabilities / probabilities.sum(axis=1, keepdims=True)
+
+
+def resolve_threshold(threshold: Any, shares: NDArray[np.float64]) -> float | None:
+    """Return the threshold of two classes, None for the most probable of several.
+
+    `shares` are released mean probabilities. "auto" is one half, unless a class is
+    rare: then it is the mean probability, as hard labels would rarely name it.
+    """
+    if threshold != "auto":
+        return float(threshold)
+    if len(shares) == 2 and shares.min() < _RARE:
+        return float(shares[1])
+    return None

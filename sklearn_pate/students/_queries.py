@@ -1,0 +1,919 @@
+"""Query strategies, and the session in which they query."""
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
+
+from sklearn_pate._estimators._class_codes import in_all_classes
+from sklearn_pate._estimators._isolation import MAX_SEED
+from sklearn_pate._inputs._containers import check_number
+from sklearn_pate._inputs._labels import UNLABELED
+from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.students._train_student import train_student
+
+_MOST_DIMENSIONS = 50
+# Largest number of rows that k-means learns centres from.
+_MOST_ROWS_CLUSTERED = 50_000
+
+
+def numeric_features(X: Any) -> NDArray[np.float64] | None:
+    """Convert rows to finite numbers of shape (n_rows, n_dimensions), or return None.
+
+    Images are flattened. Text, missing values and sparse matrices give None. Each row
+    is converted on its own, so that the result is exactly as sensitive as X.
+    """
+    if sp.issparse(X):
+        return None
+    try:
+        features = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return (
+        features.reshape(len(features), -1) if np.all(np.isfinite(features)) else None
+    )
+
+
+def standardized_features(X: Any, seed: int) -> NDArray[np.float64] | None:
+    """Convert public rows to standardized features, or return None.
+
+    Where rows and columns are both more than 50, they are the first 50 principal
+    components (Pearson 1901, "On lines and planes of closest fit to systems of points
+    in space"). All rows must be public: features that depend on private rows would
+    reveal them.
+    """
+    features = numeric_features(X)
+    if features is None:
+        return None
+    steps = [StandardScaler()]
+    if min(features.shape) > _MOST_DIMENSIONS:
+        from sklearn.decomposition import PCA  # slow to import
+
+        steps.append(PCA(_MOST_DIMENSIONS, random_state=seed))
+    # Arrays, even if scikit-learn is configured to return dataframes.
+    pipeline = make_pipeline(*steps).set_output(transform="default")
+    return pipeline.fit_transform(features)
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Clusters of public rows; teachers vote on each cluster as a whole.
+
+    A vote on a cluster has the privacy cost of a vote on a row, see
+    :class:`~sklearn_pate.Votes`, if the clusters depend on public rows alone.
+
+    Parameters
+    ----------
+    of_row : ndarray of int of shape (n_public,)
+        Cluster of each public row; -1 for none.
+
+    medoids : ndarray of int of shape (n_clusters,)
+        Public row that represents each cluster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.students import Clusters
+    >>> clusters = Clusters(np.array([0, 0, 1, -1, 1]), medoids=np.array([0, 2]))
+    >>> clusters.spread(rows=np.array([2]), answers=np.array([7]))
+    (array([2, 4]), array([7, 7]))
+    """
+
+    of_row: NDArray[np.intp]
+    medoids: NDArray[np.intp]
+
+    def spread(
+        self, rows: NDArray[np.intp], answers: NDArray[Any]
+    ) -> tuple[NDArray[np.intp], NDArray[Any]]:
+        """Give the answer to each queried cluster to all its rows.
+
+        Parameters
+        ----------
+        rows : ndarray of int of shape (n_queried,)
+            Queried public rows, one of each cluster.
+
+        answers : ndarray of shape (n_queried,) or (n_queried, n_classes)
+            Answers to them.
+
+        Returns
+        -------
+        rows : ndarray of int of shape (n_rows,)
+            All rows of these clusters.
+
+        answers : ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Answer for each of these rows.
+        """
+        answer_of_cluster = np.full(len(self.medoids), -1)
+        answer_of_cluster[self.of_row[rows]] = np.arange(len(rows))
+        of_row = np.where(self.of_row < 0, -1, answer_of_cluster[self.of_row])
+        rows = np.flatnonzero(of_row >= 0)
+        return rows, answers[of_row[rows]]
+
+
+class QuerySession:
+    """Queries on public rows and their answers so far; nothing in it is sensitive.
+
+    A query strategy gets this object only, so that its choices have no privacy cost.
+
+    Parameters
+    ----------
+    answer : callable
+        Takes public rows, an array of int of shape (n_rows,), and `probabilities` of
+        shape (n_rows, n_classes) or None; returns class indices, -1 for no answer. Its
+        privacy cost must be recorded: pass :meth:`Oracle.answer
+        <sklearn_pate.mechanisms.Oracle.answer>`.
+
+    X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
+        Public rows.
+
+    student : classifier
+        Student of the fit; cloned.
+
+    n_classes : int
+        Number of classes.
+
+    n_queries : int
+        Number of queries within the privacy cost. The Oracle refuses more.
+
+    seed : int
+        Seed of all choices. It may be public.
+
+    features : ndarray of shape (n_public, n_dimensions) or None
+        Numeric features in which similar public rows are near each other, learned from
+        public rows alone. None if the strategy does not need them.
+
+    clusters : Clusters or None
+        Clusters of public rows.
+
+    Attributes
+    ----------
+    random_state : RandomState
+        Generator for the choices of a strategy.
+
+    queried : ndarray of int of shape (n_queried,)
+        Public rows queried so far, in this order.
+
+    answers : ndarray of int of shape (n_queried,)
+        Answers to them.
+
+    Notes
+    -----
+    Queries may depend on earlier answers: worst-case Renyi costs add up all the same
+    (Mironov 2017, "Renyi differential privacy", Proposition 1), and the ledger charges
+    the cost of all `n_queries`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_pate import Votes
+    >>> from sklearn_pate.mechanisms import GNMax, Oracle
+    >>> from sklearn_pate.students import QuerySession
+    >>> X_public = np.arange(6.0)[:, np.newaxis]
+    >>> votes = Votes(100 * [np.array([0, 0, 0, 1, 1, 1])], n_public=6, n_classes=2)
+    >>> oracle = Oracle(votes, GNMax(sigma=5), n_queries=4)
+    >>> session = QuerySession(
+    ...     oracle.answer,
+    ...     X_public,
+    ...     LogisticRegression(),
+    ...     n_classes=2,
+    ...     n_queries=4,
+    ...     seed=0,
+    ... )
+    >>> session.query([0, 5])
+    array([0, 1])
+    >>> confidence = session.probabilities().max(axis=1)
+    >>> session.query(np.argsort(confidence)[:2])  # the least confident
+    array([0, 1])
+    >>> session.queried
+    array([0, 5, 2, 3])
+    """
+
+    def __init__(
+        self,
+        answer: Callable[..., NDArray[np.intp]],
+        X_public: Any,
+        student: Any,
+        *,
+        n_classes: int,
+        n_queries: int,
+        seed: int,
+        features: NDArray[np.float64] | None = None,
+        clusters: Clusters | None = None,
+    ) -> None:
+        self._answer = answer
+        # Not None for a strategy that needs them.
+        self.features: Any = features
+        self.clusters: Any = clusters
+        self.X_public = X_public
+        self.student = student
+        self.n_classes = n_classes
+        self.n_queries = n_queries
+        self.random_state = check_random_state(seed)
+        self.queried = np.empty(0, dtype=np.intp)
+        self.answers = np.empty(0, dtype=np.intp)
+
+    @property
+    def n_public(self) -> int:
+        """Number of public rows."""
+        return self.X_public.shape[0]
+
+    def query(
+        self, rows: ArrayLike, probabilities: NDArray[np.floating] | None = None
+    ) -> NDArray[np.intp]:
+        """Query public rows that were not queried before.
+
+        Parameters
+        ----------
+        rows : array-like of int of shape (n_rows,)
+            Distinct public rows.
+
+        probabilities : ndarray of shape (n_rows, n_classes), default=None
+            Class probabilities by the student, for an interactive mechanism.
+
+        Returns
+        -------
+        answers : ndarray of int of shape (n_rows,)
+            Class indices, -1 for no answer.
+
+        Raises
+        ------
+        ValueError
+            If a row is repeated or was queried before; then no row is queried.
+
+        Exception
+            Any exception of `answer`, such as
+            :class:`~sklearn_pate.BudgetExceededError`; then no answer is kept.
+        """
+        rows = np.asarray(rows, dtype=np.intp)
+        queried = np.concatenate([self.queried, rows])
+        if len(np.unique(queried)) < len(queried):
+            raise ValueError(
+                "A query strategy queried a public row twice, which gives no new "
+                "information; query session.new_rows()."
+            )
+        answers = self._answer(rows, probabilities)
+        self.queried = queried
+        self.answers = np.concatenate([self.answers, answers])
+        return answers
+
+    def new_rows(self) -> NDArray[np.intp]:
+        """Return the public rows that were not queried yet, in random order.
+
+        Returns
+        -------
+        rows : ndarray of int of shape (n_new,)
+            Public rows.
+        """
+        is_new = np.ones(self.n_public, dtype=bool)
+        is_new[self.queried] = False
+        return self.random_state.permutation(np.flatnonzero(is_new))
+
+    def probabilities(self, student: Any = None) -> NDArray[np.floating]:
+        """Predict class probabilities of the public rows from the answers so far.
+
+        Parameters
+        ----------
+        student : classifier, default=None
+            Classifier with `predict_proba`, cloned and trained on the answers so far.
+            None means the student of the fit.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_public, n_classes)
+            All equal while the answers hold fewer than two classes.
+        """
+        if len(np.unique(self.answers[self.answers != UNLABELED])) < 2:
+            return np.full((self.n_public, self.n_classes), 1 / self.n_classes)
+        trained = train_student(
+            self.student if student is None else student,
+            self.X_public,
+            self.queried,
+            self.answers,
+            n_classes=self.n_classes,
+            seed=self.random_state.randint(MAX_SEED),
+        )
+        return in_all_classes(
+            trained.predict_proba(self.X_public), trained, self.n_classes, absent=0.0
+        )
+
+
+class QueryStrategy(BaseEstimator, ABC):
+    """Base class of strategies that choose the public rows to query.
+
+    A strategy uses public rows and released answers, never votes, so that its choices
+    have no privacy cost. A subclass provides `query`.
+
+    Notes
+    -----
+    The privacy cost is that of ``session.n_queries`` queries, whichever they are and
+    however they follow from answers (Mironov 2017, "Renyi differential privacy",
+    Proposition 1). A strategy that used private rows or votes would void the statement.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate import PATEClassifier, PublicData
+    >>> from sklearn_pate.students import QueryStrategy
+    >>> class FirstRows(QueryStrategy):
+    ...     def query(self, session):
+    ...         session.query(np.arange(session.n_queries))
+    >>> X, y = make_blobs(1000, centers=3, random_state=0)
+    >>> pate = PATEClassifier(
+    ...     GaussianNB(), n_teachers=50, n_queries=30, query_strategy=FirstRows()
+    ... )
+    >>> pate = pate.fit(X[:800], y[:800], X_public=PublicData(X[800:]))
+    >>> pate.queried_indices_[-3:]
+    array([27, 28, 29])
+    """
+
+    #: Whether later queries depend on earlier answers. The publishable cost is the
+    #: same; a data-dependent cost then holds for the queries made only.
+    adaptive: ClassVar[bool] = False
+
+    #: Whether queries come with the student's probabilities, as InteractiveGNMax needs.
+    interactive: ClassVar[bool] = False
+
+    #: Whether `query` uses ``session.features``.
+    needs_features: ClassVar[bool] = False
+
+    def classifiers(self, student: Any) -> tuple[Any, ...]:
+        """List the classifiers of which `query` uses `predict_proba`.
+
+        Parameters
+        ----------
+        student : classifier
+            The student of the fit.
+
+        Returns
+        -------
+        classifiers : tuple of classifiers
+            Empty unless a subclass overrides it.
+        """
+        return ()
+
+    def check(self) -> None:
+        """Raise ValueError if a parameter is invalid; called at the start of a fit."""
+        return None
+
+    @abstractmethod
+    def query(self, session: QuerySession) -> None:
+        """Make all queries within the privacy cost.
+
+        Parameters
+        ----------
+        session : QuerySession
+            Public rows and ``query``, for ``session.n_queries`` distinct rows.
+        """
+
+
+class FixedQueries(QueryStrategy):
+    """Strategies that choose all rows before the first answer, by `choose`."""
+
+    @abstractmethod
+    def choose(self, session: QuerySession, n_rows: int) -> NDArray[np.intp]:
+        """Choose distinct public rows, in random order.
+
+        Parameters
+        ----------
+        session : QuerySession
+            Public rows, before the first query.
+
+        n_rows : int
+            Number of rows.
+
+        Returns
+        -------
+        rows : ndarray of int of shape (n_rows,)
+            Public rows.
+        """
+
+    def query(self, session: QuerySession) -> None:
+        """Query the rows of `choose`.
+
+        Parameters
+        ----------
+        session : QuerySession
+            Public rows and ``query``.
+        """
+        session.query(self.choose(session, session.n_queries))
+
+
+class RandomQueries(FixedQueries):
+    """Query random public rows. The choice has no privacy cost.
+
+    Notes
+    -----
+    The queries of Papernot et al. 2017, Section 4.2, and the best choice where nothing
+    is known about the similarity of public rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate import PATEClassifier, PublicData
+    >>> from sklearn_pate.students import RandomQueries
+    >>> X, y = make_blobs(1000, centers=3, random_state=0)
+    >>> pate = PATEClassifier(
+    ...     GaussianNB(), n_teachers=50, n_queries=30, query_strategy=RandomQueries()
+    ... )
+    >>> pate = pate.fit(X[:800], y[:800], X_public=PublicData(X[800:]))
+    >>> len(set(pate.queried_indices_.tolist()))
+    30
+    >>> pate.privacy_spent_
+    PrivacySpent(epsilon=1.000, delta=1e-05)
+    """
+
+    def choose(self, session: QuerySession, n_rows: int) -> NDArray[np.intp]:
+        """Choose random rows.
+
+        Parameters
+        ----------
+        session : QuerySession
+            Public rows.
+
+        n_rows : int
+            Number of rows.
+
+        Returns
+        -------
+        rows : ndarray of int of shape (n_rows,)
+            Distinct public rows.
+        """
+        return session.new_rows()[:n_rows]
+
+
+class RepresentativeQueries(FixedQueries):
+    """Query the medoids of as many clusters of public rows as there are queries.
+
+    Useful for few queries, as each medoid is similar to many rows. With many queries,
+    clusters are small, and some medoids are outliers. Clusters depend on public rows
+    alone and have no privacy cost.
+
+    Notes
+    -----
+    k-means on ``session.features``; from each cluster, the row nearest to its centre
+    (Kang, Ryu, Kwon 2004, "Using cluster-based sampling to select initial training set
+    for active learning in text classification").
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate import PATEClassifier, PublicData
+    >>> from sklearn_pate.students import RepresentativeQueries
+    >>> X, y = make_blobs(1000, centers=3, cluster_std=0.4, random_state=0)
+    >>> pate = PATEClassifier(
+    ...     GaussianNB(),
+    ...     n_teachers=100,
+    ...     n_queries=3,
+    ...     query_strategy=RepresentativeQueries(),
+    ...     random_state=0,
+    ... )
+    >>> pate = pate.fit(X[:800], y[:800], X_public=PublicData(X[800:]))
+    >>> sorted(y[800:][pate.queried_indices_].tolist())  # one row of each blob
+    [0, 1, 2]
+    """
+
+    needs_features: ClassVar[bool] = True
+
+    def choose(self, session: QuerySession, n_rows: int) -> NDArray[np.intp]:
+        """Choose one row of each cluster.
+
+        Parameters
+        ----------
+        session : QuerySession
+            Public rows.
+
+        n_rows : int
+            Number of rows, and of clusters.
+
+        Returns
+        -------
+        rows : ndarray of int of shape (n_rows,)
+            Medoids in random order, then random rows if fewer than `n_rows` differ.
+        """
+        found = find_clusters(session.features, n_rows, 1.0, session.random_state)
+        medoids = session.random_state.permutation(found.medoids)
+        others = session.new_rows()
+        others = others[~np.isin(others, medoids)]
+        return np.concatenate([medoids, others[: n_rows - len(medoids)]])
+
+
+class ClusterQueries(QueryStrategy):
+    """Query clusters of public rows, each at the privacy cost of one row.
+
+    Each teacher votes for the class that it predicts most often for the rows in the
+    core of the cluster, and all of these rows get the answer. As far as rows in a
+    cluster are of one class, the plurality is larger than for a single row, and the
+    student gets more labelled rows.
+
+    Parameters
+    ----------
+    core : float, default=0.5
+        Share of each cluster's rows, in (0, 1] and nearest to its centre, that teachers
+        vote on and that get the answer. The others stay unlabelled. It has no privacy
+        cost: a teacher has one vote per cluster, whatever its size.
+
+    Notes
+    -----
+    k-means on ``session.features``. Sun et al. 2019, Section 3.2, "batch loss
+    optimization", also use one query for many rows; there, the rows are unrelated and
+    the answer is a loss.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate import PATEClassifier, PublicData
+    >>> from sklearn_pate.students import ClusterQueries
+    >>> X, y = make_blobs(1000, centers=3, cluster_std=0.4, random_state=0)
+    >>> pate = PATEClassifier(
+    ...     GaussianNB(),
+    ...     n_teachers=100,
+    ...     n_queries=3,
+    ...     query_strategy=ClusterQueries(core=0.8),
+    ...     random_state=0,
+    ... )
+    >>> pate = pate.fit(X[:800], y[:800], X_public=PublicData(X[800:]))
+    >>> bool(pate.score(X[800:], y[800:]) > 0.95)  # three answers
+    True
+    """
+
+    def __init__(self, *, core: float = 0.5) -> None:
+        self.core: Any = core
+
+    needs_features: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """Raise ValueError if `core` is not in (0, 1]."""
+        check_number("core", self.core, 0, 1, closed="right")
+
+    def query(self, session: QuerySession) -> None:
+        """Query every cluster.
+
+        Parameters
+        ----------
+        session : QuerySession
+            Public rows, ``clusters`` and ``query``.
+        """
+        session.query(session.clusters.medoids)
+
+
+def find_clusters(
+    features: NDArray[np.float64],
+    n_clusters: int,
+    core: float,
+    random_state: np.random.RandomState,
+) -> Clusters:
+    """Cluster public rows by k-means, on features whose columns are on one scale.
+
+    `core` is the share of each cluster, nearest to its centre, that belongs to it;
+    other rows are in no cluster. k-means: Lloyd (1982), "Least squares quantization in
+    PCM", from the start of Arthur, Vassilvitskii (2007), "k-means++: the advantages of
+    careful seeding". All rows must be public: clusters that depend on private rows
+    would void the privacy statement.
+    """
+    from sklearn.cluster import KMeans  # slow to import
+
+    n_public = len(features)
+    sample = features
+    if n_public > _MOST_ROWS_CLUSTERED:
+        kept = random_state.choice(
+            n_public, max(_MOST_ROWS_CLUSTERED, n_clusters), replace=False
+        )
+        sample = features[kept]
+    k_means = KMeans(n_clusters, n_init=1, random_state=random_state.randint(MAX_SEED))
+    with warnings.catch_warnings():  # fewer than n_clusters rows differ
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        k_means.fit(sample)
+    nearest = k_means.predict(features)
+    distances = np.linalg.norm(features - k_means.cluster_centers_[nearest], axis=1)
+    _, cluster_of_row = np.unique(nearest, return_inverse=True)  # without empty ones
+
+    by_distance = np.lexsort((distances, cluster_of_row))
+    sizes = np.bincount(cluster_of_row)
+    starts = np.cumsum(sizes) - sizes
+    rank = np.empty(n_public, dtype=np.intp)
+    rank[by_distance] = np.arange(n_public) - np.repeat(starts, sizes)
+    in_core = rank < np.ceil(core * sizes)[cluster_of_row]
+    return Clusters(
+        of_row=np.where(in_core, cluster_of_row, -1), medoids=by_distance[starts]
+    )
+
+
+class AdaptiveQueries(QueryStrategy):
+    """Strategies that query in rounds, each chosen by the answers before it."""
+
+    adaptive: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        n_rounds: int = 5,
+        first: FixedQueries | None = None,
+        student: Any = None,
+    ) -> None:
+        self.n_rounds = n_rounds
+        self.first = first
+        self.student = student
+
+    @property
+    def needs_features(self) -> bool:  # type: ignore[override]
+        """Whether `first` uses ``session.features``."""
+        return self._first().needs_features
+
+    def classifiers(self, student: Any) -> tuple[Any, ...]:
+        """List the classifiers of which `query` uses `predict_proba`.
+
+        Parameters
+        ----------
+        student : classifier
+            The student of the fit.
+
+        Returns
+        -------
+        classifiers : tuple of classifiers
+            One classifier.
+        """
+        return (student if self.student is None else self.student,)
+
+    def check(self) -> None:
+        """Raise ValueError if a parameter is invalid."""
+        check_count("n_rounds", self.n_rounds)
+        if not isinstance(self._first(), FixedQueries):
+            raise ValueError(
+                f"first={self.first!r} of {type(self).__name__} must choose its rows "
+                "before any answer; use RandomQueries() or RepresentativeQueries()."
+            )
+
+    def _first(self) -> Any:
+        return RandomQueries() if self.first is None else self.first
+
+    def _round_sizes(self, session: QuerySession) -> list[int]:
+        rounds = np.array_split(np.arange(session.n_queries), self.n_rounds)
+        return [len(one) for one in rounds if len(one)]
+
+
+class UncertaintyQueries(AdaptiveQueries):
+    """Query the rows on which the student of the answers so far is least confident.
+
+    It uses released answers and no votes: no parameter has a privacy cost.
+
+    Parameters
+    ----------
+    n_rounds : int, default=5
+        Number of rounds of equal size; the student is trained before each round but
+        the first.
+
+    first : RandomQueries or RepresentativeQueries, default=None
+        Chooses the rows of the first round. None means RandomQueries().
+
+    student : classifier, default=None
+        Classifier that predicts the class probabilities. None means the student of the
+        fit; a faster one may replace it.
+
+    Notes
+    -----
+    "Unconfident first" of Papernot et al. 2017, Appendix B.2: rows in order of
+    increasing maximum class probability.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate import PATEClassifier, PublicData
+    >>> from sklearn_pate.students import UncertaintyQueries
+    >>> X, y = make_blobs(1000, centers=3, random_state=0)
+    >>> pate = PATEClassifier(GaussianNB(), n_teachers=50, n_queries=30)
+    >>> pate = pate.set_params(query_strategy=UncertaintyQueries(n_rounds=3))
+    >>> pate = pate.fit(X[:800], y[:800], X_public=PublicData(X[800:]))
+    >>> pate.privacy_spent_
+    PrivacySpent(epsilon=1.000, delta=1e-05)
+    """
+
+    def query(self, session: QuerySession) -> None:
+        """Query in rounds.
+
+        Parameters
+        ----------
+        session : QuerySession
+            Public rows and ``query``.
+        """
+        first, *later = self._round_sizes(session)
+        session.query(self._first().choose(session, first))
+        for n_rows in later:
+            confidence = session.probabilities(self.student).max(axis=1)
+            session.query(_smallest(confidence, session.new_rows(), n_rows))
+
+
+class ExpertQueries(AdaptiveQueries):
+    """Query the rows on which binary experts, one for each class, disagree.
+
+    No expert is confident, and several find their class possible. Experts learn from
+    released answers and no votes: no parameter has a privacy cost.
+
+    Parameters
+    ----------
+    n_rounds : int, default=5
+        Number of rounds of equal size; the experts are trained before each round but
+        the first.
+
+    first : RandomQueries or RepresentativeQueries, default=None
+        Chooses the rows of the first round. None means RandomQueries().
+
+    expert : classifier, default=None
+        Cloned for each class, and trained on answered rows to distinguish it from all
+        others. None means the student of the fit.
+
+    confident : float, default=0.9
+        No expert may give a row more than this probability.
+
+    doubtful : float, default=0.1
+        At least `n_doubtful` experts must give the row more than this probability.
+
+    n_doubtful : int, default=2
+        Number of experts that must exceed `doubtful`.
+
+    Notes
+    -----
+    Papernot et al. 2017, Appendix B.2, where `n_doubtful` is 4 others besides the
+    candidate. Rows that fulfil both conditions are queried in random order; if they are
+    too few, rows whose most confident expert is least confident follow.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate import PATEClassifier, PublicData
+    >>> from sklearn_pate.students import ExpertQueries
+    >>> X, y = make_blobs(1000, centers=3, random_state=0)
+    >>> pate = PATEClassifier(GaussianNB(), n_teachers=50, n_queries=30)
+    >>> pate = pate.set_params(query_strategy=ExpertQueries(n_rounds=3))
+    >>> pate = pate.fit(X[:800], y[:800], X_public=PublicData(X[800:]))
+    >>> pate.privacy_spent_
+    PrivacySpent(epsilon=1.000, delta=1e-05)
+    """
+
+    def __init__(
+        self,
+        *,
+        n_rounds: int = 5,
+        first: FixedQueries | None = None,
+        expert: Any = None,
+        confident: float = 0.9,
+        doubtful: float = 0.1,
+        n_doubtful: int = 2,
+    ) -> None:
+        self.n_rounds = n_rounds
+        self.first = first
+        self.expert = expert
+        self.confident = confident
+        self.doubtful = doubtful
+        self.n_doubtful = n_doubtful
+
+    def check(self) -> None:
+        """Raise ValueError if a parameter is invalid."""
+        super().check()
+        check_number("confident", self.confident, 0, 1)
+        check_number("doubtful", self.doubtful, 0, 1)
+        check_count("n_doubtful", self.n_doubtful)
+
+    def classifiers(self, student: Any) -> tuple[Any, ...]:
+        """List the classifiers of which `query` uses `predict_proba`.
+
+        Parameters
+        ----------
+        student : classifier
+            The student of the fit.
+
+        Returns
+        -------
+        classifiers : tuple of classifiers
+            The expert.
+        """
+        return (student if self.expert is None else self.expert,)
+
+    def query(self, session: QuerySession) -> None:
+        """Query in rounds.
+
+        Parameters
+        ----------
+        session : QuerySession
+            Public rows and ``query``.
+        """
+        first, *later = self._round_sizes(session)
+        session.query(self._first().choose(session, first))
+        experts = OneExpertPerClass(
+            session.student if self.expert is None else self.expert
+        )
+        for n_rows in later:
+            scores = session.probabilities(experts)
+            best = scores.max(axis=1)
+            is_disputed = (best <= self.confident) & (
+                np.count_nonzero(scores > self.doubtful, axis=1) >= self.n_doubtful
+            )
+            # Disputed rows first, in the random order of the new rows.
+            session.query(
+                _smallest(np.where(is_disputed, -1.0, best), session.new_rows(), n_rows)
+            )
+
+
+class OneExpertPerClass(ClassifierMixin, BaseEstimator):
+    """A binary classifier for each class; probabilities of a row need not sum to 1.
+
+    scikit-learn's OneVsRestClassifier normalises them, which hides that no expert is
+    confident.
+    """
+
+    def __init__(self, expert: Any) -> None:
+        self.expert = expert
+
+    def fit(self, X: Any, y: NDArray[np.intp]) -> Self:
+        """Fit one expert for each class index in y."""
+        self.classes_ = np.unique(y)
+        self.experts_ = [
+            clone(self.expert).fit(X, (y == one).astype(np.int64))
+            for one in self.classes_
+        ]
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.floating]:
+        """Return each expert's probability that a row is of its class."""
+        return np.column_stack(
+            [expert.predict_proba(X)[:, 1] for expert in self.experts_]
+        )
+
+
+class InteractiveQueries(AdaptiveQueries):
+    """Query with the student's class probabilities, for the interactive mechanism.
+
+    For :class:`~sklearn_pate.mechanisms.InteractiveGNMax`. Where the teachers do not
+    contradict a confident student, its prediction is the answer, which does not count
+    against `max_answers`. In the first round, all classes have equal probabilities. The
+    student is trained on released answers only: no parameter has a privacy cost.
+
+    Parameters
+    ----------
+    n_rounds : int, default=5
+        Number of rounds of equal size; the student is trained before each round but
+        the first.
+
+    first : RandomQueries or RepresentativeQueries, default=None
+        Chooses the rows of all rounds. None means RandomQueries().
+
+    student : classifier, default=None
+        Classifier that predicts the class probabilities. None means the student of the
+        fit.
+
+    Notes
+    -----
+    Papernot et al. 2018, Algorithm 2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate import PATEClassifier, PublicData
+    >>> from sklearn_pate.students import InteractiveQueries
+    >>> X, y = make_blobs(1000, centers=3, random_state=0)
+    >>> both = {"mechanism": "interactive", "query_strategy": InteractiveQueries()}
+    >>> pate = PATEClassifier(GaussianNB(), n_teachers=50, n_queries=30, **both)
+    >>> pate = pate.fit(X[:800], y[:800], X_public=PublicData(X[800:]))
+    >>> pate.privacy_spent_
+    PrivacySpent(epsilon=1.000, delta=1e-05)
+    """
+
+    interactive: ClassVar[bool] = True
+
+    def query(self, session: QuerySession) -> None:
+        """Query in rounds.
+
+        Parameters
+        ----------
+        session : QuerySession
+            Public rows and ``query``.
+        """
+        rows = self._first().choose(session, session.n_queries)
+        ends = np.cumsum(self._round_sizes(session))
+        for part in np.split(rows, ends[:-1]):
+            session.query(part, session.probabilities(self.student)[part])
+
+
+def _smallest(
+    values: NDArray[np.floating], rows: NDArray[np.intp], n_rows: int
+) -> NDArray[np.intp]:
+    """Return the rows with the smallest values; equal ones in the order of `rows`."""
+    return rows[np.argsort(values[rows], kind="stable")[:n_rows]]

@@ -1,0 +1,753 @@
+"""Representations of tables and images that are fitted on public rows."""
+
+from collections.abc import Iterator
+from datetime import date, datetime
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.stats import skew
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.preprocessing import OneHotEncoder, StandardScaler, normalize
+from sklearn.utils import Tags, _safe_indexing, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_pate._inputs._containers import channels_first, read_input_shape
+from sklearn_pate._inputs._features import check_features
+from sklearn_pate._inputs._odd_values import is_frame, is_missing, to_text
+from sklearn_pate.accounting._value_checks import check_count
+
+# More public rows change neither ranges nor principal components noticeably.
+_MAX_ROWS = 20_000
+# A rarer category, and those beyond the most frequent ones, share one column.
+_MIN_FREQUENCY = 0.002
+_MAX_CATEGORIES = 50
+# A number whose skewness exceeds this is replaced by its logarithm.
+_SKEWNESS = 2.0
+# A number between 0 and 1 with a smaller standard deviation is divided by this.
+_SMALLEST_DEVIATION = 0.1
+_MAX_COMPONENTS = 30
+# Numbers beyond count as this one, so that differences of two are finite.
+_LARGEST = 1e150
+# A column with a smaller standard deviation is constant.
+_NEGLIGIBLE = 1e-6
+_EPOCH = date(1970, 1, 1).toordinal()
+# Rows of a product that are computed at once, so that they stay in the cache.
+_ROWS_AT_ONCE = 512
+# More public images change neither filters nor components noticeably.
+_MAX_IMAGES = 10_000
+# Side of a patch in pixels, and patches that filters are learned from.
+_SIDE, _N_PATCHES = 6, 200_000
+# Variance that is added: to that of a patch, relative to the mean, and to that of a
+# direction of normalised patches.
+_FLAT, _WHITEN = 0.01, 0.1
+# Response of a filter below which it is 0, of either sign.
+_THRESHOLD = 0.5
+# Regions along each side over which responses are averaged.
+_N_REGIONS = 2
+# Principal components that the final ones are made of.
+_N_PRINCIPAL = 1200
+# Changed copies of an image: their number, smallest area, largest logarithms of the
+# ratio of the sides and of the contrast of a channel.
+_N_COPIES, _AREA, _RATIO, _CONTRAST = 4, 0.4, 0.15, 0.5
+# Variance within images that is added, relative to its mean.
+_RIDGE = 0.01
+_IMAGES_AT_ONCE = 4
+
+
+class TableRepresentation(TransformerMixin, BaseEstimator):
+    """Principal components of the columns of a table, fitted on public rows.
+
+    Pass it as ``representation=`` to :class:`~sklearn_pate.PATEClassifier`: teachers
+    with few rows learn more from a few numbers per row than from many columns. It is
+    fitted on public rows only, so it has no privacy cost, and then transforms private,
+    public and new rows, each on its own. Columns may be numbers, text, categories,
+    booleans and dates, with missing values. Values that no public row has, such as
+    infinity or a new category, neither raise an error nor warn.
+
+    Parameters
+    ----------
+    n_components : int, "auto" or None, default="auto"
+        Largest number of components. "auto" means 30. There are never more than public
+        rows or encoded columns. None returns the encoded columns themselves, as a
+        sparse matrix for sparse X.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of the choice of 20,000 rows if more are given, and of randomised principal
+        components, which wide tables have. Pass an int for the same components in every
+        fit.
+
+    Attributes
+    ----------
+    n_components_ : int
+        Number of columns of the result.
+
+    n_features_in_ : int
+        Number of columns.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Names of the columns, if X is a dataframe with string column names.
+
+    Notes
+    -----
+    All statistics are those of public rows. In order:
+
+    1. A column of a dataframe or of an array of objects holds categories if it is
+       categorical or one of its public values is text, numbers otherwise. Dates are
+       numbers of days. Text in a column of numbers is read as a number if it is one,
+       and is missing otherwise.
+    2. Numbers are clipped to the public range and scaled to [0, 1]. Missing ones become
+       the median, with an additional column of zeros and ones if a public row lacks the
+       number.
+    3. Where the skewness exceeds 2 in size, the distance z from the end of the range
+       with most of the rows becomes log(1 + z / u) / log(1 + 1 / u), where u is the
+       median of the distances above 0. Counts and amounts keep both their many zeros
+       and their largest values apart.
+    4. Categories become columns of zeros and ones; missing is a category. The
+       49 most frequent ones have a column each, if they have 0.2 % of the rows, and the
+       others share one, to which new ones belong if it exists.
+    5. Numbers with more than two public values are divided by their standard deviation,
+       or by 0.1 if it is smaller. Without, informative columns of small variance would
+       be lost; zeros and ones stay as they are, as rare values would get too much
+       weight.
+    6. Principal components (:class:`~sklearn.decomposition.PCA`).
+
+    In a sparse matrix, zeros stay zeros: a missing value is 0, columns are divided by
+    their largest absolute value instead of steps 2 to 5, and
+    :class:`~sklearn.decomposition.TruncatedSVD` takes the place of step 6.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn_pate.students import TableRepresentation
+    >>> X_public = pd.DataFrame(
+    ...     {"age": [31, 45, None, 62], "work": ["public", "private", "private", None]}
+    ... )
+    >>> representation = TableRepresentation(random_state=0).fit(X_public)
+    >>> X = pd.DataFrame({"age": [float("inf")], "work": ["unknown"]})
+    >>> representation.transform(X).shape
+    (1, 4)
+    """
+
+    #: No missing value is left in the result.
+    _fills_missing = True
+    #: A row that is transformed leaves nothing behind.
+    _keeps_no_row = True
+
+    def __init__(
+        self, n_components: int | str | None = "auto", random_state: Any = None
+    ) -> None:
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn ranges, categories and components of public rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Public rows.
+
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : TableRepresentation
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If `n_components` is invalid.
+        """
+        check_count("n_components", self.n_components, also=("auto", None))
+        X = check_features(self, X, reset=True, private=True)
+        random_state = check_random_state(self.random_state)
+        if X.shape[0] > _MAX_ROWS:
+            rows = random_state.choice(X.shape[0], _MAX_ROWS, replace=False)
+            X = _safe_indexing(X, np.sort(rows))
+        encoder = _SparseColumns if sp.issparse(X) else _TableColumns
+        self._columns = encoder().fit(X)
+        encoded = self._columns.transform(X)
+        deviation = StandardScaler(with_mean=False).fit(encoded).var_ ** 0.5
+        self._kept = np.flatnonzero(deviation > _NEGLIGIBLE)
+        self._components = None
+        self.n_components_ = max(1, len(self._kept))
+        # TruncatedSVD refuses a single column, which is its own component.
+        fewest = 2 if sp.issparse(X) else 1
+        if self.n_components is not None and len(self._kept) >= fewest:
+            from sklearn.decomposition import PCA, TruncatedSVD  # slow to import
+
+            wanted = (
+                _MAX_COMPONENTS if self.n_components == "auto" else self.n_components
+            )
+            method = TruncatedSVD if sp.issparse(X) else PCA
+            self._components = method(
+                min(wanted, len(self._kept), X.shape[0]), random_state=random_state
+            ).fit(encoded[:, self._kept])
+            self.n_components_ = len(self._components.components_)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Compute the components of rows, each row on its own, to the last bit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Private, public or new rows.
+
+        Returns
+        -------
+        components : ndarray of shape (n_rows, `n_components_`)
+            Finite numbers. Sparse for sparse X if `n_components` is None.
+        """
+        check_is_fitted(self)
+        X = check_features(self, X, reset=False, private=True)
+        if not len(self._kept):
+            return np.zeros((X.shape[0], 1))
+        columns: Any = self._columns.transform(X)[:, self._kept]
+        if self._components is None:
+            if self.n_components is not None and sp.issparse(columns):
+                return columns.toarray()
+            return columns
+        if sp.issparse(columns):  # scipy adds up each row on its own
+            return self._components.transform(columns)
+        return _row_products(
+            columns - self._components.mean_, self._components.components_.T
+        )
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the result's columns.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        names : ndarray of str
+            ``"table0"``, ``"table1"`` and so on.
+        """
+        check_is_fitted(self)
+        names = [f"table{place}" for place in range(self.n_components_)]
+        return np.array(names, dtype=object)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class _TableColumns:
+    """Columns of scaled numbers, and of zeros and ones for categories."""
+
+    def fit(self, X: Any) -> Self:
+        self._is_category = _holds_categories(X)
+        numbers, words = self._read(X)
+        self._numbers = _Numbers().fit(numbers)
+        self._encoder = OneHotEncoder(
+            handle_unknown="infrequent_if_exist",
+            min_frequency=_MIN_FREQUENCY,
+            max_categories=_MAX_CATEGORIES,
+            sparse_output=False,
+        )
+        if self._is_category.any():
+            self._encoder.fit(words)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        numbers, words = self._read(X)
+        columns = [self._numbers.transform(numbers)]
+        if self._is_category.any():
+            columns.append(self._encoder.transform(words))
+        return np.hstack(columns)
+
+    def _read(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.object_]]:
+        """Split rows into numbers, NaN if missing, and categories as text."""
+        if not is_frame(X):
+            X = X.toarray() if sp.issparse(X) else X.reshape(len(X), -1)
+        if not is_frame(X) and X.dtype.kind in "biuf" and not self._is_category.any():
+            return X.astype(np.float64), np.empty((len(X), 0), dtype=object)
+        numbers, words = [], []
+        for column, is_category in enumerate(self._is_category):
+            values = np.asarray(_safe_indexing(X, column, axis=1))
+            if is_category:
+                words.append([_word(value) for value in values.tolist()])
+            else:
+                numbers.append(_to_numbers(values))
+        n_rows = X.shape[0]
+        return (
+            np.array(numbers, dtype=np.float64).reshape(-1, n_rows).T,
+            np.array(words, dtype=object).reshape(-1, n_rows).T,
+        )
+
+
+class _Numbers:
+    """Scaled numbers, and columns that tell which are missing."""
+
+    def fit(self, X: NDArray[np.float64]) -> Self:
+        finite = np.where(np.isfinite(X), np.clip(X, -_LARGEST, _LARGEST), np.nan)
+        self._kept = np.flatnonzero(~np.isnan(finite).all(axis=0))
+        finite = finite[:, self._kept]
+        self._low, self._high = np.nanmin(finite, axis=0), np.nanmax(finite, axis=0)
+        self._median = np.nanmedian(finite, axis=0)
+        self._missing = np.flatnonzero(np.isnan(X).any(axis=0))
+        z = self._in_range(X)
+        skewness = skew(z, axis=0)
+        self._falls = skewness < -_SKEWNESS
+        self._skewed = np.flatnonzero(np.abs(skewness) > _SKEWNESS)
+        z[:, self._falls] = 1 - z[:, self._falls]
+        self._unit = np.array([np.median(one[one > 0]) for one in z[:, self._skewed].T])
+        z = self._tamed(X)
+        is_binary = ((z == 0) | (z == 1)).all(axis=0)
+        deviation = np.maximum(z.std(axis=0), _SMALLEST_DEVIATION)
+        self._scale = np.where(is_binary, 1.0, deviation)
+        return self
+
+    def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.hstack([self._tamed(X) / self._scale, np.isnan(X[:, self._missing])])
+
+    def _tamed(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return numbers in [0, 1] without strong skewness."""
+        z = self._in_range(X)
+        z[:, self._falls] = 1 - z[:, self._falls]
+        u = self._unit
+        z[:, self._skewed] = np.log1p(z[:, self._skewed] / u) / np.log1p(1 / u)
+        return z
+
+    def _in_range(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        X = X[:, self._kept]
+        X = np.clip(np.where(np.isnan(X), self._median, X), self._low, self._high)
+        width = self._high - self._low
+        return (X - self._low) / np.where(width > 0, width, 1)
+
+
+class _SparseColumns:
+    """Numbers of a sparse matrix in [-1, 1]."""
+
+    def fit(self, X: sp.csr_matrix) -> Self:
+        X = self._finite(X)
+        self._low = X.min(axis=0).toarray().ravel()
+        self._high = X.max(axis=0).toarray().ravel()
+        return self
+
+    def transform(self, X: sp.csr_matrix) -> sp.csr_matrix:
+        X = self._finite(X)
+        clipped = np.clip(X.data, self._low[X.indices], self._high[X.indices])
+        largest = np.maximum(np.abs(self._low), np.abs(self._high))[X.indices]
+        X.data = clipped / np.where(largest > 0, largest, 1)
+        return X
+
+    @staticmethod
+    def _finite(X: sp.csr_matrix) -> sp.csr_matrix:
+        X = sp.csr_array(X, dtype=np.float64, copy=True)
+        X.data = np.clip(np.where(np.isnan(X.data), 0.0, X.data), -_LARGEST, _LARGEST)
+        return X
+
+
+def _row_products(
+    rows: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Compute rows @ weights by the same operations for a row in any position.
+
+    Those of a matrix product depend on the position of a row and on the number of rows.
+    Here each product is rounded, and added in the order of the columns.
+    """
+    products = np.zeros((len(rows), weights.shape[1]))
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        for column, weight in zip(rows[part].T, weights, strict=True):
+            products[part] += column[:, np.newaxis] * weight
+    return products
+
+
+def _holds_categories(X: Any) -> NDArray[np.bool_]:
+    """Find the columns of categories, by types and public values."""
+    if not is_frame(X):
+        X = X.reshape(len(X), -1)
+        if X.dtype.kind in "biuf":
+            return np.zeros(X.shape[1], dtype=bool)
+    columns = (_safe_indexing(X, place, axis=1) for place in range(X.shape[1]))
+    return np.array([_is_category(column) for column in columns])
+
+
+def _is_category(column: Any) -> bool:
+    """Check whether a column of public values is categorical or holds text."""
+    values = np.asarray(column)
+    if values.dtype.kind in "biufmM":
+        return str(getattr(column, "dtype", None)) == "category"
+    return any(
+        not (isinstance(value, (Real, Decimal, date)) or is_missing(value))
+        for value in values.tolist()
+    )
+
+
+def _word(value: Any) -> str:
+    """Convert a category to text, the same for a whole number of any type."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return to_text(value)
+
+
+def _to_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Read values as numbers, dates as days, each on its own; NaN if that fails."""
+    if values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    if values.dtype.kind in "mM":
+        seconds = values.astype(f"{values.dtype.kind}8[s]").astype(np.float64)
+        return np.where(np.isnat(values), np.nan, seconds / 86400)
+    return np.array([_number(value) for value in values.tolist()], dtype=np.float64)
+
+
+def _number(value: Any) -> float:
+    """Read one object as a number, or as NaN if it is none."""
+    try:
+        if isinstance(value, datetime):
+            days = value.toordinal() - _EPOCH
+            minutes = (days * 24 + value.hour) * 60 + value.minute
+            return (minutes * 60 + value.second) / 86400
+        if isinstance(value, date):
+            return float(value.toordinal() - _EPOCH)
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+    except (TypeError, ValueError):
+        return np.nan
+
+
+class ImageRepresentation(TransformerMixin, BaseEstimator):
+    """Components of images that small changes leave alike, fitted on public images.
+
+    Pass it as ``representation=`` to :class:`~sklearn_pate.PATEClassifier`. Filters of
+    small patches are learned from public images without labels, and their responses are
+    averaged over regions; the components are linear functions of the averages. It needs
+    no network and no torch. It is fitted on public images only, so it has no privacy
+    cost, and then transforms private, public and new images, each on its own.
+
+    Parameters
+    ----------
+    image_shape : tuple of int, default=None
+        (height, width), (channels, height, width) or (height, width, channels) of
+        images in flat rows. None means that X has these dimensions. The last axis has
+        the channels if it has 1, 3 or 4 values and the first has more than 4.
+
+    n_filters : int, default=400
+        Number of filters. More take longer, in proportion, and are more accurate on
+        photographs.
+
+    n_components : int, default=500
+        Largest number of components. There are never more than public images.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of patches, filters and changes. Pass an int for the same components in
+        every fit.
+
+    Attributes
+    ----------
+    filters_ : ndarray of shape (n_values, n_filters)
+        Filters of normalised patches.
+
+    components_ : ndarray of shape (n_averages, n_components)
+        Components, from the one that changes alter least.
+
+    range_ : tuple of float
+        Smallest and largest public value.
+
+    n_features_in_ : int
+        Number of values in a row, or of rows of pixels.
+
+    Notes
+    -----
+    All statistics are those of public images. In order:
+
+    1. Each patch of 6 x 6 pixels is centred, divided by its standard deviation and
+       whitened. The filters are centres of clusters of patches, of length 1; a response
+       x counts as max(x - 0.5, 0) and max(-x - 0.5, 0). Responses are averaged over
+       each quarter of the image (Coates, Ng, Lee 2011, "An analysis of single-layer
+       networks in unsupervised feature learning"; Coates, Ng 2011, "The importance of
+       encoding versus training with sparse coding and vector quantization").
+    2. Square roots of the averages, and their first 1200 principal components.
+    3. Four copies of each public image are cropped, stretched and changed in contrast.
+       The components maximise the variance between images relative to that between the
+       copies of an image (Fisher's discriminant with each image as a class). The
+       variance of a component is this ratio, so that components are in decreasing
+       order.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn_pate.students import ImageRepresentation
+    >>> images = load_digits().images
+    >>> representation = ImageRepresentation(n_filters=20, random_state=0)
+    >>> representation.fit(images[:500]).transform(images[500:]).shape
+    (1297, 160)
+    """
+
+    #: No missing value is left in the result.
+    _fills_missing = True
+    #: A row that is transformed leaves nothing behind.
+    _keeps_no_row = True
+
+    def __init__(
+        self,
+        image_shape: Any = None,
+        n_filters: int = 400,
+        n_components: int = 500,
+        random_state: Any = None,
+    ) -> None:
+        self.image_shape = image_shape
+        self.n_filters = n_filters
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn filters and components of public images.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features), (n_rows, height, width), \
+                (n_rows, channels, height, width) or (n_rows, height, width, channels)
+            Public images. A missing value counts as the smallest one.
+
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : ImageRepresentation
+            Fitted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, or does not fit X.
+        """
+        for name in ("n_filters", "n_components"):
+            check_count(name, getattr(self, name))
+        X = check_features(self, X, reset=True)
+        self.input_shape_ = read_input_shape(self.image_shape, X.shape)
+        if len(self.input_shape_) == 1:
+            raise ValueError(
+                "image_shape=None, and X has rows without rows of pixels; pass "
+                "image_shape=(height, width) or (channels, height, width)."
+            )
+        if len(X) < 2:
+            raise ValueError(f"X has {len(X)} image; pass at least two public images.")
+        self.range_ = float(np.nanmin(X)), float(np.nanmax(X))
+        if self.range_[0] == self.range_[1]:
+            raise ValueError("All pixels of X are equal; pass other public images.")
+        random_state = check_random_state(self.random_state)
+        if len(X) > _MAX_IMAGES:
+            X = X[np.sort(random_state.choice(len(X), _MAX_IMAGES, replace=False))]
+        images = self._images(X)
+        self._learn_filters(images, random_state)
+        self._learn_components(images, random_state)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """Compute the components of images, each on its own.
+
+        The last bits of an image's components depend on its position in X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features), (n_rows, height, width), \
+                (n_rows, channels, height, width) or (n_rows, height, width, channels)
+            Private, public or new images. Values outside the public range count as the
+            nearest one in it, and missing ones as the smallest.
+
+        Returns
+        -------
+        components : ndarray of float32 of shape (n_rows, n_components)
+            Finite numbers.
+        """
+        check_is_fitted(self)
+        X = check_features(self, X, reset=False, private=True)
+        return self._projected(self._images(X), self.mean_, self.components_)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the result's columns.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        names : ndarray of str
+            ``"image0"``, ``"image1"`` and so on.
+        """
+        check_is_fitted(self)
+        names = [f"image{place}" for place in range(self.components_.shape[1])]
+        return np.array(names, dtype=object)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def _images(self, X: NDArray[Any]) -> NDArray[np.float32]:
+        """Return images of shape (n_rows, channels, height, width), from 0 to 1."""
+        low, high = self.range_
+        clipped = np.where(np.isnan(X), low, np.clip(X, low, high))
+        images = (clipped - low) / (high - low)
+        layout = X.shape[1:] if X.ndim > 2 else self.image_shape
+        return channels_first(images.astype(np.float32), layout, self.input_shape_)
+
+    def _learn_filters(
+        self, images: NDArray[np.float32], random_state: np.random.RandomState
+    ) -> None:
+        """Whiten patches, and find the centres of their clusters."""
+        from sklearn.cluster import MiniBatchKMeans  # slow to import
+
+        windows = _windows(images)
+        n_of_image = -(-_N_PATCHES // len(images))
+        of_image = np.repeat(np.arange(len(images)), n_of_image)
+        down = random_state.randint(windows.shape[1], size=len(of_image))
+        across = random_state.randint(windows.shape[2], size=len(of_image))
+        patches = windows[of_image, down, across].reshape(len(of_image), -1)
+        variances = patches.var(axis=1)
+        self.flat_ = np.float32(_FLAT * variances.mean())
+        patches = _normalised(patches[variances > self.flat_], self.flat_)
+        mean = patches.mean(axis=0)
+        values, vectors = np.linalg.eigh(np.cov(patches, rowvar=False))
+        whiten = (vectors / np.sqrt(np.maximum(values, 0) + _WHITEN)) @ vectors.T
+        whitened = normalize((patches - mean) @ whiten).astype(np.float32)
+        clusters = MiniBatchKMeans(
+            min(self.n_filters, len(whitened)),
+            batch_size=4096,
+            n_init=1,
+            random_state=random_state,
+        ).fit(whitened)
+        centres = normalize(clusters.cluster_centers_)
+        self.filters_ = (whiten @ centres.T).astype(np.float32)
+        self.offsets_ = (mean @ self.filters_).astype(np.float32)
+
+    def _learn_components(
+        self, images: NDArray[np.float32], random_state: np.random.RandomState
+    ) -> None:
+        """Find functions that differ between images more than between their copies."""
+        from sklearn.decomposition import PCA  # slow to import
+
+        averages = np.concatenate([*self._averages(images)])
+        n_principal = min(_N_PRINCIPAL, len(images) - 1, averages.shape[1])
+        principal = PCA(n_principal, random_state=random_state).fit(averages)
+        self.mean_ = principal.mean_.astype(np.float32)
+        directions = principal.components_.T.astype(np.float32)
+        copies = np.array(
+            [
+                self._projected(_changed(images, random_state), self.mean_, directions)
+                for _ in range(_N_COPIES)
+            ],
+            dtype=np.float64,
+        )
+        centres = copies.mean(axis=0)
+        apart = (copies - centres).reshape(-1, n_principal)
+        within = apart.T @ apart / ((_N_COPIES - 1) * len(centres))
+        between = np.atleast_2d(np.cov(centres, rowvar=False)) - within / _N_COPIES
+        ridge = _RIDGE * np.trace(within) / n_principal
+        n_components = min(self.n_components, n_principal)
+        ratios, functions = eigh(
+            between,
+            within + max(ridge, np.finfo(float).tiny) * np.eye(n_principal),
+            subset_by_index=[n_principal - n_components, n_principal - 1],
+        )
+        functions = functions[:, ::-1]
+        deviations = np.std((averages - self.mean_) @ directions @ functions, axis=0)
+        scales = np.sqrt(np.maximum(ratios[::-1], 0)) / np.where(
+            deviations > 0, deviations, 1
+        )
+        self.components_ = directions @ (functions * scales).astype(np.float32)
+
+    def _projected(
+        self,
+        images: NDArray[np.float32],
+        mean: NDArray[np.float32],
+        directions: NDArray[np.float32],
+    ) -> NDArray[np.float32]:
+        """Compute linear functions of the averages of images."""
+        parts = [(one - mean) @ directions for one in self._averages(images)]
+        return np.concatenate(parts)
+
+    def _averages(self, images: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
+        """Yield square roots of averaged responses, of some images at a time."""
+        height, width = (size - _side(images) + 1 for size in images.shape[-2:])
+        average = np.kron(_regions(height), _regions(width))
+        for start in range(0, len(images), _IMAGES_AT_ONCE):
+            windows = _windows(images[start : start + _IMAGES_AT_ONCE])
+            patches = windows.reshape(-1, windows[0, 0, 0].size)
+            responses = _normalised(patches, self.flat_) @ self.filters_ - self.offsets_
+            responses = responses.reshape(len(windows), height * width, -1)
+            positive = average @ np.maximum(responses - _THRESHOLD, 0)
+            negative = average @ np.maximum(-responses - _THRESHOLD, 0)
+            both = np.concatenate([positive, negative], axis=2)
+            yield np.sqrt(both).reshape(len(windows), -1)
+
+
+def _side(images: NDArray[np.float32]) -> int:
+    """Compute the side of a patch, which fits into the image."""
+    return min(_SIDE, *images.shape[-2:])
+
+
+def _windows(images: NDArray[np.float32]) -> NDArray[np.float32]:
+    """View all patches, shape (n_images, height, width, channels, side, side)."""
+    side = _side(images)
+    windows = sliding_window_view(images, (side, side), axis=(2, 3))
+    return windows.transpose(0, 2, 3, 1, 4, 5)
+
+
+def _normalised(patches: NDArray[np.float32], flat: np.float32) -> NDArray[np.float32]:
+    """Centre each patch, and divide it by its standard deviation."""
+    patches = patches - patches.mean(axis=1, keepdims=True)
+    variances = np.einsum("ij,ij->i", patches, patches) / patches.shape[1]
+    return patches / np.sqrt(variances + flat)[:, np.newaxis]
+
+
+def _regions(size: int) -> NDArray[np.float32]:
+    """Return the weights of positions in the average of each region."""
+    parts = np.array_split(np.arange(size), min(_N_REGIONS, size))
+    weights = np.zeros((len(parts), size), dtype=np.float32)
+    for region, places in enumerate(parts):
+        weights[region, places] = 1 / len(places)
+    return weights
+
+
+def _changed(
+    images: NDArray[np.float32], random_state: np.random.RandomState
+) -> NDArray[np.float32]:
+    """Crop, stretch and change the contrast of each image."""
+    n_images, n_channels, height, width = images.shape
+    area = random_state.uniform(_AREA, 1, size=n_images)
+    ratio = np.exp(random_state.uniform(-_RATIO, _RATIO, size=n_images))
+    down = _interpolation(height, np.sqrt(area) * ratio, random_state)
+    across = _interpolation(width, np.sqrt(area) / ratio, random_state)
+    cropped = np.einsum("nij,ncjk,nlk->ncil", down, images, across, optimize=True)
+    contrast = random_state.uniform(
+        -_CONTRAST, _CONTRAST, size=(n_images, n_channels, 1, 1)
+    )
+    mean = cropped.mean(axis=(1, 2, 3), keepdims=True)
+    return (mean + (cropped - mean) * np.exp(contrast)).astype(np.float32)
+
+
+def _interpolation(
+    size: int, shares: NDArray[np.float64], random_state: np.random.RandomState
+) -> NDArray[np.float32]:
+    """Return weights that stretch a random part of each line over the whole line."""
+    shares = np.minimum(shares, 1)[:, np.newaxis]
+    starts = random_state.uniform(size=shares.shape) * (1 - shares)
+    places = (starts + shares * np.linspace(0, 1, size)) * (size - 1)
+    distances = np.abs(places[:, :, np.newaxis] - np.arange(size))
+    return np.maximum(1 - distances, 0).astype(np.float32)

@@ -1,1 +1,0 @@
-"""Strategies that choose the public rows to query."""

@@ -1,0 +1,91 @@
+"""Report of dropped rows, for the data holder only."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate.learners import PETDLClassifier
+from sklearn_pate.mechanisms import GNMax
+
+N_ROWS = 300
+GROUPS = np.arange(N_ROWS) // 2
+NAMES = np.array(["ill", "unsure", "well"])
+
+
+@pytest.fixture
+def fit(blobs):
+    X, y, X_public, _ = blobs
+
+    def fit(rows=slice(None), groups=None, **parameters):
+        X_private, labels = X[:N_ROWS][rows], NAMES[y[:N_ROWS]][rows]
+        by_group = {} if groups is None else {"privacy_unit": "group"}
+        public = (
+            {}
+            if "public_size" in parameters
+            else {"X_public": PublicData(X_public[1:])}
+        )
+        return PATEClassifier(
+            LogisticRegression(),
+            n_teachers=10,
+            mechanism=GNMax(sigma=1),
+            epsilon=None,
+            random_state=0,
+            **by_group,
+            **parameters,
+        ).fit(X_private, labels, groups=groups, **public)
+
+    return fit
+
+
+def test_a_class_that_no_row_has_is_in_the_sensitive_analysis_only(fit, recwarn):
+    pate = fit(classes=["ill", "unsure", "wel"])
+    first, second = pate.privacy_analysis_.data_problems
+    assert first == "No row has the label 'wel'."
+    assert second.endswith("rows had a label that is not in classes.")
+    assert len(recwarn) == 0
+    assert b"No row has" not in pickle.dumps(pate)
+
+
+def test_nothing_is_reported_where_labels_and_classes_agree(fit):
+    assert fit(classes=NAMES).privacy_analysis_.data_problems == []
+    assert fit().privacy_analysis_.data_problems == []
+
+
+def test_rows_without_a_group_change_no_vote(fit, recwarn):
+    groups = GROUPS.astype(object)
+    groups[[0, 7, 100]] = None
+    known = np.array([one is not None for one in groups])
+    with_gaps = fit(groups=groups)
+    without = fit(known, groups=groups[known])
+    np.testing.assert_array_equal(
+        with_gaps.privacy_analysis_.counts, without.privacy_analysis_.counts
+    )
+    told = with_gaps.privacy_analysis_.data_problems
+    assert told == ["Left out: 3 rows without a group id."]
+    assert without.privacy_analysis_.data_problems == []
+    assert len(recwarn) == 0
+
+
+@pytest.mark.filterwarnings("ignore:public_size")
+def test_a_row_without_a_group_is_never_held_out_as_public(fit):
+    groups = GROUPS.astype(float)
+    groups[::3] = np.nan
+    pate = fit(groups=groups, public_size=0.5)
+    assert len(pate.public_indices_)
+    assert not np.any(np.isnan(groups[pate.public_indices_]))
+
+
+def test_petdl_reports_it_too(blobs):
+    X, y, X_public, _ = blobs
+    petdl = PETDLClassifier(
+        LogisticRegression(),
+        student=LogisticRegression(),
+        n_teachers=10,
+        public_batch_size=30,
+        hint_epochs=0,
+        classes=[0, 1, 2, 9],
+    ).fit(X, y, X_public=PublicData(X_public))
+    assert petdl.privacy_analysis_.data_problems == ["No row has the label 9."]

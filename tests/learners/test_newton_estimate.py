@@ -1,0 +1,316 @@
+"""Tests of noisy Newton steps: exact cost, estimate, audit."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from dp_accounting import dp_event
+from dp_accounting.pld import PLDAccountant
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_pate._votes._sums import STEPS
+from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu
+from sklearn_pate.inspection._audit_result import epsilon_lower_bound
+from sklearn_pate.learners._newton import (
+    _Curvature,
+    _Newton,
+    _PrivateRows,
+    _Step,
+    n_coordinates,
+)
+from sklearn_pate.mechanisms._noisy_training import NewtonSteps, StoredSums
+from sklearn_pate.students import ScoreFunction
+from sklearn_pate.students._basis import ScoreBasis
+
+# It follows from noise or from public rows that are unlike private ones, on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore:The private rows vary")
+
+SHARES = NewtonSteps.shares
+
+
+# Cost
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.1, 1.0, 3.0, 8.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-5])
+def test_calibrated_noise_costs_at_most_epsilon(epsilon, delta):
+    mechanism = NewtonSteps().prepared(epsilon=epsilon, delta=delta)
+    spent = mechanism.stated_epsilon(0, 10, delta)
+    assert 0.999 * epsilon < spent <= epsilon
+
+
+def test_three_steps_cost_as_much_as_one_release_of_all_lengths():
+    sigma, delta = 5000.0, 1e-6
+    together = NewtonSteps(noise_scale=sigma / STEPS).stated_epsilon(0, 2, delta)
+    steps = [gdp_mu(sigma, 4 * share * STEPS**2) for share in SHARES]
+    assert_allclose(together, gdp_epsilon(np.linalg.norm(steps), delta), rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_the_cost_is_that_of_three_gaussians_by_dp_accounting():
+    noise_scale, delta = 4.0, 1e-5
+    accountant = PLDAccountant()
+    for share in SHARES:
+        multiplier = noise_scale / (2 * np.sqrt(share))
+        accountant.compose(dp_event.GaussianDpEvent(multiplier))
+    stated = NewtonSteps(noise_scale=noise_scale).stated_epsilon(0, 2, delta)
+    assert_allclose(stated, accountant.get_epsilon(delta), rtol=2e-4)
+
+
+def test_the_renyi_curve_is_that_of_a_gaussian():
+    curve = NewtonSteps(noise_scale=4.0).account_curve(0, 5)
+    assert_allclose(curve.values, curve.orders * 4 / (2 * 4.0**2))
+
+
+def test_the_shares_sum_to_the_whole_and_are_three():
+    assert sum(SHARES) == 1
+    assert len(SHARES) == 3  # as statements say
+
+
+# Estimate
+
+
+def rows_of(n_classes, n_rows=20_000):
+    X, y = make_classification(
+        n_rows + 2000,
+        6,
+        n_informative=5,
+        n_redundant=0,
+        n_classes=n_classes,
+        n_clusters_per_class=1,
+        class_sep=0.6,
+        flip_y=0.1,
+        random_state=0,
+    )
+    basis = ScoreBasis(30, rbf=True, random_state=0).fit(X[n_rows:])
+    return X[:n_rows], y[:n_rows], basis, basis.transform(X[n_rows:])
+
+
+class Estimate(NamedTuple):
+    """Coefficients, and the step and noisy sum of each step."""
+
+    coefficients: Any
+    steps: list
+
+
+def estimate(rows, n_classes, noise_scale, groups=None, n_units=None, seed=None):
+    X, y, basis, values = rows
+    start = np.zeros((values.shape[1], n_classes - 1))
+    private = _PrivateRows(X, y, groups, basis.transform, size=start.size)
+    mechanism = NewtonSteps(noise_scale=noise_scale, noise_seed=seed)
+    newton = _Newton(mechanism, values, n_units or len(X), start)
+    sums, steps = StoredSums(mechanism, None), []
+    for number, share in enumerate(SHARES):
+        step = newton.step(share)
+        released = sums.draw(number, partial(private.sum, step))
+        newton.move(step, released)
+        steps.append((step, released))
+    return Estimate(newton.coef, steps)
+
+
+def probabilities(rows, coefficients):
+    X, _, basis, _ = rows
+    function = ScoreFunction.of_release(coefficients, None, basis, "softmax")
+    return function.probabilities(basis.transform(X))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_with_hardly_any_noise_the_estimate_is_the_logistic_regression(n_classes):
+    rows = rows_of(n_classes)
+    X, y, basis, _ = rows
+    released = estimate(rows, n_classes, noise_scale=0.02)
+    B = basis.transform(X)
+    reference = LogisticRegression(C=np.inf, fit_intercept=False, max_iter=2000)
+    reference.fit(B, y)
+    found = probabilities(rows, released.coefficients)
+    expected = reference.predict_proba(B)
+    assert np.mean(np.abs(found - expected)) < 0.03
+    assert np.mean(found.argmax(axis=1) == expected.argmax(axis=1)) > 0.9
+
+    def loss(p):
+        return -np.mean(np.log(p[np.arange(len(y)), y]))
+
+    constant = loss(np.full_like(found, 1 / n_classes))
+    assert constant - loss(found) > 0.95 * (constant - loss(expected))
+
+
+def test_later_steps_come_closer():
+    rows = rows_of(2, n_rows=4000)
+    y = rows[1]
+    released = estimate(rows, 2, noise_scale=0.02)
+
+    def loss(coefficients):
+        p = probabilities(rows, coefficients)
+        return -np.mean(np.log(p[np.arange(len(y)), y]))
+
+    losses = [loss(step.coef) for step, _ in released.steps]
+    losses.append(loss(released.coefficients))
+    assert losses == sorted(losses, reverse=True)
+
+
+def test_groups_of_one_row_are_rows():
+    rows = rows_of(2, n_rows=1000)
+    one, other = (
+        estimate(rows, 2, 0.02, groups).coefficients
+        for groups in (None, np.arange(1000))
+    )
+    assert_allclose(one, other, atol=0.02)
+
+
+@pytest.mark.slow
+def test_the_noise_has_the_stated_scale_in_every_step():
+    rows = rows_of(2, n_rows=1000)
+    silent = (rows[0], np.full(1000, -1), *rows[2:])
+    runs = [estimate(silent, 2, noise_scale=3.0).steps for _ in range(60)]
+    for step in range(3):
+        noise = np.ravel([steps[step][1] for steps in runs])
+        assert_allclose(noise.std(), 3 * STEPS, rtol=0.06)
+        assert abs(noise.mean()) < 4 * 3 * STEPS / np.sqrt(noise.size)
+
+
+def test_the_steps_use_the_shares_and_the_estimate_before():
+    steps = estimate(rows_of(2, n_rows=500), 2, noise_scale=1.0).steps
+    assert tuple(step.share for step, _ in steps) == SHARES
+    assert not steps[0][0].coef.any()
+    assert steps[1][0].coef.any()
+
+
+@pytest.mark.filterwarnings("ignore:noise_seed")
+def test_the_result_is_a_function_of_the_sums_and_of_public_rows():
+    rows = rows_of(2, n_rows=500)
+    one, other = (estimate(rows, 2, 2.0, seed=0) for _ in range(2))
+    assert_array_equal(one.coefficients, other.coefficients)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3, 1e6])
+@pytest.mark.parametrize("n_values", [1, 2, 5])
+def test_any_released_coefficients_have_a_curvature(size, n_values):
+    rng = np.random.RandomState(0)
+    values = rng.standard_normal((50, 4))
+    coef = size * rng.standard_normal((4, n_values))
+    curvature = _Curvature.at(values, coef, 1.0)
+    for factor in (curvature.left, curvature.right):
+        assert np.linalg.eigvalsh(factor).min() > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [2, 6])
+def test_much_noise_ends_in_finite_coefficients(n_classes):
+    rows = rows_of(n_classes, n_rows=30)
+    for _ in range(20):
+        released = estimate(rows, n_classes, noise_scale=400.0)
+        assert np.isfinite(released.coefficients).all()
+
+
+@pytest.mark.parametrize("factor", [3, 20, 100])
+def test_public_rows_that_vary_less_do_no_harm_in_scale(factor):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((20_000, 3))
+    y = (X[:, 0] + rng.logistic(size=20_000) / 3 > 0).astype(int)
+    basis = ScoreBasis(8, rbf=False).fit(X[:2000] / factor)
+    values = basis.transform(X[:2000] / factor)
+    released = estimate((X, y, basis, values), 2, 1.0)
+    scores = (basis.transform(X) @ released.coefficients)[:, 0]
+    assert np.mean((scores < 0) == y) > 0.82
+
+
+# Number of coordinates
+
+
+def test_more_noise_allows_fewer_coordinates():
+    counts = [
+        n_coordinates(NewtonSteps(noise_scale=scale), 10_000, 10_000, 2)
+        for scale in (1.0, 5.0, 20.0, 500.0)
+    ]
+    assert counts == sorted(counts, reverse=True)
+    assert (counts[0], counts[-1]) == (500, 5)
+
+
+def test_classes_share_the_coordinates_that_the_noise_allows():
+    mechanism = NewtonSteps(noise_scale=4.0)
+    assert n_coordinates(mechanism, 1200, 10_000, 2) == 30
+    assert n_coordinates(mechanism, 1200, 10_000, 4) == 10
+
+
+def test_a_coordinate_needs_ten_public_rows():
+    mechanism = NewtonSteps(noise_scale=1.0)
+    assert n_coordinates(mechanism, 10**6, 200, 2) == 20
+    assert n_coordinates(mechanism, 10**6, 1, 2) == 5
+
+
+def test_the_largest_number_of_coordinates_is_kept():
+    assert n_coordinates(NewtonSteps(noise_scale=1.0), 10**6, 10**6, 2, most=3) == 3
+
+
+@pytest.mark.parametrize("n_classes", [2, 2000, 10**5])
+def test_rounding_takes_less_than_half_of_the_shortest_vector(n_classes):
+    n = n_coordinates(NewtonSteps(noise_scale=0.1), 10**8, 10**6, n_classes)
+    assert np.sqrt(n * (n_classes - 1)) / 2 < np.sqrt(SHARES[0]) * STEPS - 1
+
+
+# Parameters
+
+
+def test_bad_noise_is_refused():
+    with pytest.raises(ValueError, match=r"noise_scale=-1.0 of NewtonSteps must be a"):
+        NewtonSteps(noise_scale=-1.0).stated_epsilon(0, 2, 1e-5)
+
+
+def test_noise_beyond_what_can_be_drawn_is_refused():
+    with pytest.raises(ValueError, match=r"epsilon=1e-05 needs noise of .* raise eps"):
+        NewtonSteps().prepared(epsilon=1e-5, delta=1e-5)
+
+
+# Audit: the label of one row is changed; all others contribute nothing
+
+
+def audit(n_trials=1500, delta=0.01):
+    """Return a lower bound of epsilon by trials, and the stated epsilon."""
+    # The second of two coordinates is far from zero: its vector must be clipped.
+    row, codes = np.array([[1.0, 30.0]]), np.array([0, 1])
+    mechanism = NewtonSteps(noise_scale=3.0)
+    public = np.sqrt(2) * np.eye(2)
+    scores = np.zeros((2, n_trials))
+    for own, trial in np.ndindex(2, n_trials):
+        private = _PrivateRows(row, codes[[own]], None, np.asarray, size=2)
+        # With few rows, noise would make the model so sure that a row moves nothing.
+        newton = _Newton(mechanism, public, 10_000, np.zeros((2, 1)))
+        sums = StoredSums(mechanism, None)
+        for number, share in enumerate(SHARES):
+            step = newton.step(share)
+            released = sums.draw(number, partial(private.sum, step))
+            newton.move(step, released)
+            left, right = step.factors(np.vstack([row, row]), codes)
+            one, other = step.rounded(left * right)
+            scores[own, trial] += np.vdot(released - (one + other) / 2, one - other)
+    lower, _ = epsilon_lower_bound(*scores, delta=delta, confidence=0.9999)
+    return lower, mechanism.stated_epsilon(0, 2, delta)
+
+
+@pytest.mark.slow
+def test_the_honest_mechanism_passes_its_audit():
+    lower, claimed = audit()
+    assert 0 < lower < claimed
+
+
+@pytest.mark.slow
+def test_a_unit_that_is_counted_three_times_is_found(monkeypatch):
+    exact = _PrivateRows.sum
+    monkeypatch.setattr(_PrivateRows, "sum", lambda self, step: 3 * exact(self, step))
+    lower, claimed = audit()
+    assert lower > claimed
+
+
+@pytest.mark.slow
+def test_missing_clipping_is_found(monkeypatch):
+    monkeypatch.setattr(
+        _Step,
+        "rounded",
+        lambda self, vectors: np.rint(vectors.reshape(len(vectors), -1) / self.unit),
+    )
+    lower, claimed = audit()
+    assert lower > claimed

@@ -1,0 +1,112 @@
+"""scikit-learn's own checks, all of them: there is no list of expected failures.
+
+Several checks fit twice and compare, so the noise is seeded.
+"""
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
+from torch import nn
+
+from sklearn_pate import PublicData
+from sklearn_pate.learners import PETDLClassifier
+from sklearn_pate.students import DistillationClassifier, FixMatchClassifier
+
+pytestmark = pytest.mark.slow
+
+SMALL = {"public_size": 0.4, "public_batch_size": 1, "n_teachers": 3, "noise_seed": 0}
+QUIET = {"epsilon": None, "noise_scale": 0.01}
+
+
+def perceptron(input_shape, n_classes):
+    return nn.Sequential(
+        nn.Flatten(),
+        nn.Linear(int(np.prod(input_shape)), 16),
+        nn.ReLU(),
+        nn.Linear(16, n_classes),
+    )
+
+
+CONFIGURATIONS = {
+    "random batches": PETDLClassifier(
+        LogisticRegression(), LogisticRegression(), batches="random", **SMALL, **QUIET
+    ),
+    "clusters, soft labels": PETDLClassifier(
+        GaussianNB(), DistillationClassifier(LogisticRegression()), **SMALL, **QUIET
+    ),
+    "clusters, calibrated": PETDLClassifier(GaussianNB(), GaussianNB(), **SMALL),
+    "network, with a hint": PETDLClassifier(
+        LogisticRegression(),
+        FixMatchClassifier(perceptron, max_epochs=4, lr=0.03),
+        hint_epochs=1,
+        **SMALL,
+        **QUIET,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("name", "routing"),
+    [*((name, False) for name in CONFIGURATIONS), ("clusters, calibrated", True)],
+)
+def test_check_estimator_has_no_failures(name, routing):
+    with config_context(enable_metadata_routing=routing):
+        results = check_estimator(
+            CONFIGURATIONS[name],
+            on_fail=None,
+            on_skip=None,
+            # It asks for seven digits; networks have six.
+            expected_failed_checks={"check_methods_subset_invariance": "float32"},
+        )
+    failed = {
+        result["check_name"]: result["exception"]
+        for result in results
+        if result["status"] not in ("passed", "skipped", "xfail")
+    }
+    assert failed == {}
+    assert len(results) > 45
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("noise_seed", [None, 0])
+def test_the_tag_non_deterministic_depends_on_the_noise(blobs, noise_seed):
+    X, y, X_public, _ = blobs
+    petdl = PETDLClassifier(
+        GaussianNB(),
+        GaussianNB(),
+        public_batch_size=20,
+        noise_seed=noise_seed,
+        random_state=0,
+    )
+
+    def released():
+        return petdl.fit(X, y, X_public=PublicData(X_public)).released_.tolist()
+
+    assert get_tags(petdl).non_deterministic == (released() != released())
+
+
+@pytest.mark.parametrize(("epsilon", "poor"), [(None, False), (1.0, True)])
+def test_the_tag_depends_on_the_noise_on_small_data(blobs, epsilon, poor):
+    X, y, X_public, y_public = blobs
+    petdl = PETDLClassifier(
+        GaussianNB(),
+        GaussianNB(),
+        public_batch_size=20,
+        epsilon=epsilon,
+        noise_scale=0.3 if epsilon is None else None,
+        random_state=0,
+    )
+    assert get_tags(petdl).classifier_tags.poor_score is poor
+    # One draw of the noise may be lucky.
+    scores = [
+        petdl.fit(X[:100], y[:100], X_public=PublicData(X_public)).score(
+            X_public, y_public
+        )
+        for _ in range(20)
+    ]
+    assert bool(np.mean(scores) < 0.83) is poor

@@ -1,0 +1,119 @@
+"""scikit-learn's own checks, all of them: there is no list of expected failures.
+
+Several checks fit twice and compare, so the noise and the samples are seeded, or there
+is neither.
+"""
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
+
+from sklearn_pate import PublicData
+from sklearn_pate.learners import PrivateKNNClassifier
+from sklearn_pate.mechanisms import ConfidentGNMax, GNMax
+
+pytestmark = pytest.mark.slow
+
+QUIET = {
+    "mechanism": GNMax(sigma=0.1),
+    "noise_seed": 0,
+    "epsilon": None,
+    "n_neighbors": 3,
+    "public_size": 0.4,
+}
+
+CONFIGURATIONS = {
+    "default student": PrivateKNNClassifier(**QUIET, sampling_rate=1.0),
+    "logistic regression": PrivateKNNClassifier(
+        LogisticRegression(), **QUIET, sampling_rate=0.7
+    ),
+    "calibrated": PrivateKNNClassifier(
+        LogisticRegression(),
+        mechanism="gnmax",
+        noise_seed=0,
+        sampling_rate=1.0,
+        public_size=0.4,
+    ),
+    "noise of the operating system": PrivateKNNClassifier(
+        LogisticRegression(),
+        **(QUIET | {"mechanism": GNMax(sigma=1e-3), "n_neighbors": 1}),
+        sampling_rate=1.0,
+    ),
+    "confident, cosine, scaled": PrivateKNNClassifier(
+        LogisticRegression(),
+        **(QUIET | {"mechanism": ConfidentGNMax(0.5, 0.1, 0.1), "noise_seed": 0}),
+        metric="cosine",
+        representation=StandardScaler(),
+        sampling_rate=1.0,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("name", "routing"),
+    [*((name, False) for name in CONFIGURATIONS), ("logistic regression", True)],
+)
+def test_check_estimator_has_no_failures(name, routing):
+    with config_context(enable_metadata_routing=routing):
+        results = check_estimator(CONFIGURATIONS[name], on_fail=None, on_skip=None)
+    failed = {
+        result["check_name"]: result["exception"]
+        for result in results
+        if result["status"] not in ("passed", "skipped")
+    }
+    assert failed == {}
+    assert len(results) > 45
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("noise_seed", [None, 0])
+def test_the_tag_non_deterministic_depends_on_the_noise(blobs, noise_seed):
+    X, y, X_public, _ = blobs
+    knn = PrivateKNNClassifier(
+        LogisticRegression(),
+        mechanism=GNMax(sigma=100),
+        noise_seed=noise_seed,
+        epsilon=None,
+        random_state=0,
+    )
+
+    def answers():
+        return knn.fit(X, y, X_public=PublicData(X_public)).answers_.tolist()
+
+    assert get_tags(knn).non_deterministic == (answers() != answers())
+
+
+@pytest.mark.parametrize(("epsilon", "poor"), [(None, False), (1.0, True)])
+def test_the_tag_poor_score_depends_on_the_noise(blobs, epsilon, poor):
+    X, y, X_public, y_public = blobs
+    knn = PrivateKNNClassifier(
+        LogisticRegression(),
+        mechanism=GNMax(sigma=0.5 if epsilon is None else None),
+        epsilon=epsilon,
+        sampling_rate=1.0,
+        random_state=0,
+    )
+    assert get_tags(knn).classifier_tags.poor_score is poor
+    # One draw of the noise may be lucky.
+    scores = [
+        knn.fit(X[:100], y[:100], X_public=PublicData(X_public)).score(
+            X_public, y_public
+        )
+        for _ in range(20)
+    ]
+    assert bool(np.mean(scores) < 0.83) is poor
+
+
+def test_tags_are_those_of_the_first_reader_of_the_rows():
+    tags = get_tags(PrivateKNNClassifier(LogisticRegression())).input_tags
+    assert not tags.sparse
+    assert not tags.allow_nan
+    scaled = PrivateKNNClassifier(
+        LogisticRegression(), representation=StandardScaler(with_mean=False)
+    )
+    assert get_tags(scaled).input_tags.sparse
