@@ -4,52 +4,49 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from sklearn_pate._aggregation._aggregation import (
-    AnswerPlan,
-    FitSetup,
-    QueryingClassifier,
-    TeacherEnsemble,
+from sklearn_pate._aggregation._aggregation import train_teachers
+from sklearn_pate._aggregation._checks import (
+    check_ensemble,
+    check_scores,
+    check_strategy,
+    memory_location,
 )
-from sklearn_pate._aggregation._checks import check_scores, check_threshold
+from sklearn_pate._aggregation._classifier import StudentClassifier
 from sklearn_pate._aggregation._design import (
-    allows_scores,
+    Design,
+    as_mechanism,
     default_representation,
     default_student,
     default_teacher,
-    releases_function,
-    resolve_n_teachers,
+    design_fit,
+    design_of_votes,
 )
-from sklearn_pate._aggregation._entry import ReleasePlan, open_entry, plan_release
+from sklearn_pate._aggregation._entry import ReleasePlan, open_entry, release_of_design
 from sklearn_pate._aggregation._fit_plan import MARGINS, FitPlan, check_margins
-from sklearn_pate._aggregation._rehearsal import (
-    rehearse_answers,
-    rehearse_scores,
-    rehearse_soft_labels,
-    rehearse_votes,
-)
 from sklearn_pate._aggregation._rows import (
-    PrivateInputs,
     PublicInputs,
     check_parties,
     check_votes,
     read_public_inputs,
     split_inputs,
 )
-from sklearn_pate._aggregation._scores_aggregation import (
-    FunctionPlan,
-    ScoredRows,
-    ScorePlan,
-    plan_function_release,
-    plan_scored_rows,
+from sklearn_pate._aggregation._score_aggregation import (
+    ScoreAggregation,
+    prepare_scores,
 )
-from sklearn_pate._aggregation._votes_aggregation import QueryPlan, plan_queries
+from sklearn_pate._aggregation._vote_aggregation import (
+    Queries,
+    VoteAggregation,
+    prepare_queries,
+)
 from sklearn_pate._estimators._isolation import Seeds
 from sklearn_pate._estimators._progress import (
+    CallbackSupportMixin,
     announce,
     phase,
     progress_of,
@@ -59,20 +56,14 @@ from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._teachers._training import TeacherProblems
-from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL
+from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL, Assumption
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyUtilityWarning
 from sklearn_pate.mechanisms import MeanScores, Mechanism
-from sklearn_pate.mechanisms._noisy_sum import (
-    MarginalCounts,
-    TwoPartRelease,
-    with_counts,
-)
-from sklearn_pate.students._train_student import accepts_unlabeled
 
 
-class PATEClassifier(QueryingClassifier, TeacherEnsemble):
+class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     """Private Aggregation of Teacher Ensembles.
 
     Teachers are trained on disjoint shards of the private rows. They vote on public
@@ -83,10 +74,10 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
 
     Parameters by purpose:
 
-    - **privacy**: `epsilon`, `delta`, `privacy_unit`, `n_groups`, `classes`,
-      `public_size`, `synthetic`, `ledger`, `noise_seed`;
+    - **privacy**: `epsilon`, `delta`, `privacy_unit`, `classes`, `public_size`,
+      `synthetic`, `ledger`, `noise_seed`;
     - **quality**: `estimator`, `student`, `n_teachers`, `mechanism`, `n_queries`,
-      `query_strategy`, `representation`, `threshold`, `release`;
+      `query_strategy`, `representation`;
     - **running**: `memory`, `n_jobs`, `verbose`, `random_state`.
 
     Parameters
@@ -112,24 +103,21 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
 
     n_teachers : int or "auto", default="auto"
         Number of shards. The votes of more teachers exceed more noise, but each learns
-        from fewer rows. "auto" is the square root of the number of private rows, or
-        of `n_groups`, rounded.
+        from fewer rows. "auto" is the square root of the number of private rows,
+        rounded; with ``privacy_unit="group"``, that number is not public, and a number
+        of teachers must be given.
 
-    n_groups : int, default=None
-        Number of groups for ``privacy_unit="group"``, which is not public: a rounded or
-        estimated number that was chosen independently of the data. Needed where
-        `n_teachers` is "auto", which is its square root.
-
-    mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", \
-            "permute-and-flip", "confident", "interactive"} or mechanism, default="auto"
+    mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", "permute-and-flip", \
+            "confident", "interactive", "histogram"} or mechanism, default="auto"
         "scores" releases the mean of the teachers' class probabilities
         (:class:`~sklearn_pate.mechanisms.MeanScores`). All others answer queries on
-        votes. "auto" is "scores" if the noise of `epsilon` allows 32 coefficients for
-        each class but one. It is "gnmax" in all other cases: for a student that accepts
-        unlabelled rows, for networks, for given teachers of images, and where
-        `n_queries`, `query_strategy` or `release` is given. A mechanism object has
-        further parameters, such as the threshold of ``ConfidentGNMax``. Its noise comes
-        from the operating system, never from `random_state`.
+        votes; "histogram" releases all vote counts of a query, for a student that
+        learns from soft labels. "auto" is "scores" if the noise of `epsilon` allows 32
+        coefficients for each class but one. It is "gnmax" in all other cases: for a
+        student that accepts unlabelled rows, for networks, for given teachers of
+        images, and where `n_queries` or `query_strategy` is given. A mechanism object
+        has further parameters, such as the threshold of ``ConfidentGNMax``. Its noise
+        comes from the operating system, never from `random_state`.
 
     n_queries : int or "auto", default="auto"
         Number of queries: public rows that the teachers label, each once. At a fixed
@@ -158,18 +146,6 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         discriminant classifiers, and None for all others, such as trees and a Pipeline
         with an encoder of its own. None means the rows themselves, standardized columns
         for query strategies, and a TableRepresentation for "scores".
-
-    threshold : float or "auto", default="auto"
-        With two classes and "scores", the probability of the second class
-        above which it is predicted. "auto" is one half, but the released mean
-        probability where that of a class is below a fifth: a rare class would hardly
-        be named.
-
-    release : {"answers", "histogram"}, default="answers"
-        "histogram" releases all vote counts with noise, at about 1.6 times the Renyi
-        cost of the answers at the same noise, or with more noise at the same epsilon,
-        for a student that learns from soft labels such as
-        :class:`~sklearn_pate.students.DistillationClassifier`.
 
     epsilon : float or None, default=1.0
         The publishable epsilon of this fit: noise is calibrated so that
@@ -284,7 +260,7 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         Released numbers of "scores". May be published.
 
     histograms_ : ndarray of int of shape (n_queries, n_classes) or None
-        Noisy vote counts, for ``release="histogram"``. May be published.
+        Noisy vote counts, for ``mechanism="histogram"``. May be published.
 
     marginals_ : dict or None
         For `synthetic`, the noisy counts of each column, arrays of shape (n_classes,
@@ -329,13 +305,10 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         student: Any = None,
         *,
         n_teachers: int | Literal["auto"] = "auto",
-        n_groups: int | None = None,
         mechanism: str | Mechanism | MeanScores = "auto",
         n_queries: int | Literal["auto"] = "auto",
         query_strategy: Any = "auto",
         representation: Any = "auto",
-        threshold: float | Literal["auto"] = "auto",
-        release: Literal["answers", "histogram"] = "answers",
         epsilon: float | None = 1.0,
         delta: float = 1e-5,
         privacy_unit: Literal["row", "group"] = "row",
@@ -352,13 +325,10 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         self.estimator = estimator
         self.student = student
         self.n_teachers = n_teachers
-        self.n_groups = n_groups
         self.mechanism = mechanism
         self.n_queries = n_queries
         self.query_strategy = query_strategy
         self.representation = representation
-        self.threshold = threshold
-        self.release = release
         self.epsilon = epsilon
         self.delta = delta
         self.privacy_unit = privacy_unit
@@ -445,26 +415,29 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
             If the answers hold fewer than two classes.
         """
         with progress_of(self):
-            plan = self._plan(X, y, X_public=X_public, groups=groups)
-            private, public = plan.private, plan.public_content
-            entry = open_entry(self, plan.release, private.content(), public)
-            announce(f"{plan.release.accounted.in_one_line()}, {plan.statement!r}")
+            # Plan: public rows and public numbers alone; teacher and student are tried.
+            aggregation = self._plan(X, y, X_public=X_public, groups=groups)
+            # Record: the whole cost, before the first teacher.
+            release, private = aggregation.release, aggregation.private
+            announce(f"{release.accounted.in_one_line()}, {release.statement!r}")
+            entry = open_entry(
+                self, release, private.content(), aggregation.public_content
+            )
             # With synthetic rows, the first part of the privacy is spent on this line.
-            plan, marginals = self._on_drawn_rows(plan, entry)
-            votes, problems = plan.contributions(self._train_teachers)
-            student = self._unfitted_student(plan.public.X_public)
-            # The privacy is spent on this line: noise is drawn, answers are released.
-            answers: Any = plan.query(votes, student, entry)
-            student = plan.teach(student, answers)
-            analysis = plan.analyse(votes, answers, problems, entry)
-        return self._set_fitted(
-            plan,
-            plan.attributes(answers),
-            student,
-            analysis,
-            private.public_indices,
-            marginals,
-        )
+            aggregation, marginals = self._on_drawn_rows(aggregation, entry)
+            # Teachers: each on its shard; what they send is summed in whole numbers.
+            sums, problems = train_teachers(
+                aggregation,
+                memory=memory_location(self.memory),
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+            )
+            # Spend: noise is drawn on this line, and nowhere else.
+            released = aggregation.draw(sums, entry)
+            # Student: public rows and released numbers alone.
+            student = aggregation.teach(released)
+            analysis = aggregation.analyse(sums, released, problems, entry)
+        return self._set_fitted(aggregation, released, student, analysis, marginals)
 
     @with_callbacks
     def fit_from_votes(
@@ -548,26 +521,24 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
                 method="fit_from_votes",
                 privacy_unit=privacy_unit,
             )
-            queries = self._plan_queries(public, seeds)
+            design = design_of_votes(self, public.X_public)
+            queries = prepare_queries(public.X_public, design, seeds.representation)
             votes = check_votes(votes, public, queries.clusters)
             n_parties = votes.shape[0]
             units = "parties" if privacy_unit is None else "teachers"
             check_parties(n_parties, self.n_teachers, self.delta, units, sent="voted")
-            release = self._plan_release(public, queries, n_parties)
-            plan = AnswerPlan(public, release, seeds, queries)
-            # No teacher is trained here, so that `estimator` may be the student.
-            given = self.estimator if self.student is None else self.student
-            student = (
-                self._unfitted_student(public.X_public) if given is None else given
+            design = replace(design, n_teachers=n_parties)
+            aggregation = self._of_votes(design, public, seeds, queries)
+            aggregation.warn_if_useless()
+            aggregation.rehearse()
+            entry = open_entry(
+                self, aggregation.release, votes.content(), aggregation.public_content
             )
-            plan.warn_if_useless(student, self.epsilon)
-            rehearse_answers(plan, student)
-            entry = open_entry(self, release, votes.content(), plan.public_content)
-            # The privacy is spent on this line: noise is drawn, answers are released.
-            answers = plan.query(votes, student, entry)
-            student = plan.teach(student, answers)
-            analysis = plan.analyse(votes, answers, TeacherProblems(), entry)
-        return self._set_fitted(plan, plan.attributes(answers), student, analysis, None)
+            # Spend: noise is drawn on this line, and nowhere else.
+            released = aggregation.draw(votes, entry)
+            student = aggregation.teach(released)
+            analysis = aggregation.analyse(votes, released, TeacherProblems(), entry)
+        return self._set_fitted(aggregation, released, student, analysis)
 
     @private_rows_by_position
     def plan_fit(
@@ -612,55 +583,42 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
         check_margins(margins)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyUtilityWarning)  # the plan has it
-            plan = clone(self)._plan(X, y, X_public=X_public, groups=groups)
-        numbers = {
-            "n_rows": plan.private.n_rows if self.privacy_unit == "row" else None,
-            "n_teachers": plan.release.n_teachers,
-            "n_classes": plan.n_classes,
-            "delta": self.delta,
-            "unit": self.privacy_unit,
-            "assumptions": plan.statement.assumptions,
-            "counts": plan.release.counts,
-        }
-        more = [self._why_counts_useless(plan.private, plan.public, plan.release)]
-        if isinstance(plan, FunctionPlan):
-            more.append(plan.why_few_public_rows)
-            planned = FitPlan.of_scores(
-                plan.release.mechanism, plan.n_coordinates, **numbers
-            )
-        else:
-            student = self._unfitted_student(plan.public.X_public)
-            planned = FitPlan.of_mechanism(
-                plan.release.mechanism,
-                n_queries=plan.release.n_queries,
-                margins=margins,
-                few_answers=accepts_unlabeled(student),
-                target_epsilon=self.epsilon,
-                **numbers,
-            )
-        return replace(planned, warnings=(*planned.warnings, *filter(None, more)))
+            aggregation = clone(self)._plan(X, y, X_public=X_public, groups=groups)
+        planned = aggregation.fit_plan(margins)
+        more = self._why_counts_useless(
+            aggregation.private, aggregation.public, aggregation.release
+        )
+        if more is None:
+            return planned
+        return replace(planned, warnings=(*planned.warnings, more))
 
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
-    ) -> FitSetup | FunctionPlan:
-        """Check parameters and data, and plan a fit up to the first teacher."""
+    ) -> VoteAggregation | ScoreAggregation:
+        """Check everything, make all choices, and calibrate the noise."""
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
         private, public = self._read_inputs(X, y, X_public, groups, seeds)
-        mechanism = self._score_mechanism(private, public)
-        n_teachers = self._resolve_n_teachers(private)
-        shards = private.shards(n_teachers, seeds.key)
-        if mechanism is not None:
-            return self._plan_scores(mechanism, private, public, seeds, shards)
-        queries = self._plan_queries(public, seeds)
-        release = self._plan_release(public, queries, n_teachers)
-        self._warn_of_counts(private, public, release)
-        plan = FitSetup(public, release, seeds, queries, private, shards)
-        student = self._unfitted_student(public.X_public)
-        plan.warn_if_useless(student, self.epsilon)
-        rehearse_answers(plan, student)
-        rehearse_votes(plan, self._teacher())
-        return plan
+        design = design_fit(
+            self,
+            public.X_public,
+            n_public=public.n_public,
+            n_rows=private.n_rows if self.privacy_unit == "row" else None,
+            n_classes=len(public.classes),
+        )
+        shards = private.shards(design.n_teachers, seeds.key)
+        aggregation: VoteAggregation | ScoreAggregation
+        if isinstance(design.mechanism, MeanScores):
+            aggregation = self._of_scores(design, public, seeds, private, shards)
+        else:
+            queries = prepare_queries(public.X_public, design, seeds.representation)
+            aggregation = self._of_votes(
+                design, public, seeds, queries, private, shards
+            )
+        self._warn_of_counts(private, public, aggregation.release)
+        aggregation.warn_if_useless()
+        aggregation.rehearse()
+        return aggregation
 
     @phase("reading the rows")
     def _read_inputs(
@@ -674,198 +632,83 @@ class PATEClassifier(QueryingClassifier, TeacherEnsemble):
 
         return read_dask_inputs(self, X, y, X_public, groups, key=seeds.key)
 
-    def _with_public_rows(
-        self, plan: FitSetup | FunctionPlan, public: PublicInputs
-    ) -> FitSetup | FunctionPlan:
-        if isinstance(plan, FunctionPlan):
-            scored = self._scored_rows(plan.release, public, plan.seeds)
-            return replace(plan, public=public, scored=scored)
-        n_queries = plan.release.n_queries
-        queries = self._plan_queries(public, plan.seeds, n_queries)
-        return replace(plan, public=public, queries=queries)
-
-    @phase("preparing public rows")
-    def _plan_queries(
-        self, public: PublicInputs, seeds: Seeds, n_queries: int | None = None
-    ) -> QueryPlan:
-        """Plan the queries, by public rows and parameters alone.
-
-        `n_queries` is what they cost already, if they do.
-        """
-        return plan_queries(
-            public.X_public,
-            self._unfitted_student(public.X_public),
-            self._vote_mechanism(),
-            n_queries=self.n_queries if n_queries is None else n_queries,
-            query_strategy=self.query_strategy,
-            representation=self._chosen_representation(public.X_public),
-            seed=seeds.representation,
-        )
-
-    @phase("calibrating the noise")
-    def _plan_release(
-        self, public: PublicInputs, queries: QueryPlan, n_teachers: int
-    ) -> ReleasePlan:
-        """Calibrate the mechanism, and state the privacy cost of its answers."""
-        n_classes = len(public.classes)
-
-        def calibrated(epsilon: float | None) -> Mechanism | TwoPartRelease:
-            counts = self._counts(public, epsilon)
-            mechanism = self._prepared_mechanism(
-                n_teachers, queries.n_queries, n_classes, epsilon, counts
-            )
-            return with_counts(counts, mechanism)
-
-        return plan_release(
-            calibrated(self.epsilon),
-            calibrated,
-            delta=self.delta,
-            unit=public.unit,
-            assumptions=self._assumptions(public),
-            n_teachers=n_teachers,
-            n_queries=queries.n_queries,
-            n_values=n_classes,
-        )
-
-    def _prepared_mechanism(
+    def _of_votes(
         self,
-        n_teachers: int,
-        n_queries: int,
-        n_classes: int,
-        epsilon: float | None,
-        counts: MarginalCounts | None,
-    ) -> Mechanism:
-        """Return the mechanism with its noise, calibrated to an epsilon if given."""
-        return self._vote_mechanism().prepared(
-            n_teachers=n_teachers,
-            n_queries=n_queries,
-            n_classes=n_classes,
-            epsilon=epsilon,
-            delta=self.delta,
-            counts=counts,
-        )
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_threshold(self.threshold)
-        if self.n_groups is not None:
-            check_count("n_groups", self.n_groups)
-        chosen = self._chosen_mechanism()
-        if isinstance(chosen, MeanScores):
-            check_scores(self)
-
-    def _vote_mechanism(self) -> Mechanism:
-        """Return the mechanism that answers queries on votes, or raise ValueError."""
-        chosen = self._chosen_mechanism()
-        if isinstance(chosen, MeanScores):
-            raise ValueError(
-                f"mechanism={self.mechanism!r} releases class probabilities, and there "
-                "are votes only; use mechanism='gnmax'."
-            )
-        return chosen
-
-    def _score_mechanism(
-        self, private: PrivateInputs, public: PublicInputs
-    ) -> MeanScores | None:
-        """Return the mechanism that releases scores, None for answers."""
-        chosen, n_classes = self._chosen_mechanism(), len(public.classes)
-        if isinstance(chosen, MeanScores):
-            return chosen
-        if self.epsilon is None or not releases_function(
-            self, public.X_public, n_classes
-        ):
-            return None
-        n_teachers = self._resolve_n_teachers(private)
-        if allows_scores(n_teachers, n_classes, self.epsilon, self.delta):
-            return MeanScores(noise_seed=self.noise_seed)
-        return None
-
-    def _resolve_n_teachers(self, private: PrivateInputs) -> int:
-        if self.n_teachers != "auto":
-            return self.n_teachers
-        n_units = private.n_rows
-        if self.privacy_unit == "group":
-            n_units = cast(int, self.n_groups)  # checked with the groups
-        return resolve_n_teachers("auto", n_units)
-
-    def _plan_scores(
-        self,
-        mechanism: MeanScores,
-        private: PrivateInputs,
+        design: Design,
         public: PublicInputs,
         seeds: Seeds,
-        shards: Any,
-    ) -> ScorePlan:
-        """Plan a fit that releases the mean scores of teachers."""
-        release = self._plan_function(mechanism, public, len(shards))
-        self._warn_of_counts(private, public, release)
-        plan = ScorePlan(
-            public,
-            release,
-            seeds,
-            self._scored_rows(release, public, seeds),
-            private,
-            self.threshold,
-            self.student is None,
-            shards,
-        )
-        plan.warn_if_useless()
-        rehearse_soft_labels(plan, self.student)
-        rehearse_scores(plan, self._teacher())
-        return plan
+        queries: Queries,
+        private: Any = None,
+        shards: Sequence[Any] = (),
+    ) -> VoteAggregation:
+        """Return the aggregation of votes, with its noise calibrated."""
+        # Clusters may be fewer than the queries that were asked for.
+        design = replace(design, n_queries=queries.n_queries)
+        release = self._release(design, public, self._assumptions(public))
+        return VoteAggregation(public, design, release, seeds, private, shards, queries)
 
-    @phase("preparing public rows")
-    def _scored_rows(
-        self, release: ReleasePlan, public: PublicInputs, seeds: Seeds
-    ) -> ScoredRows:
-        """Choose the public rows that are scored, and the basis of the scores."""
-        mechanism = cast(MeanScores, release.mechanism)
-        return plan_scored_rows(
-            public.X_public,
-            self._chosen_representation(public.X_public),
-            max_coordinates=mechanism.max_coordinates,
-            rbf=self._has_landmarks(mechanism),
-            seed=seeds.representation,
-        )
-
-    @phase("calibrating the noise")
-    def _plan_function(
-        self, mechanism: MeanScores, public: PublicInputs, n_teachers: int
-    ) -> ReleasePlan:
-        """Calibrate the release of mean scores, and state its cost."""
-        n_classes = len(public.classes)
-        if self.threshold != "auto" and n_classes != 2:
+    def _of_scores(
+        self,
+        design: Design,
+        public: PublicInputs,
+        seeds: Seeds,
+        private: Any,
+        shards: Sequence[Any],
+    ) -> ScoreAggregation:
+        """Return the aggregation of scores, with its noise calibrated."""
+        mechanism, n_classes = design.mechanism, len(public.classes)
+        if mechanism.threshold != "auto" and n_classes != 2:
             raise ValueError(
-                f"threshold={self.threshold!r} is for two classes, and there are "
+                f"threshold={mechanism.threshold!r} is for two classes, and there are "
                 f"{n_classes}; leave threshold='auto'."
             )
-        # Drawn rows may be published as their counts are.
-        holds_public_rows = public.domain is None and self._has_landmarks(mechanism)
-        return plan_function_release(
-            mechanism,
+        # A basis holds public rows; held-out rows are patients.
+        rbf = mechanism.basis == "rbf"
+        if mechanism.basis == "auto":
+            rbf = self.public_size is None
+        assumptions = self._assumptions(public)
+        if rbf and public.domain is None:  # drawn rows may be published
+            assumptions = (*assumptions, PUBLIC_ROWS_IN_MODEL)
+        release = self._release(design, public, assumptions)
+        scored = prepare_scores(
+            public.X_public, design, rbf=rbf, seed=seeds.representation
+        )
+        return ScoreAggregation(public, design, release, seeds, private, shards, scored)
+
+    @phase("calibrating the noise")
+    def _release(
+        self, design: Design, public: PublicInputs, assumptions: tuple[Assumption, ...]
+    ) -> ReleasePlan:
+        """Calibrate the mechanism, and state the privacy cost of its release."""
+        return release_of_design(
+            design,
             epsilon=self.epsilon,
             delta=self.delta,
+            n_classes=len(public.classes),
             unit=public.unit,
-            assumptions=(
-                *self._assumptions(public),
-                *([PUBLIC_ROWS_IN_MODEL] if holds_public_rows else []),
-            ),
-            n_teachers=n_teachers,
-            n_classes=n_classes,
+            assumptions=assumptions,
             counts=partial(self._counts, public),
         )
 
-    def _has_landmarks(self, mechanism: MeanScores) -> bool:
-        """Return whether the basis holds public rows; held-out rows are patients."""
-        if mechanism.basis != "auto":
-            return mechanism.basis == "rbf"
-        return self.public_size is None
+    def _with_public_rows(self, plan: Any, public: PublicInputs) -> Any:
+        return plan.on(public)
+
+    def _check_parameters(self) -> None:
+        check_ensemble(self)
+        super()._check_parameters()
+        check_count("n_queries", self.n_queries, also=("auto",))
+        check_strategy(self.query_strategy, self.mechanism, self._unfitted_student())
+        if isinstance(as_mechanism(self.mechanism), MeanScores):
+            check_scores(self)
 
     def _chosen_representation(self, X_public: Table | None = None) -> Any:
         return default_representation(self.estimator, self.representation, X_public)
 
-    def _teacher(self) -> Any:
-        return default_teacher(self.estimator)
+    def _sees_rows_first(self) -> Any:
+        # Teachers get the rows that the representation has transformed.
+        representation = self._chosen_representation()
+        teacher = default_teacher(self.estimator)
+        return teacher if representation is None else representation
 
     def _unfitted_student(self, X_public: Table | None = None) -> BaseEstimator:
         if self.student is None:

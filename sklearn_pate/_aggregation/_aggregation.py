@@ -1,62 +1,49 @@
-"""Base classes of private classifiers whose student learns from a noisy release."""
+"""Aggregation: what teachers send, what leaves them, and what a student learns."""
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.utils import Tags
+from sklearn.base import BaseEstimator
 
-from sklearn_pate._aggregation._checks import (
-    check_classifier,
-    check_memory,
-    check_n_jobs,
-    check_strategy,
-)
-from sklearn_pate._aggregation._design import as_mechanism, as_teacher, memory_location
-from sklearn_pate._aggregation._entry import ReleasePlan, analyse_votes
-from sklearn_pate._aggregation._outlook import why_useless
-from sklearn_pate._aggregation._public_rows import PublicRowsClassifier
-from sklearn_pate._aggregation._rows import PrivateInputs, PublicInputs
-from sklearn_pate._aggregation._votes_aggregation import Answers, QueryPlan
-from sklearn_pate._estimators._class_codes import StudentPredictionMixin
+from sklearn_pate._aggregation._design import Design
+from sklearn_pate._aggregation._entry import ReleasePlan
+from sklearn_pate._aggregation._rehearsal import rehearse_teacher
+from sklearn_pate._aggregation._rows import PublicInputs
 from sklearn_pate._estimators._isolation import Seeds
-from sklearn_pate._estimators._progress import (
-    CallbackSupportMixin,
-    check_verbose,
-    phase,
-)
+from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table
-from sklearn_pate._inputs._odd_values import input_tags
+from sklearn_pate._teachers._forms import Form
 from sklearn_pate._teachers._shards import teacher_seeds
-from sklearn_pate._teachers._training import TeacherProblems, poll_teachers
-from sklearn_pate._votes._votes import Votes
+from sklearn_pate._teachers._training import Aggregate, TeacherProblems, collect
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.exceptions import (
-    PrivacyUtilityWarning,
-    TeacherWarning,
-    warn_user,
-)
-from sklearn_pate.mechanisms import MeanScores, Mechanism, Oracle
-from sklearn_pate.mechanisms._noise import check_noise_seed
-from sklearn_pate.mechanisms._oracle import VoteCounts
-from sklearn_pate.publication._student_state import without_caches
-from sklearn_pate.students._train_student import accepts_unlabeled, train_student
+from sklearn_pate.exceptions import PrivacyUtilityWarning, TeacherWarning, warn_user
+
+Sums = TypeVar("Sums", bound=Aggregate)
+Released = TypeVar("Released")
 
 
 @dataclass(frozen=True)
-class TaughtPlan:
-    """Plan of a release that a student learns from."""
+class Aggregation(ABC, Generic[Sums, Released]):
+    """What teachers send, what leaves them, and what a student learns.
+
+    Everything but `private` follows from public rows and public numbers.
+    """
 
     public: PublicInputs
+    design: Design
     release: ReleasePlan
     seeds: Seeds
+    #: Private rows; None where others trained the teachers.
+    private: Any
+    #: Private rows of each teacher; their numbers alone on a cluster. Empty where no
+    #: teacher is trained here.
+    shards: Sequence[Any]
 
     #: Whether synthetic rows are of all classes equally often: queries are for a
     #: student that learns each class. Otherwise, they are like the private rows.
@@ -64,289 +51,125 @@ class TaughtPlan:
 
     @property
     def statement(self) -> PrivacySpent:
-        """Privacy statement, which does not depend on votes."""
+        """Privacy statement, which does not depend on what teachers send."""
         return self.release.statement
-
-
-@dataclass(frozen=True)
-class AnswerPlan(TaughtPlan):
-    """Plan of a release of answers to queries, from votes cast anywhere."""
-
-    queries: QueryPlan
 
     @property
     def n_classes(self) -> int:
         """Number of classes."""
         return len(self.public.classes)
 
-    def query(
-        self, votes: VoteCounts, student: BaseEstimator, entry: FitEntry | None
-    ) -> Answers:
-        """Query the votes: record the cost, draw the noise, release the answers.
-
-        An adaptive query strategy trains `student` on the answers so far.
-        """
-        oracle = Oracle(
-            votes, self.release.mechanism, n_queries=self.release.n_queries, entry=entry
-        )
-        with phase("querying", self.release.n_queries) as advance:
-            return self.queries.query(
-                oracle, student, self.n_classes, self.seeds.queries, advance
-            )
-
-    def warn_if_useless(self, student: BaseEstimator, epsilon: float | None) -> None:
-        """Warn if the student cannot learn from the answers, by public numbers."""
-        why = why_useless(
-            self.release.mechanism,
-            n_teachers=self.release.n_teachers,
-            n_queries=self.release.n_queries,
-            n_classes=self.n_classes,
-            few_answers=accepts_unlabeled(student),
-            n_rows=self._n_rows,
-            epsilon=epsilon,
-            delta=self.statement.delta,
-            unit=self.public.unit,
-        )
-        if why is not None:
-            warn_user(why, PrivacyUtilityWarning)
+    @property
+    def n_rows(self) -> int | None:
+        """Number of private rows, None where it is not public."""
+        is_public = self.private is not None and self.public.unit == "row"
+        return self.private.n_rows if is_public else None
 
     @property
-    def _n_rows(self) -> int | None:
-        """Number of private rows, None where it is not public."""
-        return None
+    def public_content(self) -> tuple[Any, ...]:
+        """All public data that decide the release."""
+        return self.public.content
 
-    @phase("training the student")
-    def teach(self, student: BaseEstimator, answers: Answers) -> BaseEstimator:
-        """Train a clone of a student on public rows and released answers alone."""
-        return train_student(
-            student,
-            self.public.X_public,
-            answers.rows,
-            answers.answers,
-            n_classes=self.n_classes,
-            seed=self.seeds.student,
-            histograms=answers.transcript.histograms,
-            clusters=self.queries.clusters,
+    @property
+    @abstractmethod
+    def representation(self) -> BaseEstimator | None:
+        """Transformer of the rows of teachers, fitted on public rows."""
+
+    @property
+    @abstractmethod
+    def represented(self) -> Table:
+        """Public rows that teachers predict, transformed by the representation."""
+
+    @property
+    @abstractmethod
+    def form(self) -> Form:
+        """Form of what a teacher sends."""
+
+    @abstractmethod
+    def _why_useless(self) -> Iterable[str]:
+        """Describe why a student can hardly learn from the release."""
+
+    def warn_if_useless(self) -> None:
+        """Warn if a student can hardly learn from the release, by public numbers."""
+        for why in self._why_useless():
+            warn_user(why, PrivacyUtilityWarning)
+
+    def rehearse(self) -> None:
+        """Raise ValueError if the student or a teacher fails on public rows."""
+        self._rehearse_student()
+        if self.shards:
+            rehearse_teacher(
+                self.design.teacher,
+                self.public.X_public,
+                self.represented,
+                self.form,
+                representation=self.representation,
+                n_rows=None if self.n_rows is None else self.n_rows // len(self.shards),
+                seed=self.seeds.key,
+            )
+
+    @abstractmethod
+    def _rehearse_student(self) -> None:
+        """Raise ValueError if the student fails on public rows."""
+
+    @abstractmethod
+    def sum(self, contributions: Iterable[Any]) -> Sums:
+        """Add up what teachers send, None for one that failed. Sensitive."""
+
+    def collect(self, **running: Any) -> tuple[Sums, TeacherProblems]:
+        """Train teachers in memory or on a cluster, and sum what they send."""
+        return collect(
+            self.design.teacher,
+            self.private.X,
+            self.private.codes,
+            self.shards,
+            self.represented,
+            form=self.form,
+            aggregate=self.sum,
+            representation=self.representation,
+            **running,
         )
 
-    def attributes(self, answers: Answers) -> dict[str, Any]:
-        """Return what was released, as fitted attributes."""
-        return {
-            "representation_": self.queries.representation,
-            "query_strategy_": self.queries.strategy,
-            "queried_indices_": answers.rows,
-            "answers_": answers.answers,
-            "histograms_": answers.transcript.histograms,
-            "soft_answers_": None,
-            "estimate_": None,
-        }
+    @abstractmethod
+    def draw(self, sums: Sums, entry: FitEntry | None) -> Released:
+        """Record the cost, draw the noise, and release what a student learns."""
 
+    @abstractmethod
+    def teach(self, released: Released) -> BaseEstimator:
+        """Return the student, from public rows and what was released alone."""
+
+    @abstractmethod
+    def attributes(self, released: Released) -> dict[str, Any]:
+        """Return what was released, as fitted attributes."""
+
+    @abstractmethod
     def analyse(
         self,
-        votes: Votes,
-        answers: Answers,
+        sums: Sums,
+        released: Released,
         problems: TeacherProblems,
         entry: FitEntry | None,
     ) -> PrivacyAnalysis:
-        """Compute the privacy cost that depends on the votes. Sensitive."""
-        return analyse_votes(
-            self.release,
-            votes,
-            answers.transcript,
-            problems,
-            adaptive=self.queries.strategy.adaptive,
-            in_ledger=entry is not None,
+        """Prepare the privacy cost of these sums, with problems. Sensitive."""
+
+
+def train_teachers(
+    aggregation: Aggregation[Sums, Any],
+    *,
+    memory: str | None,
+    n_jobs: int | None,
+    verbose: int | Literal["auto"],
+) -> tuple[Sums, TeacherProblems]:
+    """Train a teacher on each shard, and sum what they send. Sensitive."""
+    n_teachers = len(aggregation.shards)
+    with phase("training teachers", n_teachers) as advance:
+        sums, problems = aggregation.collect(
+            seeds=teacher_seeds(aggregation.seeds.key, np.arange(n_teachers)),
+            memory=memory,
+            n_jobs=n_jobs,
+            verbose=0 if verbose == "auto" else verbose,
+            on_teacher_done=partial(advance, 1),
         )
-
-    @property
-    def public_content(self) -> tuple:
-        """All public data that decide the answers."""
-        # Clusters of drawn rows follow from the counts.
-        clusters = self.queries.clusters if self.public.domain is None else None
-        return *self.public.content, clusters
-
-
-@dataclass(frozen=True)
-class FitSetup(AnswerPlan):
-    """Plan of a fit on private rows."""
-
-    private: Any
-    #: Private rows of each teacher, where teachers are trained; their numbers alone on
-    #: a cluster.
-    shards: Sequence[Any] = ()
-
-    @property
-    def _n_rows(self) -> int | None:
-        return self.private.n_rows if self.public.unit == "row" else None
-
-    def contributions(self, train: Any) -> Any:
-        """Train teachers, and count their votes. Sensitive."""
-        poll: Callable = poll_teachers
-        if self.private.on_cluster:
-            from sklearn_pate.distributed._dask_teachers import poll_on_dask
-
-            poll = partial(poll_on_dask, given=self.public.X_public)
-        return train(
-            poll,
-            self.shards,
-            self.private,
-            self.queries.X_for_teachers,
-            self.queries.representation,
-            self.seeds.key,
-            n_classes=self.n_classes,
-            clusters=self.queries.clusters,
-        )
-
-    @property
-    def rows_per_teacher(self) -> int | None:
-        """Number of rows of a teacher, None where it is not public."""
-        return None if self._n_rows is None else self._n_rows // len(self.shards)
-
-
-class TaughtClassifier(
-    MetaEstimatorMixin, StudentPredictionMixin, PublicRowsClassifier
-):
-    """Base class of classifiers whose student learns from a noisy release.
-
-    A subclass provides `_unfitted_student`.
-    """
-
-    #: Number of shards; None where rows are not cut into any.
-    n_teachers: Any = None
-
-    student: Any
-
-    # For the data holder: gaps between public rows are positions of private rows.
-    _sensitive = ("privacy_analysis_", "public_indices_")
-    _unfitted = ("query_strategy_",)
-
-    def _check_parameters(self) -> None:
-        check_classifier("student", self.student)
-        super()._check_parameters()
-
-    def _published_model(self) -> BaseEstimator:
-        return without_caches(self.student_)
-
-    def _readers_of_public_rows(self) -> dict[str, Any]:
-        """Return the estimators that get public rows, by parameter."""
-        first = self._sees_rows_first()
-        of_rows = first is self._chosen_representation()
-        return {
-            "representation" if of_rows else "estimator": first,
-            "student": self._unfitted_student(),
-        }
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        student = input_tags(self._unfitted_student())
-        tags.input_tags.sparse = tags.input_tags.sparse and student.sparse
-        tags.input_tags.allow_nan = tags.input_tags.allow_nan and student.allow_nan
-        return tags
-
-
-class TeacherEnsemble(CallbackSupportMixin, TaughtClassifier):
-    """Base class of classifiers with teachers on disjoint shards of the rows."""
-
-    estimator: Any
-    memory: Any
-    n_jobs: int | None
-    verbose: int | Literal["auto"]
-
-    def _check_parameters(self) -> None:
-        check_classifier("estimator", self.estimator)
-        check_count("n_teachers", self.n_teachers, also=("auto",))
-        super()._check_parameters()
-        check_memory(self.memory, self.random_state)
-        check_n_jobs(self.n_jobs)
-        check_verbose(self.verbose)
-
-    def _train_teachers(
-        self,
-        poll: Callable,
-        shards: Sequence[NDArray[np.intp]],
-        private: PrivateInputs,
-        X_for_teachers: Table,
-        representation: BaseEstimator | None,
-        seed: int,
-        **parameters: Any,
-    ) -> tuple[Any, TeacherProblems]:
-        """Train a teacher on each shard, and collect its contribution by `poll`."""
-        seeds = teacher_seeds(seed, np.arange(len(shards)))
-        with phase("training teachers", len(shards)) as advance:
-            contributions, problems = poll(
-                self._teacher(),
-                *private.rows(),
-                shards,
-                X_for_teachers,
-                seeds=seeds,
-                representation=representation,
-                memory=memory_location(self.memory),
-                n_jobs=self.n_jobs,
-                verbose=0 if self.verbose == "auto" else self.verbose,
-                on_teacher_done=partial(advance, 1),
-                **parameters,
-            )
-        _warn_of(problems)
-        return contributions, replace(problems, data=[*private.problems])
-
-    def _teacher(self) -> Any:
-        """Return the teacher to be cloned."""
-        return as_teacher(self.estimator)
-
-    def _sees_rows_first(self) -> Any:
-        # Teachers get the rows that the representation has transformed.
-        representation = self._chosen_representation()
-        return self._teacher() if representation is None else representation
-
-
-class QueryingClassifier(TaughtClassifier):
-    """Base class of classifiers whose student learns from answers to queries."""
-
-    mechanism: Any
-    n_queries: Any
-    query_strategy: Any
-    release: str
-    noise_seed: int | None
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("n_queries", self.n_queries, also=("auto",))
-        check_noise_seed(self.noise_seed)
-        check_strategy(
-            self.query_strategy, self.mechanism, self.release, self._unfitted_student()
-        )
-
-    def _chosen_mechanism(self) -> Mechanism | MeanScores:
-        """Return the mechanism, perhaps without its noise parameters."""
-        return as_mechanism(self.mechanism, self.release, self.noise_seed)
-
-    def _set_fitted(
-        self,
-        plan: TaughtPlan,
-        released: dict[str, Any],
-        student: BaseEstimator,
-        analysis: PrivacyAnalysis | None,
-        public_indices: NDArray[np.intp] | None,
-        marginals: dict[Any, NDArray[np.int64]] | None = None,
-    ) -> Self:
-        """Set the fitted attributes, all at once."""
-        self.student_ = student
-        self.classes_ = plan.public.classes
-        self.marginals_ = marginals
-        for name, value in released.items():
-            setattr(self, name, value)
-        self._set_release(plan.release.accounted, plan.statement)
-        self.privacy_analysis_ = analysis
-        self.public_indices_ = public_indices
-        return self
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.noise_seed is None
-        return tags
-
-
-def _warn_of(problems: TeacherProblems) -> None:
     if problems:
         warn_user(
             "Some teachers may have warned, or failed and abstained. The details are "
@@ -354,3 +177,4 @@ def _warn_of(problems: TeacherProblems) -> None:
             "privacy_analysis_.",
             TeacherWarning,
         )
+    return sums, replace(problems, data=[*aggregation.private.problems])

@@ -1,25 +1,24 @@
 """Checks of parameters and of the arguments of `fit`."""
 
+import os
 from numbers import Integral, Real
 from typing import Any
 
 import scipy.sparse as sp
+from joblib import Memory
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
-from sklearn_pate._aggregation._design import (
-    as_mechanism,
-    as_query_strategy,
-    memory_location,
-)
+from sklearn_pate._aggregation._design import as_mechanism, as_query_strategy
 from sklearn_pate._estimators._isolation import check_cloneable
+from sklearn_pate._estimators._progress import check_verbose
 from sklearn_pate._inputs._containers import Table, check_container
 from sklearn_pate._inputs._labels import PublicData
 from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._calibrate import check_epsilon
-from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting._value_checks import check_count, counted
 from sklearn_pate.exceptions import PrivacyLeakWarning, PublicDataWarning, warn_user
 from sklearn_pate.mechanisms import MeanScores
 from sklearn_pate.students._train_student import (
@@ -120,21 +119,13 @@ def check_unit(privacy_unit: str, groups: Any) -> None:
 
 def check_number_of_groups(estimator: Any) -> None:
     """Raise ValueError if a number that is needed would depend on private rows."""
-    n_teachers = getattr(estimator, "n_teachers", None)
-    if estimator.privacy_unit != "group" or n_teachers != "auto":
+    is_open = getattr(estimator, "n_teachers", None) == "auto"
+    if estimator.privacy_unit != "group" or not is_open:
         return
-    if not hasattr(estimator, "n_groups"):
-        raise ValueError(
-            "n_teachers='auto' reads the number of rows, which is not public when a "
-            "group is the unit; pass a number, chosen independently of the data, such "
-            "as 100."
-        )
-    if estimator.n_groups is None:
-        raise ValueError(
-            "n_teachers='auto' reads the number of groups, which is not public when a "
-            "group is the unit; pass n_groups, a rounded or estimated number that was "
-            "chosen independently of the data, or n_teachers, such as 100."
-        )
+    raise ValueError(
+        "n_teachers='auto' reads the number of rows, which is not public when a group "
+        "is the unit; pass a number, chosen independently of the data, such as 100."
+    )
 
 
 def unwrapped(X_public: Any, X: Table, unit: str) -> Any:
@@ -225,12 +216,10 @@ def _check_tags(name: str, estimator: Any, mixin: str) -> None:
         ) from error
 
 
-def check_strategy(
-    query_strategy: Any, mechanism: Any, release: str, student: Any
-) -> None:
+def check_strategy(query_strategy: Any, mechanism: Any, student: Any) -> None:
     """Raise ValueError unless a query strategy fits the mechanism and the student."""
     check_cloneable("mechanism", mechanism)
-    ready = as_mechanism(mechanism, release)
+    ready = as_mechanism(mechanism)
     if isinstance(ready, MeanScores):
         ready.check()
         return
@@ -293,20 +282,26 @@ def check_synthetic(synthetic: Any) -> None:
     synthetic._check()
 
 
-def check_threshold(threshold: Any) -> None:
-    """Raise ValueError unless a threshold is a probability, or "auto"."""
-    if isinstance(threshold, str) and threshold == "auto":
-        return
-    if (
-        isinstance(threshold, bool)
-        or not isinstance(threshold, Real)
-        or not 0 < float(threshold) < 1
-    ):
+def check_ensemble(classifier: Any) -> None:
+    """Raise ValueError for a parameter of teachers that no data can be used with."""
+    check_classifier("estimator", classifier.estimator)
+    check_count("n_teachers", classifier.n_teachers, also=("auto",))
+    check_memory(classifier.memory, classifier.random_state)
+    check_n_jobs(classifier.n_jobs)
+    check_verbose(classifier.verbose)
+
+
+def memory_location(memory: Any) -> str | None:
+    """Return the folder that keeps the votes of finished teachers, None without one."""
+    if isinstance(memory, Memory) and memory.backend == "local":
+        memory = memory.location
+    if memory is None:
+        return None
+    if not isinstance(memory, (str, os.PathLike)):
         raise ValueError(
-            f"threshold={threshold!r} must be 'auto' or a probability between 0 and 1, "
-            "such as 0.3. The number of votes from which a query is answered is "
-            "threshold of a mechanism: mechanism=ConfidentGNMax(threshold=200)."
+            f"memory={memory!r} must be None, a folder, or a joblib.Memory in a folder."
         )
+    return os.path.abspath(memory)  # workers may have another working directory
 
 
 def check_memory(memory: Any, random_state: Any) -> None:

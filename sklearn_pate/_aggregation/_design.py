@@ -1,10 +1,9 @@
 """Default choices, as rules of numbers that do not depend on private data."""
 
-import os
 import re
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, cast
 
-from joblib import Memory
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._base import LinearClassifierMixin
@@ -41,7 +40,7 @@ from sklearn_pate.students._train_student import accepts_unlabeled
 
 # Coordinates of a score function that the noise must allow.
 _FEWEST_COORDINATES = 32
-# Functions of a row that the default student learns from, and answers for each.
+# Functions of the basis that the default student learns from, and answers for each.
 _OF_STUDENT, _ROWS_OF_STUDENT = 100, 10
 MECHANISMS: dict[str, type[Mechanism | MeanScores]] = {
     "auto": GNMax,  # unless mean scores are released
@@ -51,6 +50,7 @@ MECHANISMS: dict[str, type[Mechanism | MeanScores]] = {
     "permute-and-flip": PermuteAndFlip,
     "confident": ConfidentGNMax,
     "interactive": InteractiveGNMax,
+    "histogram": NoisyHistogram,
     "scores": MeanScores,
 }
 QUERY_STRATEGIES = {
@@ -61,14 +61,137 @@ QUERY_STRATEGIES = {
     "cluster": ClusterQueries,
     "interactive": InteractiveQueries,
 }
-RELEASES = ("answers", "histogram")
 
 # "auto": more answers hardly improve a student on labelled rows; a student that learns
 # from unlabelled rows, too, needs few.
 _AUTO_QUERIES, _AUTO_QUERIES_SEMI_SUPERVISED = 2000, 100
-# "auto": below this fraction of the public rows, representative rows are queried. More
-# queries cover the public rows in any case, and random rows are found faster.
-_FEW_QUERIES = 0.1
+
+
+@dataclass(frozen=True)
+class Design:
+    """Choices of a fit, without "auto" and without private data."""
+
+    #: The teacher to be cloned.
+    teacher: Any
+    #: Transformer of the rows that teachers see; None for the columns.
+    representation: Any
+    #: The student to be cloned; None for the released score model itself.
+    student: Any
+    #: Its noise may be set later.
+    mechanism: Any
+    n_teachers: int
+    #: 0 for a release without queries.
+    n_queries: int
+    #: "auto" chooses by the public rows.
+    query_strategy: str | QueryStrategy
+
+
+class PATEParameters(Protocol):
+    """Parameters of PATEClassifier that its choices depend on."""
+
+    estimator: Any
+    student: Any
+    n_teachers: int | Literal["auto"]
+    mechanism: str | Mechanism | MeanScores
+    n_queries: int | Literal["auto"]
+    query_strategy: Any
+    representation: Any
+    epsilon: float | None
+    delta: float
+    noise_seed: int | None
+
+
+def design_fit(
+    pate: PATEParameters,
+    X_public: Table | None,
+    *,
+    n_public: int,
+    n_rows: int | None,
+    n_classes: int,
+) -> Design:
+    """Make all choices of a fit of PATEClassifier that its parameters leave open.
+
+    `X_public` tells a table from images; None is a table. `n_rows` is the number of
+    private rows, None where it is not public.
+    """
+    n_teachers = pate.n_teachers
+    if n_teachers == "auto":
+        n_teachers = _auto_n_teachers(n_rows)
+    mechanism = as_mechanism(pate.mechanism, pate.noise_seed)
+    if _may_release_scores(pate, X_public, n_classes) and allows_scores(
+        n_teachers, n_classes, cast(float, pate.epsilon), pate.delta
+    ):
+        mechanism = MeanScores(noise_seed=pate.noise_seed)
+    is_of_votes = isinstance(mechanism, Mechanism)
+    student = pate.student
+    if student is None and is_of_votes:
+        student = default_student(pate.estimator, X_public)
+    return Design(
+        default_teacher(pate.estimator),
+        default_representation(pate.estimator, pate.representation, X_public),
+        student,
+        mechanism,
+        n_teachers,
+        resolve_n_queries(pate.n_queries, n_public, student) if is_of_votes else 0,
+        pate.query_strategy,
+    )
+
+
+def design_of_votes(pate: PATEParameters, X_public: Table) -> Design:
+    """Make all choices of a fit on the votes of parties, but for their number.
+
+    No teacher is trained there, so that `estimator` may be the student.
+    """
+    mechanism = as_mechanism(pate.mechanism, pate.noise_seed)
+    if not isinstance(mechanism, Mechanism):
+        raise ValueError(
+            f"mechanism={pate.mechanism!r} releases mean scores, and there are votes "
+            "only; use mechanism='gnmax'."
+        )
+    student = pate.estimator if pate.student is None else pate.student
+    if student is None:
+        student = default_student(None, X_public)
+    return Design(
+        None,
+        default_representation(pate.estimator, pate.representation, X_public),
+        student,
+        mechanism,
+        0,
+        resolve_n_queries(pate.n_queries, X_public.shape[0], student),
+        pate.query_strategy,
+    )
+
+
+def _auto_n_teachers(n_rows: int | None) -> int:
+    """Return the square root of the number of rows, or raise ValueError."""
+    if n_rows is None:
+        raise ValueError(
+            "n_teachers='auto' is the square root of the number of rows, which is not "
+            "known; pass n_rows, or n_teachers."
+        )
+    return round(n_rows**0.5)
+
+
+def _may_release_scores(
+    pate: PATEParameters, X_public: Table | None, n_classes: int
+) -> bool:
+    """Return whether "auto" may release mean scores instead of answers.
+
+    Where the teachers, the student and the public rows allow it, and no parameter of
+    answers is given.
+    """
+    student = pate.student
+    return (
+        isinstance(pate.mechanism, str)
+        and pate.mechanism == "auto"
+        and pate.epsilon is not None
+        and isinstance(pate.query_strategy, str)
+        and pate.n_queries == pate.query_strategy == "auto"
+        and n_classes > 1
+        and (pate.estimator is None or X_public is None or is_table(X_public))
+        and not is_of(pate.estimator, "skorch")
+        and not (student is not None and accepts_unlabeled(student))
+    )
 
 
 def default_teacher(estimator: Any) -> Any:
@@ -144,24 +267,6 @@ def is_table(X: Table) -> bool:
     return len(X.shape) == 2
 
 
-def releases_function(classifier: Any, X_public: Table | None, n_classes: int) -> bool:
-    """Return whether "auto" may release mean scores instead of answers.
-
-    Where the teachers, the student and the public rows allow it, and no parameter of
-    answers is given. Without public rows, these are taken for a table.
-    """
-    student = classifier.student
-    return (
-        classifier.mechanism == "auto"
-        and classifier.n_queries == classifier.query_strategy == "auto"
-        and classifier.release == "answers"
-        and n_classes > 1
-        and (classifier.estimator is None or X_public is None or is_table(X_public))
-        and not is_of(classifier.estimator, "skorch")
-        and not (student is not None and accepts_unlabeled(student))
-    )
-
-
 def allows_scores(
     n_teachers: int, n_classes: int, epsilon: float, delta: float
 ) -> bool:
@@ -171,26 +276,13 @@ def allows_scores(
     return signal**2 / (n_classes - 1) >= _FEWEST_COORDINATES
 
 
-def as_teacher(estimator: Any) -> BaseEstimator:
-    """Return the teacher to be cloned: a random forest for None."""
-    from sklearn.ensemble import RandomForestClassifier  # slow to import
-
-    return RandomForestClassifier() if estimator is None else estimator
-
-
 def as_mechanism(
-    mechanism: str | Mechanism | MeanScores,
-    release: str,
-    noise_seed: int | None = None,
+    mechanism: str | Mechanism | MeanScores, noise_seed: int | None = None
 ) -> Mechanism | MeanScores:
     """Return the mechanism of these parameters of PATEClassifier, or raise ValueError.
 
     Its noise parameters may be None.
     """
-    if release not in RELEASES:
-        raise ValueError(
-            f"release={release!r} is unknown; use 'answers' or 'histogram'."
-        )
     if isinstance(mechanism, Mechanism | MeanScores):
         chosen = mechanism
         if chosen.noise_seed is not None:
@@ -209,18 +301,6 @@ def as_mechanism(
         )
     if noise_seed is not None:
         chosen = clone(chosen).set_params(noise_seed=noise_seed)
-    if release == "histogram":
-        if type(chosen) not in (GNMax, NoisyHistogram):
-            raise ValueError(
-                "release='histogram' supports only mechanism='gnmax', got "
-                f"mechanism={mechanism!r}."
-            )
-        return NoisyHistogram(**chosen.get_params())
-    if chosen.releases_histograms and not isinstance(chosen, MeanScores):
-        raise ValueError(
-            f"mechanism={mechanism!r} releases histograms; set release='histogram', or "
-            "use GNMax."
-        )
     return chosen
 
 
@@ -252,32 +332,6 @@ def as_query_strategy(
         f"query_strategy={query_strategy!r} is unknown; use 'auto', one of "
         f"{sorted(QUERY_STRATEGIES)}, or a strategy such as UncertaintyQueries()."
     )
-
-
-def prefers_representative(n_queries: int, n_public: int) -> bool:
-    """Return whether "auto" chooses representative rows, as queries are few."""
-    return n_queries < _FEW_QUERIES * n_public
-
-
-def memory_location(memory: Any) -> str | None:
-    """Return the folder that keeps the votes of finished teachers, None without one."""
-    if isinstance(memory, Memory) and memory.backend == "local":
-        memory = memory.location
-    if memory is None:
-        return None
-    if not isinstance(memory, (str, os.PathLike)):
-        raise ValueError(
-            f"memory={memory!r} must be None, a folder, or a joblib.Memory in a folder."
-        )
-    return os.path.abspath(memory)  # workers may have another working directory
-
-
-def resolve_n_teachers(n_teachers: int | Literal["auto"], n_rows: int) -> int:
-    """Return the number of teachers: for "auto", the square root of the number of rows.
-
-    The number of rows must be public for "auto".
-    """
-    return round(n_rows**0.5) if n_teachers == "auto" else n_teachers
 
 
 def resolve_n_queries(

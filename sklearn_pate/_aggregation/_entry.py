@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from sklearn_pate._aggregation._design import Design
 from sklearn_pate._aggregation._rows import PrivateInputs
 from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
 from sklearn_pate._inputs._containers import Table, column_names
@@ -42,7 +43,7 @@ from sklearn_pate.accounting.ledger._ledger import (
     least_useful,
 )
 from sklearn_pate.exceptions import LedgerError, PrivacyLeakWarning
-from sklearn_pate.mechanisms import Transcript
+from sklearn_pate.mechanisms import Mechanism, Transcript
 from sklearn_pate.mechanisms._mechanism import AccountedMechanism, Response
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_sum import (
@@ -50,6 +51,7 @@ from sklearn_pate.mechanisms._noisy_sum import (
     TwoPartRelease,
     curve_with_counts,
     parts_of,
+    with_counts,
 )
 
 # Parameters without an effect on the release.
@@ -67,19 +69,21 @@ class ReleasePlan:
     #: What is released, with all its parameters: answers, perhaps after counts.
     accounted: AccountedMechanism | TwoPartRelease
     statement: PrivacySpent
+    #: Epsilon that the noise was calibrated to; None where the noise was given.
+    target: float | None
     #: 0 for a learner without teachers.
     n_teachers: int
-    #: Number of queries, as the mechanism counts them; 0 for a learner without queries.
+    #: Number of queries, as the mechanism counts them; 0 for a release without queries.
     n_queries: int
     #: Number of values of a query: the number of classes.
     n_values: int
     #: Returns what is released for another epsilon.
-    calibrated: Callable[[float], AccountedMechanism | TwoPartRelease]
+    calibrated: Callable[[float | None], AccountedMechanism | TwoPartRelease]
     #: Number of draws of noise after that of counts.
     n_steps: int
 
     @property
-    def mechanism(self) -> AccountedMechanism:
+    def mechanism(self) -> Any:
         """The mechanism that answers."""
         return parts_of(self.accounted)[1]
 
@@ -97,23 +101,21 @@ class ReleasePlan:
         self, accounted: AccountedMechanism | TwoPartRelease, n_queries: int
     ) -> PrivacySpent:
         """State the privacy cost of another mechanism or number of queries."""
-        other = plan_release(
+        spent = self.statement
+        return _state(
             accounted,
-            self.calibrated,
-            delta=self.statement.delta,
-            unit=self.statement.unit,
-            assumptions=self.statement.assumptions,
+            delta=spent.delta,
+            unit=spent.unit,
+            assumptions=spent.assumptions,
             n_teachers=self.n_teachers,
             n_queries=n_queries,
             n_values=self.n_values,
-            n_steps=self.n_steps,
         )
-        return other.statement
 
 
 def plan_release(
-    accounted: AccountedMechanism | TwoPartRelease,
-    calibrated: Callable[[float], AccountedMechanism | TwoPartRelease],
+    calibrated: Callable[[float | None], AccountedMechanism | TwoPartRelease],
+    epsilon: float | None,
     *,
     delta: float,
     unit: str,
@@ -123,15 +125,48 @@ def plan_release(
     n_values: int,
     n_steps: int | None = None,
 ) -> ReleasePlan:
-    """State the privacy cost of a release by a mechanism.
+    """Calibrate the noise of a release, and state its privacy cost.
 
     `n_steps` is the number of draws of noise where there are no queries.
     """
-    if accounted.noise_seed is not None:
+    accounted = calibrated(epsilon)
+    statement = _state(
+        accounted,
+        delta=delta,
+        unit=unit,
+        assumptions=assumptions,
+        n_teachers=n_teachers,
+        n_queries=n_queries,
+        n_values=n_values,
+    )
+    return ReleasePlan(
+        accounted,
+        statement,
+        epsilon,
+        n_teachers,
+        n_queries,
+        n_values,
+        calibrated,
+        n_queries if n_steps is None else n_steps,
+    )
+
+
+def _state(
+    accounted: AccountedMechanism | TwoPartRelease,
+    *,
+    delta: float,
+    unit: str,
+    assumptions: tuple[Assumption, ...],
+    n_teachers: int,
+    n_queries: int,
+    n_values: int,
+) -> PrivacySpent:
+    """State the privacy cost of a release."""
+    if accounted.noise_seed is not None and SEEDED not in assumptions:
         assumptions = (*assumptions, SEEDED)
     counts, _ = parts_of(accounted)
     epsilon = accounted.stated_epsilon(n_queries, n_values, delta)
-    statement = PrivacySpent(
+    return PrivacySpent(
         epsilon=epsilon,
         delta=float(delta),
         unit=unit,
@@ -146,14 +181,58 @@ def plan_release(
         n_tables=None if counts is None else counts.n_tables,
         mu=stated_mu(accounted._gaussian_mu(n_queries), accounted.noise_seed),
     )
-    return ReleasePlan(
-        accounted,
-        statement,
-        n_teachers,
-        n_queries,
-        n_values,
-        calibrated,
-        n_queries if n_steps is None else n_steps,
+
+
+def calibrator(
+    design: Design,
+    *,
+    delta: float,
+    n_classes: int,
+    counts: Callable[[float | None], MarginalCounts | None],
+) -> Callable[[float | None], AccountedMechanism | TwoPartRelease]:
+    """Return a function that calibrates the mechanism of a design to an epsilon.
+
+    `counts` returns the release of counts before it, for an epsilon.
+    """
+    mechanism, numbers = design.mechanism, {}
+    if isinstance(mechanism, Mechanism):
+        numbers = {
+            "n_teachers": design.n_teachers,
+            "n_queries": design.n_queries,
+            "n_classes": n_classes,
+        }
+
+    def calibrated(epsilon: float | None) -> AccountedMechanism | TwoPartRelease:
+        before = counts(epsilon)
+        ready = mechanism.prepared(
+            epsilon=epsilon, delta=delta, counts=before, **numbers
+        )
+        return with_counts(before, ready)
+
+    return calibrated
+
+
+def release_of_design(
+    design: Design,
+    *,
+    epsilon: float | None,
+    delta: float,
+    n_classes: int,
+    unit: str,
+    assumptions: tuple[Assumption, ...],
+    counts: Callable[[float | None], MarginalCounts | None],
+) -> ReleasePlan:
+    """Calibrate the mechanism of a design, and state its privacy cost."""
+    return plan_release(
+        calibrator(design, delta=delta, n_classes=n_classes, counts=counts),
+        epsilon,
+        delta=delta,
+        unit=unit,
+        assumptions=assumptions,
+        n_teachers=design.n_teachers,
+        n_queries=design.n_queries,
+        n_values=n_classes,
+        n_steps=design.n_queries or design.mechanism.n_steps,
     )
 
 
@@ -363,6 +442,8 @@ def _what_fits(
         return ""
     if left <= 0:
         return "Nothing is left in this ledger."
+    if epsilon is None and not n_queries:
+        return "Use more noise."
     if epsilon is None:
 
         def exceeds(n_queries: int) -> bool:

@@ -10,23 +10,20 @@ from typing import Any, Self, cast
 import numpy as np
 
 from sklearn_pate._aggregation._checks import check_delta_is_small
+from sklearn_pate._aggregation._entry import ReleasePlan
 from sklearn_pate._aggregation._outlook import (
     FEW_ROWS,
     LabelAccuracy,
     VotesWithLead,
     answers_of,
-    why_newton_useless,
+    why_few_public_rows,
     why_rarest_is_lost,
-    why_scores_useless,
     why_useless,
 )
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
 from sklearn_pate.accounting._value_checks import counted
-from sklearn_pate.mechanisms import MeanScores, Mechanism
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, with_counts
-from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 from sklearn_pate.publication._privacy_card import without_seeds
 
 #: Letters in a line.
@@ -96,23 +93,23 @@ class FitPlan:
     relation : {"replace-one", "add-remove-or-change"}
         The change of one unit that the statement covers.
 
-    epsilon_of_one : float or None
-        Epsilon of one query alone, at the same delta. `epsilon` is usually less than
-        `n_queries` times this, as privacy losses of queries partly cancel out. None
-        without queries.
-
-    at_margins : tuple of LabelAccuracy
-        Label accuracy at several leads of the most-voted class; empty without queries.
-
-    margin_for_90, margin_for_99 : float or None
-        Smallest lead, as a share of the teachers, at which 90 % or 99 % of the answers
-        are right; None if they are not where all teachers agree, or without queries.
-
     warnings : tuple of str
         Reasons to change the plan.
 
     assumptions : tuple of Assumption, default=()
         Assumptions of the fit about the data, as in ``privacy_spent_.assumptions``.
+
+    epsilon_of_one : float, default=None
+        Epsilon of one query alone, at the same delta. `epsilon` is usually less than
+        `n_queries` times this, as privacy losses of queries partly cancel out. None
+        without queries.
+
+    at_margins : tuple of LabelAccuracy, default=()
+        Label accuracy at several leads of the most-voted class; empty without queries.
+
+    margin_for_90, margin_for_99 : float, default=None
+        Smallest lead, as a share of the teachers, at which 90 % or 99 % of the answers
+        are right; None if they are not where all teachers agree, or without queries.
 
     n_coordinates : int or None, default=None
         For mean scores and for a DPNewtonClassifier, the number of coefficients for
@@ -139,180 +136,33 @@ class FitPlan:
     delta: float
     unit: str
     relation: str
-    epsilon_of_one: float | None
-    at_margins: tuple[LabelAccuracy, ...]
-    margin_for_90: float | None
-    margin_for_99: float | None
     warnings: tuple[str, ...]
     assumptions: tuple[Assumption, ...] = ()
+    epsilon_of_one: float | None = None
+    at_margins: tuple[LabelAccuracy, ...] = ()
+    margin_for_90: float | None = None
+    margin_for_99: float | None = None
     n_coordinates: int | None = None
     n_tables: int | None = None
 
     @classmethod
-    def of_scores(
+    def of_votes(
         cls,
-        mechanism: MeanScores,
-        n_coordinates: int,
+        release: ReleasePlan,
         *,
         n_rows: int | None,
-        n_teachers: int,
-        n_classes: int,
-        delta: float,
-        unit: str,
-        assumptions: tuple[Assumption, ...] = (),
-        counts: MarginalCounts | None = None,
-    ) -> Self:
-        """Plan a fit that releases the mean scores of teachers.
-
-        Parameters
-        ----------
-        mechanism : MeanScores
-            Mechanism with all its parameters.
-
-        n_coordinates : int
-            As in the plan.
-
-        n_rows : int or None
-            As in the plan.
-
-        n_teachers, n_classes, delta, unit : object
-            As in the plan.
-
-        assumptions : tuple of Assumption, default=()
-            Assumptions of the fit about the data.
-
-        counts : MarginalCounts, default=None
-            Noisy counts that rows are drawn from, whose cost is added.
-
-        Returns
-        -------
-        plan : FitPlan
-            The plan.
-        """
-        whole = with_counts(counts, mechanism)
-        useless = why_scores_useless(
-            mechanism, n_teachers=n_teachers, n_classes=n_classes
-        )
-        return cls(
-            n_rows=None if n_rows is None else int(n_rows),
-            n_teachers=int(n_teachers),
-            n_queries=None,
-            n_classes=int(n_classes),
-            mechanism=without_seeds(whole.in_one_line()),
-            epsilon=whole.stated_epsilon(mechanism.n_steps, n_classes, delta),
-            delta=float(delta),
-            unit=unit,
-            relation=mechanism.relation(unit),
-            epsilon_of_one=None,
-            at_margins=(),
-            margin_for_90=None,
-            margin_for_99=None,
-            warnings=(
-                *_warnings(mechanism, n_teachers, n_rows, delta),
-                *([] if useless is None else [useless]),
-            ),
-            assumptions=assumptions,
-            n_coordinates=n_coordinates,
-            n_tables=None if counts is None else counts.n_tables,
-        )
-
-    @classmethod
-    def of_newton(
-        cls,
-        mechanism: NewtonSteps,
-        n_coordinates: int,
-        *,
-        n_rows: int | None,
-        n_units: int,
-        n_classes: int,
-        delta: float,
-        unit: str,
-        assumptions: tuple[Assumption, ...] = (),
-        counts: MarginalCounts | None = None,
-    ) -> Self:
-        """Plan a fit of a logistic regression by noisy Newton steps.
-
-        Parameters
-        ----------
-        mechanism : NewtonSteps
-            Mechanism with its noise.
-
-        n_coordinates : int
-            As in the plan.
-
-        n_rows : int or None
-            As in the plan.
-
-        n_units : int
-            Public number of rows or groups.
-
-        n_classes, delta, unit : object
-            As in the plan.
-
-        assumptions : tuple of Assumption, default=()
-            Assumptions of the fit about the data.
-
-        counts : MarginalCounts, default=None
-            Noisy counts that rows are drawn from, whose cost is added.
-
-        Returns
-        -------
-        plan : FitPlan
-            The plan.
-        """
-        whole = with_counts(counts, mechanism)
-        useless = why_newton_useless(
-            mechanism, n_units=n_units, n_classes=n_classes, unit=unit
-        )
-        return cls(
-            n_rows=None if n_rows is None else int(n_rows),
-            n_teachers=None,
-            n_queries=None,
-            n_classes=int(n_classes),
-            mechanism=without_seeds(whole.in_one_line()),
-            epsilon=whole.stated_epsilon(0, n_classes, delta),
-            delta=float(delta),
-            unit=unit,
-            relation=mechanism.relation(unit),
-            epsilon_of_one=None,
-            at_margins=(),
-            margin_for_90=None,
-            margin_for_99=None,
-            warnings=(
-                *_warnings(mechanism, None, n_rows, delta),
-                *([] if useless is None else [useless]),
-            ),
-            assumptions=assumptions,
-            n_coordinates=n_coordinates,
-            n_tables=None if counts is None else counts.n_tables,
-        )
-
-    @classmethod
-    def of_mechanism(
-        cls,
-        mechanism: Mechanism,
-        *,
-        n_rows: int | None,
-        n_teachers: int,
-        n_queries: int,
-        n_classes: int,
-        delta: float,
-        unit: str,
         margins: Sequence[float],
         few_answers: bool,
-        target_epsilon: float | None,
         rarest: float | None = None,
-        assumptions: tuple[Assumption, ...] = (),
-        counts: MarginalCounts | None = None,
     ) -> Self:
-        """Plan a fit with a mechanism whose noise is set.
+        """Plan a fit that releases answers to queries on votes.
 
         Parameters
         ----------
-        mechanism : Mechanism
-            Mechanism with all its parameters.
+        release : ReleasePlan
+            Mechanism, statement and numbers.
 
-        n_rows, n_teachers, n_queries, n_classes, delta, unit : object
+        n_rows : int or None
             As in the plan.
 
         margins : sequence of float
@@ -322,17 +172,8 @@ class FitPlan:
             Whether the student accepts unlabelled rows, and so needs few right answers;
             others average over many noisy ones.
 
-        target_epsilon : float or None
-            Epsilon that the noise was calibrated to, for suggestions.
-
         rarest : float, default=None
             Public share of the rarest class, for a warning that it may be lost.
-
-        assumptions : tuple of Assumption, default=()
-            Assumptions of the fit about the data.
-
-        counts : MarginalCounts, default=None
-            Noisy counts that rows are drawn from, whose cost is added.
 
         Returns
         -------
@@ -346,47 +187,38 @@ class FitPlan:
             probabilities, which are not known before a fit.
         """
         check_margins(margins)
+        mechanism, n_classes = release.mechanism, release.n_values
+        delta = release.statement.delta
         if mechanism.needs_probabilities:
             raise ValueError(
                 f"{type(mechanism).__name__} compares votes with probabilities of a "
                 "student, which are not known before a fit; plan with "
                 "mechanism='confident', which has the same privacy cost."
             )
-        whole = with_counts(counts, mechanism)
         answers = answers_of(mechanism)
         votes = None
         if answers._plurality() is not None:
-            votes = VotesWithLead(answers, n_teachers, n_classes)
+            votes = VotesWithLead(answers, release.n_teachers, n_classes)
+        numbers: dict[str, Any] = {
+            "n_teachers": release.n_teachers,
+            "n_queries": release.n_queries,
+            "n_classes": n_classes,
+            "few_answers": few_answers,
+        }
         useless = why_useless(
             mechanism,
-            n_teachers=n_teachers,
-            n_queries=n_queries,
-            n_classes=n_classes,
-            few_answers=few_answers,
             n_rows=n_rows,
-            epsilon=target_epsilon,
+            epsilon=release.target,
             delta=delta,
-            unit=unit,
+            unit=release.statement.unit,
+            **numbers,
         )
         if useless is None and rarest is not None and votes is not None:
-            useless = why_rarest_is_lost(
-                mechanism,
-                n_teachers=n_teachers,
-                n_queries=n_queries,
-                n_classes=n_classes,
-                few_answers=few_answers,
-                share=rarest,
-            )
-        return cls(
-            n_rows=None if n_rows is None else int(n_rows),
-            n_teachers=int(n_teachers),
-            n_queries=int(n_queries),
-            n_classes=int(n_classes),
-            mechanism=without_seeds(whole.in_one_line()),
-            epsilon=whole.stated_epsilon(n_queries, n_classes, delta),
-            delta=float(delta),
-            unit=unit,
-            relation=mechanism.relation(unit),
+            useless = why_rarest_is_lost(mechanism, share=rarest, **numbers)
+        return cls._of_release(
+            release,
+            n_rows,
+            [useless],
             epsilon_of_one=min(
                 mechanism._exact_epsilon(1, n_classes, delta),
                 mechanism.stated_curve(1, n_classes).quiet_epsilon(delta),
@@ -394,12 +226,68 @@ class FitPlan:
             at_margins=tuple(map(votes.at, margins)) if votes else (),
             margin_for_90=votes.margin_for(0.9) if votes else None,
             margin_for_99=votes.margin_for(0.99) if votes else None,
-            warnings=(
-                *_warnings(mechanism, n_teachers, n_rows, delta),
-                *([] if useless is None else [useless]),
-            ),
-            assumptions=assumptions,
-            n_tables=None if counts is None else counts.n_tables,
+        )
+
+    @classmethod
+    def of_coefficients(
+        cls,
+        release: ReleasePlan,
+        *,
+        n_rows: int | None,
+        n_coordinates: int,
+        useless: str | None,
+        n_public: int | None = None,
+    ) -> Self:
+        """Plan a fit that releases mean scores, or a logistic regression.
+
+        Parameters
+        ----------
+        release : ReleasePlan
+            Mechanism, statement and numbers.
+
+        n_rows, n_coordinates : object
+            As in the plan.
+
+        useless : str or None
+            Description of noise that hides the coefficients.
+
+        n_public : int, default=None
+            Number of public rows, for a warning that they are few.
+
+        Returns
+        -------
+        plan : FitPlan
+            The plan.
+        """
+        few = None if n_public is None else why_few_public_rows(n_public)
+        return cls._of_release(
+            release, n_rows, [useless, few], n_coordinates=n_coordinates
+        )
+
+    @classmethod
+    def _of_release(
+        cls,
+        release: ReleasePlan,
+        n_rows: int | None,
+        reasons: Sequence[str | None],
+        **more: Any,
+    ) -> Self:
+        """Make the plan of a release, with warnings."""
+        spent = release.statement
+        return cls(
+            n_rows=None if n_rows is None else int(n_rows),
+            n_teachers=spent.n_teachers,
+            n_queries=spent.n_queries,
+            n_classes=int(release.n_values),
+            mechanism=without_seeds(release.accounted.in_one_line()),
+            epsilon=spent.epsilon,
+            delta=spent.delta,
+            unit=spent.unit,
+            relation=spent.relation,
+            warnings=(*_warnings(release, n_rows), *filter(None, reasons)),
+            assumptions=spent.assumptions,
+            n_tables=spent.n_tables,
+            **more,
         )
 
     @property
@@ -542,21 +430,17 @@ def check_margins(margins: Sequence[float]) -> None:
         )
 
 
-def _warnings(
-    mechanism: Mechanism | MeanScores | NewtonSteps,
-    n_teachers: int | None,
-    n_rows: int | None,
-    delta: float,
-) -> Iterator[str]:
+def _warnings(release: ReleasePlan, n_rows: int | None) -> Iterator[str]:
     """List the reasons to change a plan."""
-    if mechanism.noise_seed is not None:
+    n_teachers = release.n_teachers
+    if release.accounted.noise_seed is not None:
         yield f"There is no privacy: {SEEDED}. Leave noise_seed=None."
     if n_rows is not None:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            check_delta_is_small(delta, n_rows, "rows")
+            check_delta_is_small(release.statement.delta, n_rows, "rows")
         yield from (str(one.message) for one in caught)
-        if n_teachers is not None and n_rows < FEW_ROWS * n_teachers:
+        if n_rows < FEW_ROWS * n_teachers:
             yield (
                 "A teacher learns from about "
                 f"{counted(round(n_rows / n_teachers), 'row')}; use "

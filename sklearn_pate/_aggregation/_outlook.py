@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_pate._aggregation._entry import ReleasePlan
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting.plurality._exact import log_losing
-from sklearn_pate.mechanisms import GNMax, MeanScores, Mechanism, NoisySum
+from sklearn_pate.mechanisms import GNMax, Mechanism, NoisySum
 from sklearn_pate.mechanisms._mechanism import AccountedMechanism
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
-from sklearn_pate.mechanisms._noisy_training import NewtonSteps, SampledMechanism
+from sklearn_pate.mechanisms._noisy_training import SampledMechanism
 from sklearn_pate.publication._privacy_card import without_seeds
 
 #: Teachers rarely learn from fewer rows.
@@ -213,28 +214,28 @@ def why_useless(
     )
 
 
-def why_scores_useless(
-    mechanism: MeanScores, *, n_teachers: int, n_classes: int
-) -> str | None:
+def why_scores_useless(release: ReleasePlan) -> str | None:
     """Describe why no student can learn from mean scores; None if one can."""
-    signal = n_teachers / mechanism.noise_scale
+    mechanism, n_classes = release.mechanism, release.n_values
+    signal = release.n_teachers / mechanism.noise_scale
     if n_classes < 2 or signal**2 >= _SIGNAL * (n_classes - 1):
         return None
     needed = int(np.ceil(mechanism.noise_scale * np.sqrt(_SIGNAL * (n_classes - 1))))
     return (
         f"The noise of {without_seeds(mechanism.in_one_line())} is too large for "
-        f"{counted(n_teachers, 'teacher')}: it hides most of the scores of {n_classes} "
-        f"classes. Use n_teachers={needed}, a larger epsilon, or {_WITHOUT_TEACHERS}."
+        f"{counted(release.n_teachers, 'teacher')}: it hides most of the scores of "
+        f"{n_classes} classes. Use n_teachers={needed}, a larger epsilon, or "
+        f"{_WITHOUT_TEACHERS}."
     )
 
 
-def why_newton_useless(
-    mechanism: NewtonSteps, *, n_units: int, n_classes: int, unit: str
-) -> str | None:
+def why_newton_useless(release: ReleasePlan, n_units: int) -> str | None:
     """Describe why nothing can be learned in Newton steps; None if something can."""
+    mechanism, n_classes = release.mechanism, release.n_values
     needed = int(np.ceil(_STEPS * (n_classes - 1) * mechanism.noise_scale))
     if n_units >= needed:
         return None
+    unit = release.statement.unit
     return (
         f"The noise of {without_seeds(mechanism.in_one_line())} is too large for "
         f"{counted(n_units, unit)}: it hides the coefficients of {n_classes} classes. "

@@ -11,12 +11,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from sklearn_pate._aggregation._aggregation import AnswerPlan, FitSetup
-from sklearn_pate._aggregation._scores_aggregation import (
-    FunctionPlan,
-    ScorePlan,
-    taking_soft_labels,
-)
 from sklearn_pate._estimators._class_codes import (
     is_binary_network,
     last_step,
@@ -38,7 +32,7 @@ from sklearn_pate._inputs._features import (
     remedy_of,
 )
 from sklearn_pate._inputs._odd_values import columns_with_missing, text_columns
-from sklearn_pate._teachers._forms import Form, VoteForm
+from sklearn_pate._teachers._forms import Form
 from sklearn_pate._teachers._training import Poll, Shard, train_teachers
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.students._train_student import accepts_soft_labels, train_student
@@ -47,64 +41,6 @@ from sklearn_pate.students._train_student import accepts_soft_labels, train_stud
 _FEW_ROWS, _FEW_OF_CLASS = 100, 10
 # Rows, and rows of a class, whose number is no reason to fail.
 _MANY_ROWS, _MANY_OF_CLASS = 2000, 30
-
-
-def rehearse_votes(plan: FitSetup, estimator: Any) -> None:
-    """Raise ValueError if a teacher that votes fails on public rows."""
-    rehearse_teacher(
-        estimator,
-        plan.public.X_public,
-        plan.queries.X_for_teachers,
-        VoteForm(plan.n_classes),
-        representation=plan.queries.representation,
-        n_rows=plan.rows_per_teacher,
-        seed=plan.seeds.key,
-    )
-
-
-def rehearse_answers(plan: AnswerPlan, student: Any) -> None:
-    """Raise ValueError if a student of answers to queries fails on public rows."""
-    clusters = plan.queries.clusters
-    rehearse_student(
-        student,
-        plan.public.X_public,
-        # All rows of a cluster get its answer.
-        n_labeled=plan.queries.n_queries
-        if clusters is None
-        else int(np.sum(clusters.of_row >= 0)),
-        n_classes=plan.n_classes,
-        soft=plan.release.mechanism.releases_histograms,
-        seed=plan.seeds.student,
-    )
-
-
-def rehearse_soft_labels(plan: FunctionPlan, student: Any) -> None:
-    """Raise ValueError if a student of a released function fails on public rows.
-
-    A student of None is the function itself, which needs no training.
-    """
-    if student is not None:
-        rehearse_student(
-            taking_soft_labels(student, plan.seeds.student),
-            plan.public.X_public,
-            n_labeled=len(plan.scored.rows),
-            n_classes=plan.n_classes,
-            soft=True,
-            seed=plan.seeds.student,
-        )
-
-
-def rehearse_scores(plan: ScorePlan, estimator: Any) -> None:
-    """Raise ValueError if a teacher with scores fails on public rows."""
-    rehearse_teacher(
-        estimator,
-        plan.public.X_public,
-        plan.scored.X_for_teachers,
-        plan.form,
-        representation=plan.scored.representation,
-        n_rows=plan.rows_per_teacher,
-        seed=plan.seeds.key,
-    )
 
 
 @phase("rehearsing a teacher on public rows")

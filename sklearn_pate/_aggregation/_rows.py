@@ -107,10 +107,6 @@ class PrivateInputs:
         """Number of private rows."""
         return self.X.shape[0]
 
-    def rows(self) -> tuple[Any, ...]:
-        """Return what teachers are trained on."""
-        return self.X, self.codes
-
     def shards(self, n_teachers: int, key: int) -> list[NDArray[np.intp]]:
         """Assign rows to teachers, independently of X and y."""
         if self.ids is None:

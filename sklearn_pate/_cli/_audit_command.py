@@ -220,7 +220,7 @@ def _mechanism(given: argparse.Namespace) -> Mechanism:
             f"{other}={options[other]!r} does not apply to mechanism={name}, which "
             f"takes {taken}; leave it out."
         )
-    return as_mechanism(name, "answers").set_params(**noise | options)
+    return as_mechanism(name).set_params(**noise | options)
 
 
 def _one_vote_moved(counts: list[int]) -> list[int]:

@@ -127,10 +127,6 @@ class DaskRows:
         """Number of private rows."""
         return sum(one.n_rows for one in self.facts)
 
-    def rows(self) -> tuple[Any, ...]:
-        """Return what teachers are trained on."""
-        return (self,)
-
     def shards(self, n_teachers: int, key: int) -> range:
         """List the shards, to which workers assign rows by the same `key`."""
         if not self.has_groups:

@@ -18,12 +18,12 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length
 
-from sklearn_pate._aggregation._aggregation import QueryingClassifier
 from sklearn_pate._aggregation._checks import check_n_jobs
-from sklearn_pate._aggregation._public_rows import PublicRowsClassifier
+from sklearn_pate._aggregation._classifier import PublicRowsClassifier
 from sklearn_pate._estimators._isolation import MAX_SEED, autologging_off, seeded_clone
 from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
 from sklearn_pate._inputs._labels import PublicData
+from sklearn_pate._pate import PATEClassifier
 from sklearn_pate.accounting._statement import PrivacySpent, plans_privacy
 from sklearn_pate.accounting._value_checks import check_count, counted
 from sklearn_pate.exceptions import StudentWarning
@@ -34,9 +34,12 @@ from sklearn_pate.inspection._audit_result import (
     epsilon_lower_bound,
     log_ratio_scores,
 )
+from sklearn_pate.learners._private_knn import PrivateKNNClassifier
 
 # Smallest and largest distance to 0 and 1, which forests often predict.
 _CLIP = 1e-3
+# Classifiers that answer queries about public rows.
+_WITH_ANSWERS = (PATEClassifier, PrivateKNNClassifier)
 # In place of an answer, for public rows that were no query.
 _NO_QUERY = -2
 
@@ -214,7 +217,7 @@ def audit_canaries(
         data["y"] = np.concatenate([y, np.asarray(labels)[bits[present]]])
     fitted = fit_without_ledger(estimator, **data)
 
-    if isinstance(estimator, QueryingClassifier):
+    if isinstance(estimator, _WITH_ANSWERS):
         lead = _read_answers(fitted, n_canaries, labels)
     else:
         lead = _read_model(fitted, X_canaries, labels)
@@ -659,7 +662,7 @@ def audit_neighbours(
 
 def _check_answers(estimator: Any, X_public: Any) -> None:
     """Raise unless the fits will have answers."""
-    if not isinstance(estimator, QueryingClassifier):
+    if not isinstance(estimator, _WITH_ANSWERS):
         raise ValueError(
             f"statistic=None needs answers, and estimator={estimator!r} publishes "
             "none; pass a statistic, or a PATEClassifier."

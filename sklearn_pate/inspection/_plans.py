@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any, Literal
 
@@ -18,14 +19,11 @@ from sklearn.model_selection import (
 )
 
 from sklearn_pate._aggregation._checks import check_number_of_groups
-from sklearn_pate._aggregation._design import (
-    allows_scores,
-    releases_function,
-    resolve_n_queries,
-    resolve_n_teachers,
-)
+from sklearn_pate._aggregation._design import design_fit
+from sklearn_pate._aggregation._entry import calibrator, release_of_design
 from sklearn_pate._aggregation._fit_plan import MARGINS, FitPlan
-from sklearn_pate._aggregation._rows import PrivateInputs, PublicInputs
+from sklearn_pate._aggregation._outlook import why_scores_useless, why_newton_useless
+from sklearn_pate._aggregation._rows import PublicInputs
 from sklearn_pate._estimators._class_codes import last_step
 from sklearn_pate._inputs._labels import PublicData, read_classes
 from sklearn_pate._pate import PATEClassifier
@@ -41,8 +39,7 @@ from sklearn_pate.accounting.ledger._ledger import (
 from sklearn_pate.inspection._leaks import splits_by_labels
 from sklearn_pate.learners._newton import DPNewtonClassifier, n_coordinates
 from sklearn_pate.mechanisms import MeanScores, Mechanism
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, with_counts
-from sklearn_pate.mechanisms._noisy_training import NewtonSteps
+from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.students._train_student import accepts_unlabeled
 
 Learner = PATEClassifier | DPNewtonClassifier
@@ -163,39 +160,34 @@ def plan_fit(
     if n_rows is not None:
         check_count("n_rows", n_rows, 1)
     pate._check_parameters()
-    counts = _counts(synthetic, epsilon, delta)
+    _check_n_rows(pate, n_rows)
     rarest = None if class_prior is None else _rarest(class_prior, n_classes)
-    student = pate._unfitted_student()
-    scores = _score_mechanism(pate, n_rows, n_classes)
-    if scores is not None:
-        n_teachers = _resolve_n_teachers(pate, n_rows)
-        ready = scores.prepared(epsilon=epsilon, delta=delta, counts=counts)
-        return FitPlan.of_scores(
-            ready,
-            ready.n_coordinates(n_teachers, n_classes)[-1],
-            n_rows=n_rows,
-            n_teachers=n_teachers,
-            n_classes=n_classes,
-            delta=delta,
-            unit=privacy_unit,
-            counts=counts,
-        )
-    if n_queries == "auto":
-        n_queries = resolve_n_queries("auto", sys.maxsize, student)
-    n_teachers = _resolve_n_teachers(pate, n_rows)
-    return FitPlan.of_mechanism(
-        pate._prepared_mechanism(n_teachers, n_queries, n_classes, epsilon, counts),
-        n_rows=n_rows,
-        n_teachers=n_teachers,
-        n_queries=n_queries,
-        n_classes=n_classes,
+    design = design_fit(
+        pate, None, n_public=sys.maxsize, n_rows=n_rows, n_classes=n_classes
+    )
+    release = release_of_design(
+        design,
+        epsilon=epsilon,
         delta=delta,
+        n_classes=n_classes,
         unit=privacy_unit,
+        assumptions=(),
+        counts=partial(_counts, synthetic, delta),
+    )
+    if isinstance(design.mechanism, MeanScores):
+        allowed = release.mechanism.n_coordinates(design.n_teachers, n_classes)
+        return FitPlan.of_coefficients(
+            release,
+            n_rows=n_rows,
+            n_coordinates=allowed[-1],
+            useless=why_scores_useless(release),
+        )
+    return FitPlan.of_votes(
+        release,
+        n_rows=n_rows,
         margins=margins,
-        few_answers=accepts_unlabeled(student),
-        target_epsilon=epsilon,
+        few_answers=accepts_unlabeled(design.student),
         rarest=rarest,
-        counts=counts,
     )
 
 
@@ -265,22 +257,17 @@ def plan_newton_fit(
         synthetic=synthetic,
     )
     learner._check_parameters()
-    counts = _counts(synthetic, epsilon, delta)
-    ready = NewtonSteps().prepared(epsilon=epsilon, delta=delta, counts=counts)
-    return FitPlan.of_newton(
-        ready,
-        n_coordinates(ready, n_units, sys.maxsize, n_classes),
+    release = learner._release(n_classes, partial(_counts, synthetic, delta))
+    return FitPlan.of_coefficients(
+        release,
         n_rows=n_units if privacy_unit == "row" else None,
-        n_units=n_units,
-        n_classes=n_classes,
-        delta=delta,
-        unit=privacy_unit,
-        counts=counts,
+        n_coordinates=n_coordinates(release.mechanism, n_units, sys.maxsize, n_classes),
+        useless=why_newton_useless(release, n_units),
     )
 
 
 def _counts(
-    synthetic: PrivateMarginals | None, epsilon: float | None, delta: float
+    synthetic: PrivateMarginals | None, delta: float, epsilon: float | None
 ) -> MarginalCounts | None:
     """Return the release of counts of a declared domain, None with public rows."""
     if synthetic is None:
@@ -292,20 +279,6 @@ def _counts(
         add_remove=False,
         noise_seed=None,
     )
-
-
-def _score_mechanism(
-    pate: PATEClassifier, n_rows: int | None, n_classes: int
-) -> MeanScores | None:
-    """Return the mechanism that releases mean scores, None for answers."""
-    chosen = pate._chosen_mechanism()
-    if isinstance(chosen, MeanScores):
-        return chosen
-    if pate.epsilon is None or not releases_function(pate, None, n_classes):
-        return None
-    n_teachers = _resolve_n_teachers(pate, n_rows)
-    allowed = allows_scores(n_teachers, n_classes, pate.epsilon, pate.delta)
-    return MeanScores() if allowed else None
 
 
 def _rarest(class_prior: Any, n_classes: int) -> float:
@@ -329,34 +302,21 @@ def _rarest(class_prior: Any, n_classes: int) -> float:
     return float(rarest)
 
 
-def _resolve_n_teachers(pate: PATEClassifier, n_rows: int | None) -> int:
-    """Return the number of teachers, or raise ValueError if it is not known."""
-    if pate.privacy_unit == "group":
-        if n_rows is not None:
-            raise ValueError(
-                f"n_rows={n_rows!r} is not public where a group is the unit, and a "
-                "plan may be published; leave it out, and pass n_teachers."
-            )
-        if pate.n_teachers == "auto":
-            raise ValueError(
-                "n_teachers='auto' reads the number of rows, which is not public where "
-                "a group is the unit; pass a number, chosen independently of the data, "
-                "such as 100."
-            )
+def _check_n_rows(pate: PATEClassifier, n_rows: int | None) -> None:
+    """Raise ValueError for a number of rows that is not public, or too small."""
+    check_number_of_groups(pate)
     if n_rows is None:
-        if pate.n_teachers == "auto":
-            raise ValueError(
-                "n_teachers='auto' is the square root of the number of rows, which is "
-                "not known; pass n_rows, or n_teachers."
-            )
-        return pate.n_teachers
-    n_teachers = resolve_n_teachers(pate.n_teachers, n_rows)
-    if n_teachers > n_rows:
+        return
+    if pate.privacy_unit == "group":
         raise ValueError(
-            f"n_teachers={n_teachers} is more than n_rows={n_rows}; lower n_teachers "
-            "or bring more rows."
+            f"n_rows={n_rows!r} is not public where a group is the unit, and a "
+            "plan may be published; leave it out, and pass n_teachers."
         )
-    return n_teachers
+    if pate.n_teachers != "auto" and pate.n_teachers > n_rows:
+        raise ValueError(
+            f"n_teachers={pate.n_teachers} is more than n_rows={n_rows}; lower "
+            "n_teachers or bring more rows."
+        )
 
 
 @dataclass(frozen=True)
@@ -674,24 +634,24 @@ def _cost(
         classes = np.asarray(learner.classes)
     # Public rows have the columns of private ones, whose values are not read.
     rows = X if X_public is None else X_public
-    private = PrivateInputs(np.empty((n_rows, 0)), classes[:0], None, None, None, ())
     public = PublicInputs(classes, rows, learner.privacy_unit, (), domain)
     if isinstance(learner, DPNewtonClassifier):
         return ledger.filter.cost(learner._plan_release(public).statement.curve)
-    mechanism = learner._score_mechanism(private, public)
-    n_teachers = learner._resolve_n_teachers(private)
-    if mechanism is not None:
-        curve = learner._plan_function(mechanism, public, n_teachers).statement.curve
-        return ledger.filter.cost(curve)
-    n_queries = resolve_n_queries(
-        learner.n_queries, n_public, learner._unfitted_student(rows)
+    design = design_fit(
+        learner,
+        rows,
+        n_public=n_public,
+        n_rows=n_rows if learner.privacy_unit == "row" else None,
+        n_classes=len(classes),
     )
-    counts = learner._counts(public, learner.epsilon)
-    answers = learner._prepared_mechanism(
-        n_teachers, n_queries, len(classes), learner.epsilon, counts
+    calibrated = calibrator(
+        design,
+        delta=learner.delta,
+        n_classes=len(classes),
+        counts=partial(learner._counts, public),
     )
-    whole = with_counts(counts, answers)
-    return ledger.filter.cost(whole.stated_curve(n_queries, len(classes)))
+    accounted = calibrated(learner.epsilon)
+    return ledger.filter.cost(accounted.stated_curve(design.n_queries, len(classes)))
 
 
 def _rows(X: Any) -> Any:

@@ -291,12 +291,12 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
             n_tables=len(domain.counted), noise_seed=self.noise_seed
         )
 
-        def calibrated(epsilon: float) -> MarginalCounts:
-            return counts.for_share(1.0, epsilon, self.delta)
+        def calibrated(epsilon: float | None) -> MarginalCounts:
+            return counts.for_share(1.0, cast(float, epsilon), self.delta)
 
         release = plan_release(
-            calibrated(self.epsilon),
             calibrated,
+            self.epsilon,
             delta=self.delta,
             unit=self.privacy_unit,
             assumptions=(label_set, DOMAIN_DECLARED, COLUMNS, CHOSEN_BLINDLY),

@@ -1,7 +1,7 @@
 """Private logistic regression in a public basis, by noisy Newton steps."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import process_time
@@ -17,15 +17,17 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._aggregation._checks import check_threshold
+from sklearn_pate._aggregation._classifier import PublicRowsClassifier
 from sklearn_pate._aggregation._design import is_table
 from sklearn_pate._aggregation._entry import ReleasePlan, open_entry, plan_release
 from sklearn_pate._aggregation._fit_plan import FitPlan
 from sklearn_pate._aggregation._outlook import why_few_public_rows, why_newton_useless
-from sklearn_pate._aggregation._public_rows import PublicRowsClassifier
+from sklearn_pate._aggregation._prepared_rows import (
+    ScoredRows,
+    score_rows,
+    warn_if_slow,
+)
 from sklearn_pate._aggregation._rows import PrivateInputs, PublicInputs, split_inputs
-from sklearn_pate._aggregation._scores_aggregation import ScoredRows, plan_scored_rows
-from sklearn_pate._aggregation._votes_aggregation import warn_if_slow
 from sklearn_pate._estimators._class_codes import DelegatedPredictionMixin
 from sklearn_pate._estimators._isolation import Seeds, check_cloneable
 from sklearn_pate._estimators._progress import (
@@ -42,7 +44,7 @@ from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._votes._sums import STEPS
-from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL
+from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL, Assumption
 from sklearn_pate.accounting._calibrate import check_epsilon
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import check_count
@@ -52,7 +54,7 @@ from sklearn_pate.exceptions import (
     PublicDataWarning,
     warn_user,
 )
-from sklearn_pate.mechanisms._mean_scores import MOST_VALUES, shrunk
+from sklearn_pate.mechanisms._mean_scores import MOST_VALUES, check_threshold, shrunk
 from sklearn_pate.mechanisms._noise import check_noise_seed
 from sklearn_pate.mechanisms._noisy_sum import (
     MarginalCounts,
@@ -403,22 +405,17 @@ class DPNewtonClassifier(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyUtilityWarning)  # the plan has it
             plan = clone(self)._plan(X, y, X_public=X_public, groups=groups)
-        planned = FitPlan.of_newton(
-            plan.mechanism,
-            plan.values.shape[1],
+        planned = FitPlan.of_coefficients(
+            plan.release,
             n_rows=plan.private.n_rows if self.privacy_unit == "row" else None,
-            n_units=plan.n_units,
-            n_classes=plan.n_classes,
-            delta=self.delta,
-            unit=self.privacy_unit,
-            assumptions=plan.statement.assumptions,
-            counts=plan.release.counts,
+            n_coordinates=plan.values.shape[1],
+            useless=plan.why_useless,
+            n_public=plan.public.n_public,
         )
-        more = [
-            self._why_counts_useless(plan.private, plan.public, plan.release),
-            why_few_public_rows(plan.public.n_public),
-        ]
-        return replace(planned, warnings=(*planned.warnings, *filter(None, more)))
+        more = self._why_counts_useless(plan.private, plan.public, plan.release)
+        if more is None:
+            return planned
+        return replace(planned, warnings=(*planned.warnings, more))
 
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
@@ -457,17 +454,28 @@ class DPNewtonClassifier(
         if public.domain is None and self._has_landmarks(public.X_public):
             assumptions = (*assumptions, PUBLIC_ROWS_IN_MODEL)
 
-        def calibrated(epsilon: float) -> NewtonSteps | TwoPartRelease:
-            counts = cast(MarginalCounts | None, self._counts(public, epsilon))
-            steps = NewtonSteps(noise_seed=self.noise_seed)
-            ready = steps.prepared(epsilon=epsilon, delta=self.delta, counts=counts)
-            return cast(NewtonSteps | TwoPartRelease, with_counts(counts, ready))
+        return self._release(n_classes, partial(self._counts, public), assumptions)
+
+    def _release(
+        self,
+        n_classes: int,
+        counts: Callable[[float | None], MarginalCounts | None],
+        assumptions: tuple[Assumption, ...] = (),
+    ) -> ReleasePlan:
+        """Calibrate the noise of the steps after that of counts, and state the cost."""
+
+        def calibrated(epsilon: float | None) -> NewtonSteps | TwoPartRelease:
+            before = counts(epsilon)
+            ready = NewtonSteps(noise_seed=self.noise_seed).prepared(
+                epsilon=cast(float, epsilon), delta=self.delta, counts=before
+            )
+            return cast(NewtonSteps | TwoPartRelease, with_counts(before, ready))
 
         return plan_release(
-            calibrated(self.epsilon),
             calibrated,
+            self.epsilon,
             delta=self.delta,
-            unit=public.unit,
+            unit=self.privacy_unit,
             assumptions=assumptions,
             n_teachers=0,
             n_queries=0,
@@ -488,7 +496,7 @@ class DPNewtonClassifier(
         most = self.max_coordinates
         if most == "auto":
             most = _OF_TABLE if is_table(X_public) else _OF_IMAGES
-        return plan_scored_rows(
+        return score_rows(
             X_public,
             self._chosen_representation(X_public),
             max_coordinates=n_coordinates(
@@ -645,15 +653,14 @@ class _NewtonPlan:
         """Values of the basis at public rows."""
         return self.public_basis.values
 
+    @property
+    def why_useless(self) -> str | None:
+        """Description of noise that hides the coefficients, None if it does not."""
+        return why_newton_useless(self.release, self.n_units)
+
     def warn_if_useless(self) -> None:
         """Warn, by public numbers, of a model of no use, and of a slow fit."""
-        useless = why_newton_useless(
-            self.mechanism,
-            n_units=self.n_units,
-            n_classes=self.n_classes,
-            unit=self.public.unit,
-        )
-        for why in (useless, why_few_public_rows(self.public.n_public)):
+        for why in (self.why_useless, why_few_public_rows(self.public.n_public)):
             if why is not None:
                 warn_user(why, PrivacyUtilityWarning)
         if not self._is_for_all_rows:

@@ -8,11 +8,11 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
 
-from sklearn_pate._aggregation._aggregation import TeacherEnsemble
-from sklearn_pate._aggregation._design import as_teacher, resolve_n_teachers
+from sklearn_pate._aggregation._aggregation import train_teachers
+from sklearn_pate._aggregation._checks import check_ensemble, memory_location
+from sklearn_pate._aggregation._classifier import StudentClassifier
+from sklearn_pate._aggregation._design import Design
 from sklearn_pate._aggregation._entry import ReleasePlan, open_entry
 from sklearn_pate._aggregation._rows import (
     PublicInputs,
@@ -21,19 +21,21 @@ from sklearn_pate._aggregation._rows import (
     split_inputs,
 )
 from sklearn_pate._estimators._isolation import Seeds
-from sklearn_pate._estimators._progress import phase, progress_of, with_callbacks
+from sklearn_pate._estimators._progress import (
+    CallbackSupportMixin,
+    phase,
+    progress_of,
+    with_callbacks,
+)
 from sklearn_pate._inputs._containers import check_number
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import PrivateMarginals
-from sklearn_pate._teachers._training import TeacherProblems, collect
+from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate.accounting._value_checks import check_count
-from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.learners._petdl_batches import (
     PublicBatches,
-    ReleasedSum,
-    SumFitPlan,
-    SumPlan,
+    SumAggregation,
     plan_batches,
     plan_sum,
     vector_layout,
@@ -42,6 +44,13 @@ from sklearn_pate.mechanisms import NoisySum
 from sklearn_pate.students._train_student import accepts_hints
 
 BATCHES = ("cluster", "random")
+
+
+def petdl_teacher(petdl: Any) -> Any:
+    """Return the teacher of a PETDLClassifier."""
+    from sklearn.ensemble import RandomForestClassifier  # slow to import
+
+    return RandomForestClassifier() if petdl.estimator is None else petdl.estimator
 
 
 def petdl_student(petdl: Any) -> Any:
@@ -86,7 +95,7 @@ def check_petdl_parameters(petdl: Any) -> None:
         raise ValueError(
             f"batches={petdl.batches!r} is unknown; use one of {[*BATCHES]}."
         )
-    teacher = as_teacher(petdl.estimator)
+    teacher = petdl_teacher(petdl)
     if not hasattr(teacher, "predict_proba"):
         raise ValueError(
             f"estimator={teacher!r} has no predict_proba, and teachers vote with "
@@ -158,7 +167,7 @@ def _as_float32(values: Any) -> NDArray[np.float32]:
         return np.asarray(values).astype(np.float32)
 
 
-class PETDLClassifier(TeacherEnsemble):
+class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     """Private deep learning with teacher ensembles (PETDL) with a valid guarantee.
 
     Teachers are trained on disjoint shards of the private rows. Each sends one vector
@@ -458,29 +467,24 @@ class PETDLClassifier(TeacherEnsemble):
             charged.
         """
         with progress_of(self):
-            plan = self._plan(X, y, X_public=X_public, groups=groups)
-            private, public = plan.private, plan.public_content
-            entry = open_entry(self, plan.release, private.content(), public)
+            aggregation = self._plan(X, y, X_public=X_public, groups=groups)
+            release, private = aggregation.release, aggregation.private
+            entry = open_entry(
+                self, release, private.content(), aggregation.public_content
+            )
             # With synthetic rows, the first part of the privacy is spent on this line.
-            plan, marginals = self._on_drawn_rows(plan, entry)
-            batches = plan.batches
-            soft_votes, problems = self._train_teachers(
-                collect,
-                plan.shards,
-                private,
-                batches.X_for_teachers,
-                batches.representation,
-                plan.seeds.key,
-                form=batches.form,
-                aggregate=batches.aggregate,
+            aggregation, marginals = self._on_drawn_rows(aggregation, entry)
+            soft_votes, problems = train_teachers(
+                aggregation,
+                memory=memory_location(self.memory),
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
             )
             # The privacy is spent on this line: noise is drawn, the sum is released.
-            released = plan.query(soft_votes, entry)
-            student = plan.teach(self._unfitted_student(), released)
-            analysis = plan.analyse(soft_votes, problems, entry)
-        return self._set_fitted(
-            plan, released, student, analysis, private.public_indices, marginals
-        )
+            released = aggregation.draw(soft_votes, entry)
+            student = aggregation.teach(released)
+            analysis = aggregation.analyse(soft_votes, released, problems, entry)
+        return self._set_fitted(aggregation, released, student, analysis, marginals)
 
     def fit_from_outputs(self, X_public: Any, outputs: Any) -> Self:
         """Train a student on the noisy outputs of models of several parties.
@@ -527,23 +531,28 @@ class PETDLClassifier(TeacherEnsemble):
         n_parties = soft_votes.shape[0]
         check_parties(n_parties, self.n_teachers, self.delta, sent="sent outputs")
         release = self._plan_release(public, batches, n_parties)
-        plan = SumPlan(public, release, seeds, batches)
-        plan.warn_if_useless(self.epsilon)
-        plan.rehearse_student(self._unfitted_student())
-        entry = open_entry(self, release, soft_votes.content(), plan.public_content)
+        aggregation = SumAggregation(
+            public, self._design(n_parties), release, seeds, None, (), batches
+        )
+        aggregation.warn_if_useless()
+        aggregation.rehearse()
+        entry = open_entry(
+            self, release, soft_votes.content(), aggregation.public_content
+        )
         # The privacy is spent on the next line: noise is drawn, the sum is released.
-        released = plan.query(soft_votes, entry)
-        student = plan.teach(self._unfitted_student(), released)
-        analysis = plan.analyse(soft_votes, TeacherProblems(), entry)
-        return self._set_fitted(plan, released, student, analysis, None)
+        released = aggregation.draw(soft_votes, entry)
+        student = aggregation.teach(released)
+        analysis = aggregation.analyse(soft_votes, released, TeacherProblems(), entry)
+        return self._set_fitted(aggregation, released, student, analysis)
 
     def _check_parameters(self) -> None:
+        check_ensemble(self)
         super()._check_parameters()
         check_petdl_parameters(self)
 
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
-    ) -> SumFitPlan:
+    ) -> SumAggregation:
         """Plan a fit: everything that comes before the first teacher."""
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
@@ -551,17 +560,37 @@ class PETDLClassifier(TeacherEnsemble):
             self, X, y, X_public, groups, seed=seeds.public_rows
         )
         batches = self._plan_batches(public, seeds)
-        n_teachers = resolve_n_teachers(self.n_teachers, private.n_rows)
+        n_teachers = self.n_teachers
+        if n_teachers == "auto":
+            n_teachers = round(private.n_rows**0.5)
         shards = private.shards(n_teachers, seeds.key)
         release = self._plan_release(public, batches, n_teachers)
         self._warn_of_counts(private, public, release)
-        plan = SumFitPlan(public, release, seeds, batches, private, shards)
-        plan.warn_if_useless(self.epsilon)
-        plan.rehearse_student(self._unfitted_student())
-        plan.rehearse_teacher(as_teacher(self.estimator))
-        return plan
+        aggregation = SumAggregation(
+            public, self._design(n_teachers), release, seeds, private, shards, batches
+        )
+        aggregation.warn_if_useless()
+        aggregation.rehearse()
+        return aggregation
 
-    def _with_public_rows(self, plan: SumFitPlan, public: PublicInputs) -> SumFitPlan:
+    def _design(self, n_teachers: int) -> Design:
+        """Return the choices of a fit."""
+        return Design(
+            petdl_teacher(self),
+            self.representation,
+            self._unfitted_student(),
+            self._mechanism(),
+            n_teachers,
+            0,
+            "auto",
+        )
+
+    def _mechanism(self) -> NoisySum:
+        return NoisySum(self.noise_scale, noise_seed=self.noise_seed)
+
+    def _with_public_rows(
+        self, plan: SumAggregation, public: PublicInputs
+    ) -> SumAggregation:
         batches = self._plan_batches(public, plan.seeds)
         return replace(plan, public=public, batches=batches)
 
@@ -599,7 +628,7 @@ class PETDLClassifier(TeacherEnsemble):
                 self.hint_share,
             )
         return plan_sum(
-            NoisySum(self.noise_scale, noise_seed=self.noise_seed),
+            self._mechanism(),
             layout,
             epsilon=self.epsilon,
             delta=self.delta,
@@ -609,32 +638,11 @@ class PETDLClassifier(TeacherEnsemble):
             counts=partial(self._counts, public),
         )
 
-    def _set_fitted(
-        self,
-        plan: SumPlan,
-        released: ReleasedSum,
-        student: BaseEstimator,
-        analysis: PrivacyAnalysis,
-        public_indices: NDArray[np.intp] | None,
-        marginals: dict[Any, NDArray[np.int64]] | None = None,
-    ) -> Self:
-        """Set the fitted attributes, all at once."""
-        self.student_ = student
-        self.classes_ = plan.public.classes
-        self.marginals_ = marginals
-        self.representation_ = plan.batches.representation
-        self.batch_of_row_ = plan.batches.clusters.of_row
-        self.released_ = released.values
-        self.similarities_ = released.similarities
-        self._set_release(plan.release.accounted, plan.statement)
-        self.privacy_analysis_ = analysis
-        self.public_indices_ = public_indices
-        return self
-
     def _unfitted_student(self) -> Any:
         return petdl_student(self)
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.noise_seed is None
-        return tags
+    def _sees_rows_first(self) -> Any:
+        # Teachers get the rows that the representation has transformed.
+        if self.representation is None:
+            return petdl_teacher(self)
+        return self.representation

@@ -1,7 +1,7 @@
 """Plan of PETDL: public batches, vectors of teachers, and their noisy sum."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from sklearn_pate._aggregation._aggregation import TaughtPlan
+from sklearn_pate._aggregation._aggregation import Aggregation
 from sklearn_pate._aggregation._entry import ReleasePlan, analyse_release, plan_release
 from sklearn_pate._aggregation._outlook import why_useless
-from sklearn_pate._aggregation._rehearsal import rehearse_student, rehearse_teacher
-from sklearn_pate._aggregation._rows import PrivateInputs
-from sklearn_pate._aggregation._votes_aggregation import comparable, represent
+from sklearn_pate._aggregation._prepared_rows import comparable, represent
+from sklearn_pate._aggregation._rehearsal import rehearse_student
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table
@@ -27,7 +26,6 @@ from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms import NoisySum, Oracle
 from sklearn_pate.mechanisms._noisy_sum import (
     MarginalCounts,
@@ -91,10 +89,25 @@ class PublicBatches:
 
 
 @dataclass(frozen=True)
-class SumPlan(TaughtPlan):
-    """Plan of the release of a sum, of vectors of teachers or parties."""
+class SumAggregation(Aggregation[SoftVotes, ReleasedSum]):
+    """Teachers send soft votes; their noisy sum leaves them; a student learns it."""
 
     batches: PublicBatches
+
+    @property
+    def representation(self) -> BaseEstimator | None:
+        """Transformer of the rows of teachers, fitted on public rows."""
+        return self.batches.representation
+
+    @property
+    def represented(self) -> Table:
+        """Public rows that teachers predict, transformed by the representation."""
+        return self.batches.X_for_teachers
+
+    @property
+    def form(self) -> SoftVoteForm:
+        """Vector of soft votes of a teacher."""
+        return self.batches.form
 
     @property
     def public_content(self) -> tuple[Any, ...]:
@@ -103,15 +116,19 @@ class SumPlan(TaughtPlan):
         clusters = self.batches.clusters if self.public.domain is None else None
         return *self.public.content, clusters
 
+    def sum(self, contributions: Iterable[Any]) -> SoftVotes:
+        """Add up the vectors of teachers or parties. Sensitive."""
+        return self.batches.aggregate(contributions)
+
     @phase("releasing the sum")
-    def query(self, soft_votes: SoftVotes, entry: FitEntry | None) -> ReleasedSum:
+    def draw(self, soft_votes: SoftVotes, entry: FitEntry | None) -> ReleasedSum:
         """Record the cost, draw the noise, and release the sum."""
         oracle = Oracle(soft_votes, self.release.mechanism, n_queries=1, entry=entry)
         oracle.answer([0])
         return self.batches.read(cast(NDArray, oracle.transcript().histograms))
 
     @phase("training the student")
-    def teach(self, student: BaseEstimator, released: ReleasedSum) -> BaseEstimator:
+    def teach(self, released: ReleasedSum) -> BaseEstimator:
         """Train a clone of a student on public rows and the released sum only."""
         batches, hint = self.batches, None
         clusters, values = batches.clusters, released.values
@@ -122,7 +139,7 @@ class SumPlan(TaughtPlan):
                 clusters.of_row, released.similarities, batches.hint_epochs
             )
         return train_student(
-            student,
+            self.design.student,
             self.public.X_public,
             clusters.medoids,
             values.argmax(axis=1),
@@ -133,8 +150,7 @@ class SumPlan(TaughtPlan):
             hint=hint,
         )
 
-    def warn_if_useless(self, epsilon: float | None) -> None:
-        """Warn if no student can learn from the sum, by public numbers."""
+    def _why_useless(self) -> Iterator[str]:
         why = why_useless(
             self.release.mechanism,
             n_teachers=self.release.n_teachers,
@@ -142,16 +158,15 @@ class SumPlan(TaughtPlan):
             n_classes=self.batches.layout.n_classes,
             few_answers=False,  # soft labels, and their noise averages out
             n_rows=None,
-            epsilon=epsilon,
+            epsilon=self.release.target,
             delta=self.statement.delta,
             unit=self.public.unit,
             query="public batch",
         )
         if why is not None:
-            warn_user(why, PrivacyUtilityWarning)
+            yield why
 
-    def rehearse_student(self, student: BaseEstimator) -> None:
-        """Raise ValueError if a student fails on public rows with made-up labels."""
+    def _rehearse_student(self) -> None:
         batches = self.batches
         of_row, n_batches = batches.clusters.of_row, batches.layout.n_batches
 
@@ -162,7 +177,7 @@ class SumPlan(TaughtPlan):
             return RelationalHint(of_row[rows], similarities, max_epochs=1)
 
         rehearse_student(
-            student,
+            self.design.student,
             self.public.X_public,
             n_labeled=int(np.sum(of_row >= 0)),
             n_classes=batches.layout.n_classes,
@@ -171,8 +186,21 @@ class SumPlan(TaughtPlan):
             hint=hint if batches.hint_epochs else None,
         )
 
+    def attributes(self, released: ReleasedSum) -> dict[str, Any]:
+        """Return what was released, as fitted attributes."""
+        return {
+            "representation_": self.batches.representation,
+            "batch_of_row_": self.batches.clusters.of_row,
+            "released_": released.values,
+            "similarities_": released.similarities,
+        }
+
     def analyse(
-        self, soft_votes: SoftVotes, problems: TeacherProblems, entry: FitEntry | None
+        self,
+        soft_votes: SoftVotes,
+        released: ReleasedSum,
+        problems: TeacherProblems,
+        entry: FitEntry | None,
     ) -> PrivacyAnalysis:
         """Keep the sum without noise, and the problems of teachers. Sensitive."""
         return analyse_release(
@@ -180,27 +208,6 @@ class SumPlan(TaughtPlan):
             self.batches.values(soft_votes.counts([0])),
             problems,
             in_ledger=entry is not None,
-        )
-
-
-@dataclass(frozen=True)
-class SumFitPlan(SumPlan):
-    """Plan of a fit on private rows."""
-
-    private: PrivateInputs
-    shards: list[NDArray[np.intp]]
-
-    def rehearse_teacher(self, estimator: BaseEstimator) -> None:
-        """Raise ValueError if a teacher fails on public rows with made-up labels."""
-        is_public = self.public.unit == "row"
-        rehearse_teacher(
-            estimator,
-            self.public.X_public,
-            self.batches.X_for_teachers,
-            self.batches.form,
-            representation=self.batches.representation,
-            n_rows=self.private.n_rows // len(self.shards) if is_public else None,
-            seed=self.seeds.key,
         )
 
 
@@ -288,8 +295,8 @@ def plan_sum(
         return with_counts(before, ready)
 
     release = plan_release(
-        calibrated(epsilon),
         calibrated,
+        epsilon,
         delta=delta,
         unit=unit,
         assumptions=assumptions,

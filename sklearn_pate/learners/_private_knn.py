@@ -3,18 +3,24 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import InputTags
 
-from sklearn_pate._aggregation._aggregation import FitSetup, QueryingClassifier
+from sklearn_pate._aggregation._checks import check_strategy
+from sklearn_pate._aggregation._classifier import StudentClassifier
+from sklearn_pate._aggregation._design import Design, as_mechanism, resolve_n_queries
 from sklearn_pate._aggregation._entry import open_entry, plan_release
 from sklearn_pate._aggregation._outlook import why_useless
-from sklearn_pate._aggregation._rehearsal import rehearse_answers
 from sklearn_pate._aggregation._rows import PublicInputs, split_inputs
-from sklearn_pate._aggregation._votes_aggregation import QueryPlan, plan_queries
+from sklearn_pate._aggregation._vote_aggregation import (
+    Queries,
+    VoteAggregation,
+    prepare_queries,
+)
 from sklearn_pate._estimators._isolation import Seeds
 from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
 from sklearn_pate._inputs._labels import private_rows_by_position
@@ -22,7 +28,6 @@ from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._assumptions import N_ROWS_PUBLIC, ROW_ALONE, Assumption
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
-from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.learners._row_features import RowFeatures
 from sklearn_pate.mechanisms import Mechanism
 from sklearn_pate.mechanisms._noisy_sum import TwoPartRelease, parts_of, with_counts
@@ -36,7 +41,7 @@ _EXACT, _EXACT_STORED = 2**53, 2**24
 _LARGEST = float(np.finfo(np.float64).max)
 # Distances computed at once, and rows with coordinates in memory as float64.
 _N_DISTANCES, _N_POINTS = 2**22, 2**12
-MECHANISMS = ("gnmax", "confident")
+MECHANISMS = ("gnmax", "confident", "histogram")
 METRICS = ("euclidean", "cosine")
 
 # "auto": neighbours per vote of noise. Fewer are lost in the noise; more include rows
@@ -241,7 +246,7 @@ def _first(distances: NDArray[np.float64], k: int) -> NDArray[np.intp]:
     return np.concatenate([nearer, equal[: k - len(nearer)]])
 
 
-class PrivateKNNClassifier(QueryingClassifier):
+class PrivateKNNClassifier(StudentClassifier):
     """Private nearest neighbours: each query is answered by a secret random sample.
 
     For each query, every private row is sampled independently with a small probability.
@@ -282,11 +287,12 @@ class PrivateKNNClassifier(QueryingClassifier):
         Distance of rows in the `representation`. Columns should be of one scale. The
         privacy cost does not depend on it.
 
-    mechanism : {"gnmax", "confident"}, GNMax or ConfidentGNMax, default="gnmax"
+    mechanism : {"gnmax", "confident", "histogram"} or mechanism, default="gnmax"
         Answers the queries. "confident" answers if most neighbours agree, and is
-        charged for every query, answered or not. Other mechanisms and `max_answers` are
-        refused: the cost of a sample is known for Gaussian noise only. Noise and
-        samples come from the operating system and never from `random_state`.
+        charged for every query, answered or not. "histogram" releases all vote counts,
+        at no more than the cost of answers, for a student that learns from soft labels.
+        Other mechanisms and `max_answers` are refused: the cost of a sample is known
+        for Gaussian noise only.
 
     n_queries : int or "auto", default="auto"
         Number of queries, each about another public row. Each has a privacy cost; at a
@@ -311,11 +317,6 @@ class PrivateKNNClassifier(QueryingClassifier):
         It is fitted again for the default student; one that takes long may be fitted on
         public rows before, and passed in a ``FrozenEstimator``. None compares the rows
         themselves, which must be dense numbers.
-
-    release : {"answers", "histogram"}, default="answers"
-        "histogram" releases all vote counts with noise. It costs no more than answers,
-        which on a sample cost as much as histograms. A student that accepts soft labels
-        learns from them, see :class:`~sklearn_pate.students.DistillationClassifier`.
 
     epsilon : float or None, default=1.0
         The publishable epsilon of this fit: noise is calibrated before any query so
@@ -397,7 +398,7 @@ class PrivateKNNClassifier(QueryingClassifier):
         Answers to the queries: indices into ``classes_``, -1 for no answer.
 
     histograms_ : ndarray of int of shape (n_queries, n_classes) or None
-        Noisy vote counts, for ``release="histogram"``. May be published.
+        Noisy vote counts, for ``mechanism="histogram"``. May be published.
 
     marginals_ : dict or None
         For `synthetic`, the noisy counts of each column. May be published.
@@ -451,7 +452,6 @@ class PrivateKNNClassifier(QueryingClassifier):
         n_queries: int | Literal["auto"] = "auto",
         query_strategy: Any = "auto",
         representation: Any = None,
-        release: Literal["answers", "histogram"] = "answers",
         epsilon: float | None = 1.0,
         delta: float = 1e-5,
         privacy_unit: Literal["row", "group"] = "row",
@@ -471,7 +471,6 @@ class PrivateKNNClassifier(QueryingClassifier):
         self.n_queries = n_queries
         self.query_strategy = query_strategy
         self.representation = representation
-        self.release = release
         self.epsilon = epsilon
         self.delta = delta
         self.privacy_unit = privacy_unit
@@ -521,24 +520,19 @@ class PrivateKNNClassifier(QueryingClassifier):
             charged.
         """
         with progress_of(self):
-            plan = self._plan(X, y, X_public=X_public, groups=groups)
-            private, public = plan.private, plan.public_content
-            entry = open_entry(self, plan.release, private.content(), public)
+            aggregation = self._plan(X, y, X_public=X_public, groups=groups)
+            release, private = aggregation.release, aggregation.private
+            entry = open_entry(
+                self, release, private.content(), aggregation.public_content
+            )
             # With synthetic rows, the first part of the privacy is spent on this line.
-            plan, marginals = self._on_drawn_rows(plan, entry)
-            votes = self._neighbour_votes(plan)
+            aggregation, marginals = self._on_drawn_rows(aggregation, entry)
+            votes = self._neighbour_votes(aggregation)
             # The privacy is spent on this line: noise is drawn, answers are released.
-            answers = plan.query(votes, self._unfitted_student(), entry)
-            student = plan.teach(self._unfitted_student(), answers)
-        self.n_neighbors_ = plan.release.n_teachers
-        return self._set_fitted(
-            plan,
-            plan.attributes(answers),
-            student,
-            None,
-            private.public_indices,
-            marginals,
-        )
+            answers = aggregation.draw(votes, entry)
+            student = aggregation.teach(answers)
+        self.n_neighbors_ = release.n_teachers
+        return self._set_fitted(aggregation, answers, student, None, marginals)
 
     # Samples are secret for units that are added or removed.
     _add_remove = True
@@ -548,28 +542,12 @@ class PrivateKNNClassifier(QueryingClassifier):
         """True: an added unit moves the positions of other private rows."""
         return True
 
-    def _with_public_rows(self, plan: FitSetup, public: PublicInputs) -> FitSetup:
-        n_queries = plan.release.n_queries
-        queries = self._plan_queries(public, plan.seeds, n_queries)
-        return replace(plan, public=public, queries=queries)
-
-    def _plan_queries(
-        self, public: PublicInputs, seeds: Seeds, n_queries: int | None = None
-    ) -> QueryPlan:
-        """Plan the queries; `n_queries` is what they cost already, if they do."""
-        return plan_queries(
-            public.X_public,
-            self._unfitted_student(),
-            self._chosen_mechanism(),
-            n_queries=self.n_queries if n_queries is None else n_queries,
-            query_strategy=self.query_strategy,
-            representation=self.representation,
-            seed=seeds.representation,
-        )
+    def _with_public_rows(self, plan: Any, public: PublicInputs) -> Any:
+        return plan.on(public)
 
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
-    ) -> FitSetup:
+    ) -> "_NeighbourAggregation":
         """Plan a fit: everything that comes before the first sample."""
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
@@ -577,12 +555,24 @@ class PrivateKNNClassifier(QueryingClassifier):
             self, X, y, X_public, groups, seed=seeds.public_rows
         )
         public = replace(public, assumptions=self._assumptions_of_samples(public))
-        sampled = SampledMechanism(self._chosen_mechanism(), self.sampling_rate)
-        queries = self._plan_queries(public, seeds)
+        student = self._unfitted_student()
+        design = Design(
+            None,
+            self.representation,
+            student,
+            as_mechanism(self.mechanism, self.noise_seed),
+            0,
+            resolve_n_queries(self.n_queries, public.n_public, student),
+            self.query_strategy,
+        )
+        queries = prepare_queries(public.X_public, design, seeds.representation)
+        design = replace(design, n_queries=queries.n_queries)
         RowFeatures(queries.representation).check(
             public.X_public, _public_features(queries)
         )
+        sampled = SampledMechanism(design.mechanism, self.sampling_rate)
 
+        @cache
         def calibrated(epsilon: float | None) -> SampledMechanism | TwoPartRelease:
             counts = self._counts(public, epsilon)
             mechanism = sampled.calibrated(
@@ -594,11 +584,10 @@ class PrivateKNNClassifier(QueryingClassifier):
             mechanism = mechanism.for_neighbors(self._count_neighbors(mechanism))
             return with_counts(counts, mechanism)
 
-        accounted = calibrated(self.epsilon)
-        _, mechanism = parts_of(accounted)
+        _, mechanism = parts_of(calibrated(self.epsilon))
         release = plan_release(
-            accounted,
             calibrated,
+            self.epsilon,
             delta=self.delta,
             unit=public.unit,
             assumptions=self._assumptions(public),
@@ -607,10 +596,12 @@ class PrivateKNNClassifier(QueryingClassifier):
             n_values=len(public.classes),
         )
         self._warn_of_counts(private, public, release)
-        plan = FitSetup(public, release, seeds, queries, private)
-        self._warn_if_useless(plan)
-        rehearse_answers(plan, self._unfitted_student())
-        return plan
+        aggregation = _NeighbourAggregation(
+            public, design, release, seeds, private, (), queries
+        )
+        aggregation.warn_if_useless()
+        aggregation.rehearse()
+        return aggregation
 
     def _check_parameters(self) -> None:
         if isinstance(self.mechanism, str) and self.mechanism not in MECHANISMS:
@@ -619,13 +610,16 @@ class PrivateKNNClassifier(QueryingClassifier):
                 f"is known for Gaussian noise only; use one of {[*MECHANISMS]}."
             )
         super()._check_parameters()
+        check_count("n_queries", self.n_queries, also=("auto",))
+        check_strategy(self.query_strategy, self.mechanism, self._unfitted_student())
         check_verbose(self.verbose)
         check_count("n_neighbors", self.n_neighbors, also=("auto",))
         if self.metric not in METRICS:
             raise ValueError(
                 f"metric={self.metric!r} is unknown; use one of {[*METRICS]}."
             )
-        SampledMechanism(self._chosen_mechanism(), self.sampling_rate).check()
+        mechanism = as_mechanism(self.mechanism, self.noise_seed)
+        SampledMechanism(mechanism, self.sampling_rate).check()
 
     def _assumptions_of_samples(self, public: PublicInputs) -> tuple[Assumption, ...]:
         """Add the assumptions of secret samples of single rows."""
@@ -636,23 +630,6 @@ class PrivateKNNClassifier(QueryingClassifier):
             assumptions = (*assumptions, ROW_ALONE)
         return assumptions
 
-    def _warn_if_useless(self, plan: FitSetup) -> None:
-        """Warn if the student cannot learn from the answers, by public numbers."""
-        why = why_useless(
-            plan.release.mechanism,
-            n_teachers=plan.release.n_teachers,
-            n_queries=plan.release.n_queries,
-            n_classes=plan.n_classes,
-            few_answers=accepts_unlabeled(self._unfitted_student()),
-            n_rows=None,
-            epsilon=None,  # neighbours cost nothing
-            delta=self.delta,
-            unit=self.privacy_unit,
-            voter="neighbour",
-        )
-        if why is not None:
-            warn_user(why, PrivacyUtilityWarning)
-
     def _count_neighbors(self, mechanism: SampledMechanism) -> int:
         """Compute the number of neighbours that vote."""
         if self.n_neighbors == "auto":
@@ -660,7 +637,7 @@ class PrivateKNNClassifier(QueryingClassifier):
         return self.n_neighbors
 
     @phase("representing the rows")
-    def _neighbour_votes(self, plan: FitSetup) -> NeighbourVotes:
+    def _neighbour_votes(self, plan: VoteAggregation) -> NeighbourVotes:
         """Put private rows on the grid, for exact distances, and count their votes."""
         private, queries = plan.private, plan.queries
         public = _public_features(queries)
@@ -691,7 +668,27 @@ class PrivateKNNClassifier(QueryingClassifier):
         return self.student
 
 
-def _public_features(queries: QueryPlan) -> NDArray[np.float64]:
+class _NeighbourAggregation(VoteAggregation):
+    """Aggregation of the votes of the nearest rows, which are no teachers."""
+
+    def _why_useless(self) -> Iterator[str]:
+        why = why_useless(
+            self.release.mechanism,
+            n_teachers=self.release.n_teachers,
+            n_queries=self.release.n_queries,
+            n_classes=self.n_classes,
+            few_answers=accepts_unlabeled(self.design.student),
+            n_rows=None,
+            epsilon=None,  # neighbours cost nothing
+            delta=self.statement.delta,
+            unit=self.public.unit,
+            voter="neighbour",
+        )
+        if why is not None:
+            yield why
+
+
+def _public_features(queries: Queries) -> NDArray[np.float64]:
     """Return public rows as numbers, for distances."""
     features = numeric_features(queries.X_for_teachers)
     if features is None or features.shape[1] == 0:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from sklearn_pate._aggregation._votes_aggregation import warn_if_slow
+from sklearn_pate._aggregation._prepared_rows import warn_if_slow
 from sklearn_pate._estimators._isolation import autologging_off, muted, one_thread
 from sklearn_pate._inputs._odd_values import finite_or_default, is_frame
 from sklearn_pate.students._queries import numeric_features

@@ -1,6 +1,7 @@
 """MeanScores: the mean of the teachers' score functions with Gaussian noise."""
 
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from numbers import Real
+from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +38,11 @@ class Estimate(NamedTuple):
 
 
 class MeanScores(GaussianSum):
-    """Mean of the teachers' class probabilities, as a function of a row.
+    """Mean of the teachers' class probabilities.
 
-    The whole function is released, once, in place of answers to queries: there is no
-    number of queries, all public rows get soft labels, and a rare class is not lost.
+    The mean is released as a score model, once, in place of answers to queries: there
+    is no number of queries, all public rows get soft labels, and a rare class is not
+    lost.
     Each teacher's class probabilities on public rows are written in a basis of
     functions that public rows alone determine. The coefficients are clipped to a ball
     around a centre, rounded to whole numbers, added up over teachers, and released with
@@ -56,6 +58,12 @@ class MeanScores(GaussianSum):
 
     max_coordinates : int, default=500
         Largest number of functions. With more noise fewer are released.
+
+    threshold : float or "auto", default="auto"
+        With two classes, the probability of the second class above which it is
+        predicted. "auto" is one half, but the released mean probability where that of
+        a class is below a fifth: a rare class would hardly be named. It has no privacy
+        cost.
 
     noise_scale : float, default=None
         Standard deviation of the noise on every coordinate of the sum, in units of the
@@ -101,12 +109,14 @@ class MeanScores(GaussianSum):
         self,
         basis: str = "auto",
         max_coordinates: int = 500,
+        threshold: float | Literal["auto"] = "auto",
         *,
         noise_scale: float | None = None,
         noise_seed: int | None = None,
     ) -> None:
         self.basis = basis
         self.max_coordinates = max_coordinates
+        self.threshold = threshold
         self.noise_scale: Any = noise_scale
         self.noise_seed = noise_seed
 
@@ -152,6 +162,7 @@ class MeanScores(GaussianSum):
                 f"{[*_BASES]}."
             )
         check_count("max_coordinates", self.max_coordinates)
+        check_threshold(self.threshold)
 
     def n_coordinates(self, n_teachers: int, n_classes: int) -> list[int]:
         """Compute the numbers of coefficients a class that the noise allows.
@@ -266,3 +277,19 @@ def shrunk(
         kept[block] *= max(share, least_kept) if start == 1 else share
         start, size = start + size, 2 * size
     return kept
+
+
+def check_threshold(threshold: Any) -> None:
+    """Raise ValueError unless a threshold is a probability, or "auto"."""
+    if isinstance(threshold, str) and threshold == "auto":
+        return
+    if (
+        isinstance(threshold, bool)
+        or not isinstance(threshold, Real)
+        or not 0 < float(threshold) < 1
+    ):
+        raise ValueError(
+            f"threshold={threshold!r} must be 'auto' or a probability between 0 and 1, "
+            "such as 0.3. The number of votes from which a query is answered is "
+            "threshold of a mechanism: mechanism=ConfidentGNMax(threshold=200)."
+        )

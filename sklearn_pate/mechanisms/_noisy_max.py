@@ -124,7 +124,7 @@ class GNMax(Mechanism):
 class NoisyHistogram(VoteIndependentMixin, GNMax):
     """All vote counts with Gaussian noise, not their plurality alone.
 
-    Made from a :class:`GNMax` by ``release="histogram"`` of
+    Made from a :class:`GNMax` by ``mechanism="histogram"`` of
     :class:`~sklearn_pate.PATEClassifier`. Histograms may be published, at the cost of
     `account_curve`. Their post-processing, such as pluralities and soft labels, has no
     privacy cost.

@@ -64,7 +64,7 @@ def soften(histograms: ArrayLike, temperature: float = 1.0) -> NDArray[np.float6
 class DistillationClassifier(WrappingClassifier):
     """Train any classifier on soft labels, such as released histograms.
 
-    A student for :class:`~sklearn_pate.PATEClassifier` with ``release="histogram"``.
+    A student for :class:`~sklearn_pate.PATEClassifier` with ``mechanism="histogram"``.
     From a row on which the teachers disagree it learns the shares of the classes,
     instead of the noisy plurality. It uses public rows and released histograms only:
     none of its parameters has a privacy cost.

@@ -1,14 +1,17 @@
-"""Base class of private classifiers that learn with the help of public rows."""
+"""Base classes of private classifiers with public rows, and with a student."""
 
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import InputTags, Tags
 
+from sklearn_pate._aggregation._aggregation import Aggregation
 from sklearn_pate._aggregation._checks import (
+    check_classifier,
     check_epsilon_is_small,
     check_privacy_unit,
     check_public_size,
@@ -26,6 +29,7 @@ from sklearn_pate._aggregation._rows import (
     PublicInputs,
     check_synthetic_rows,
 )
+from sklearn_pate._estimators._class_codes import StudentPredictionMixin
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._odd_values import input_tags
 from sklearn_pate._private import PrivateClassifier
@@ -36,9 +40,12 @@ from sklearn_pate.accounting._assumptions import (
     PUBLIC_REPRESENTATION,
     Assumption,
 )
+from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
+from sklearn_pate.mechanisms._noise import check_noise_seed
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
+from sklearn_pate.publication._student_state import without_caches
 
 
 class PublicRowsClassifier(PrivateClassifier):
@@ -170,4 +177,68 @@ class PublicRowsClassifier(PrivateClassifier):
         tags.input_tags.allow_nan = first.allow_nan
         # On a few dozen rows, the noise for an epsilon exceeds the signal.
         tags.classifier_tags.poor_score = self.epsilon is not None
+        return tags
+
+
+class StudentClassifier(
+    MetaEstimatorMixin, StudentPredictionMixin, PublicRowsClassifier
+):
+    """Base class of classifiers whose student learns from a noisy release.
+
+    A subclass provides `_plan`, which returns an `Aggregation`, and
+    `_unfitted_student`.
+    """
+
+    #: Number of shards; None where rows are not cut into any.
+    n_teachers: Any = None
+
+    student: Any
+
+    # For the data holder: gaps between public rows are positions of private rows.
+    _sensitive = ("privacy_analysis_", "public_indices_")
+    _unfitted = ("query_strategy_",)
+
+    def _check_parameters(self) -> None:
+        check_classifier("student", self.student)
+        check_noise_seed(self.noise_seed)
+        super()._check_parameters()
+
+    def _set_fitted(
+        self,
+        aggregation: Aggregation,
+        released: Any,
+        student: BaseEstimator,
+        analysis: PrivacyAnalysis | None,
+        marginals: dict[Any, NDArray[np.int64]] | None = None,
+    ) -> Self:
+        """Set the fitted attributes, all at once."""
+        private = aggregation.private
+        self.student_ = student
+        self.classes_ = aggregation.public.classes
+        self.marginals_ = marginals
+        for name, value in aggregation.attributes(released).items():
+            setattr(self, name, value)
+        self._set_release(aggregation.release.accounted, aggregation.statement)
+        self.privacy_analysis_ = analysis
+        self.public_indices_ = None if private is None else private.public_indices
+        return self
+
+    def _published_model(self) -> BaseEstimator:
+        return without_caches(self.student_)
+
+    def _readers_of_public_rows(self) -> dict[str, Any]:
+        """Return the estimators that get public rows, by parameter."""
+        first = self._sees_rows_first()
+        of_rows = first is self._chosen_representation()
+        return {
+            "representation" if of_rows else "estimator": first,
+            "student": self._unfitted_student(),
+        }
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        student = input_tags(self._unfitted_student())
+        tags.input_tags.sparse = tags.input_tags.sparse and student.sparse
+        tags.input_tags.allow_nan = tags.input_tags.allow_nan and student.allow_nan
+        tags.non_deterministic = self.noise_seed is None
         return tags

@@ -1,0 +1,228 @@
+"""Aggregation of scores: the noisy mean of the teachers' class probabilities."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from sklearn_pate._aggregation._aggregation import Aggregation
+from sklearn_pate._aggregation._design import Design
+from sklearn_pate._aggregation._entry import analyse_release
+from sklearn_pate._aggregation._fit_plan import FitPlan
+from sklearn_pate._aggregation._outlook import why_few_public_rows, why_scores_useless
+from sklearn_pate._aggregation._prepared_rows import ScoredRows, score_rows
+from sklearn_pate._aggregation._rehearsal import rehearse_student
+from sklearn_pate._aggregation._rows import PublicInputs
+from sklearn_pate._estimators._progress import phase
+from sklearn_pate._inputs._containers import Table
+from sklearn_pate._teachers._forms import ScoreForm
+from sklearn_pate._teachers._training import TeacherProblems
+from sklearn_pate._votes._sums import TeacherScores
+from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
+from sklearn_pate.accounting.ledger._fit_entry import FitEntry
+from sklearn_pate.exceptions import StudentWarning, warn_user
+from sklearn_pate.students import DistillationClassifier, ScoreFunction
+from sklearn_pate.students._basis import resolve_threshold
+from sklearn_pate.students._train_student import accepts_soft_labels, train_student
+
+
+@dataclass(frozen=True)
+class ReleasedScores:
+    """Released mean scores, and what follows from them. May be published."""
+
+    #: Released numbers, as the mechanism returns them.
+    estimate: Any
+    model: ScoreFunction
+    #: Probabilities of the scored rows, shape (n_rows, n_classes), and class indices.
+    probabilities: NDArray[np.float64]
+    answers: NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
+    """Teachers send class probabilities; their noisy mean is the student or its labels.
+
+    A teacher sends the coefficients of its probabilities in a public basis. The student
+    is the released score model itself, or learns from its soft labels.
+    """
+
+    scored: ScoredRows
+
+    equal_classes = False
+
+    @property
+    def representation(self) -> BaseEstimator | None:
+        """Transformer of the rows of teachers, fitted on public rows."""
+        return self.scored.representation
+
+    @property
+    def represented(self) -> Table:
+        """Public rows that teachers score, transformed by the representation."""
+        return self.scored.X_for_teachers
+
+    @property
+    def form(self) -> ScoreForm:
+        """Coefficients of a teacher's scores in the public basis."""
+        values = self.scored.values[:, : self.n_coordinates[-1]]
+        return ScoreForm(self.n_classes, np.ascontiguousarray(values))
+
+    @property
+    def n_coordinates(self) -> list[int]:
+        """Number of coordinates of each step, by public numbers."""
+        mechanism = self.release.mechanism
+        allowed = mechanism.n_coordinates(self.release.n_teachers, self.n_classes)
+        return [min(self.scored.basis.n_coordinates_, one) for one in allowed]
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return self.n_coordinates[-1], self.n_classes - 1
+
+    def on(self, public: PublicInputs) -> Self:
+        """Return the same aggregation on other public rows."""
+        scored = prepare_scores(
+            public.X_public,
+            self.design,
+            rbf=self.scored.basis.rbf,
+            seed=self.seeds.representation,
+        )
+        return replace(self, public=public, scored=scored)
+
+    def fit_plan(self, margins: Sequence[float]) -> FitPlan:
+        """Plan the fit: its noise, its privacy cost, and its number of coefficients."""
+        return FitPlan.of_coefficients(
+            self.release,
+            n_rows=self.n_rows,
+            n_coordinates=self.n_coordinates[-1],
+            useless=why_scores_useless(self.release),
+            n_public=self.public.n_public,
+        )
+
+    def _why_useless(self) -> Iterator[str]:
+        useless = why_scores_useless(self.release)
+        few = why_few_public_rows(self.public.n_public)
+        yield from (why for why in (useless, few) if why is not None)
+
+    def _rehearse_student(self) -> None:
+        if self.design.student is not None:
+            rehearse_student(
+                self._student(),
+                self.public.X_public,
+                n_labeled=len(self.scored.rows),
+                n_classes=self.n_classes,
+                soft=True,
+                seed=self.seeds.student,
+            )
+
+    def sum(self, contributions: Iterable[Any]) -> TeacherScores:
+        """Keep score functions, to be summed in steps. Sensitive."""
+        n_steps = self.release.mechanism.n_steps
+        return TeacherScores(contributions, shape=self._shape, n_steps=n_steps)
+
+    def collect(self, **running: Any) -> tuple[TeacherScores, TeacherProblems]:
+        """Train teachers in memory or on a cluster, and keep their scores there."""
+        if not self.private.on_cluster:
+            return super().collect(**running)
+        # Imported here, as it imports dask.
+        from sklearn_pate.distributed._dask_teachers import collect_scores
+
+        return collect_scores(
+            self.design.teacher,
+            self.private,
+            self.shards,
+            self.represented,
+            form=self.form,
+            shape=self._shape,
+            n_steps=self.release.mechanism.n_steps,
+            given=self.public.X_public,
+            representation=self.representation,
+            **running,
+        )
+
+    def draw(self, scores: TeacherScores, entry: FitEntry | None) -> ReleasedScores:
+        """Record the cost, draw the noise, and release the mean scores."""
+        mechanism, scored = self.release.mechanism, self.scored
+        estimate = mechanism.estimate(scores, self.n_coordinates, entry)
+        coef = estimate.shrunk
+        if not coef[1:].any():
+            warn_user(
+                "The released scores are the same for all rows; the student always "
+                "predicts one class. The privacy cost is spent nevertheless. Before "
+                "another fit, consider a larger epsilon, or more private rows.",
+                StudentWarning,
+            )
+        full = np.zeros((scored.basis.n_coordinates_, coef.shape[1]))
+        full[: len(coef)] = coef
+        model = ScoreFunction.of_release(full, scored.of_basis, scored.basis, "linear")
+        probabilities = model.probabilities(scored.values)
+        model.threshold = resolve_threshold(
+            mechanism.threshold, probabilities.mean(axis=0)
+        )
+        return ReleasedScores(
+            estimate, model, probabilities, model.decide(probabilities)
+        )
+
+    def teach(self, released: ReleasedScores) -> BaseEstimator:
+        """Return the released score model, or train a student on its soft labels."""
+        if self.design.student is None:
+            return released.model
+        with phase("training the student"):
+            return train_student(
+                self._student(),
+                self.public.X_public,
+                self.scored.rows,
+                released.answers,
+                n_classes=self.n_classes,
+                seed=self.seeds.student,
+                histograms=released.probabilities,
+            )
+
+    def _student(self) -> BaseEstimator:
+        """Return the student, made to learn from class probabilities."""
+        student = self.design.student
+        if accepts_soft_labels(student):
+            return student
+        return DistillationClassifier(student, random_state=self.seeds.student)
+
+    def attributes(self, released: ReleasedScores) -> dict[str, Any]:
+        """Return what was released, as fitted attributes."""
+        return {
+            "representation_": self.scored.representation,
+            "query_strategy_": None,
+            "queried_indices_": self.scored.rows,
+            "answers_": released.answers,
+            "histograms_": None,
+            "soft_answers_": released.probabilities,
+            "estimate_": released.estimate,
+        }
+
+    def analyse(
+        self,
+        scores: TeacherScores,
+        released: ReleasedScores,
+        problems: TeacherProblems,
+        entry: FitEntry | None,
+    ) -> PrivacyAnalysis:
+        """Keep the problems of teachers. Sensitive."""
+        return analyse_release(
+            self.release,
+            np.zeros((0, self.n_classes), dtype=np.int64),
+            problems,
+            in_ledger=entry is not None,
+        )
+
+
+@phase("preparing public rows")
+def prepare_scores(
+    X_public: Table, design: Design, *, rbf: bool, seed: int
+) -> ScoredRows:
+    """Choose the public rows that are scored, and the basis of mean scores."""
+    return score_rows(
+        X_public,
+        design.representation,
+        max_coordinates=design.mechanism.max_coordinates,
+        rbf=rbf,
+        seed=seed,
+    )

@@ -1,0 +1,286 @@
+"""Aggregation of votes: noisy answers to queries, and a student of them."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from sklearn_pate._aggregation._aggregation import Aggregation
+from sklearn_pate._aggregation._design import Design, as_query_strategy
+from sklearn_pate._aggregation._entry import analyse_votes
+from sklearn_pate._aggregation._fit_plan import FitPlan
+from sklearn_pate._aggregation._outlook import why_useless
+from sklearn_pate._aggregation._prepared_rows import comparable, represent
+from sklearn_pate._aggregation._rehearsal import rehearse_student
+from sklearn_pate._aggregation._rows import PublicInputs
+from sklearn_pate._estimators._isolation import MAX_SEED
+from sklearn_pate._estimators._progress import phase
+from sklearn_pate._inputs._containers import Table
+from sklearn_pate._teachers._forms import VoteForm
+from sklearn_pate._teachers._training import TeacherProblems
+from sklearn_pate._votes._votes import Votes
+from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
+from sklearn_pate.accounting.ledger._fit_entry import FitEntry
+from sklearn_pate.mechanisms import Oracle, Transcript
+from sklearn_pate.mechanisms._oracle import VoteCounts
+from sklearn_pate.students import (
+    ClusterQueries,
+    Clusters,
+    QuerySession,
+    QueryStrategy,
+    RandomQueries,
+    RepresentativeQueries,
+)
+from sklearn_pate.students._queries import find_clusters
+from sklearn_pate.students._train_student import accepts_unlabeled, train_student
+
+# "auto": below this fraction of the public rows, representative rows are queried. More
+# queries cover the public rows in any case, and random rows are found faster.
+_FEW_QUERIES = 0.1
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Released answers to queries."""
+
+    #: Public rows, in the order of the queries.
+    rows: NDArray[np.intp]
+    #: Class indices, -1 for no answer.
+    answers: NDArray[np.intp]
+    #: All that was released, by rows of the votes.
+    transcript: Transcript
+
+
+@dataclass(frozen=True)
+class Queries:
+    """Number and choice of the queries, by public rows and parameters alone."""
+
+    #: The public rows by the representation.
+    X_for_teachers: Table
+    n_queries: int
+    strategy: QueryStrategy
+    #: Fitted on public rows.
+    representation: BaseEstimator | None
+    #: Public rows as numbers, where the strategy compares them.
+    features: NDArray[np.float64] | None
+    #: Public rows with one vote together.
+    clusters: Clusters | None
+
+
+@phase("preparing public rows")
+def prepare_queries(X_public: Table, design: Design, seed: int) -> Queries:
+    """Prepare the queries, or raise ValueError if the public rows do not allow them."""
+    n_queried, query_strategy = design.n_queries, design.query_strategy
+    fitted, X_for_teachers = represent(design.representation, X_public, seed)
+
+    def features() -> NDArray[np.float64] | None:
+        return comparable(fitted, X_public, X_for_teachers, seed)
+
+    strategy = as_query_strategy(query_strategy, design.mechanism)
+    compared = None
+    if strategy is None:
+        few = n_queried < _FEW_QUERIES * X_public.shape[0]
+        compared = features() if few else None
+        strategy = RandomQueries() if compared is None else RepresentativeQueries()
+    elif strategy.needs_features:
+        compared = features()
+        if compared is None:
+            raise ValueError(
+                f"query_strategy={query_strategy!r} compares public rows, which "
+                "are text, sparse or have missing values here; pass representation=, "
+                "a transformer that makes dense numbers of them, or use 'random'."
+            )
+    clusters = None
+    if compared is not None and isinstance(strategy, ClusterQueries):
+        clusters = find_clusters(
+            compared, n_queried, strategy.core, check_random_state(seed % MAX_SEED)
+        )
+        n_queried = len(clusters.medoids)
+    return Queries(X_for_teachers, n_queried, strategy, fitted, compared, clusters)
+
+
+@dataclass(frozen=True)
+class VoteAggregation(Aggregation[Votes, Answers]):
+    """Teachers vote; noisy answers to queries leave them; a student learns these."""
+
+    queries: Queries
+
+    @property
+    def representation(self) -> BaseEstimator | None:
+        """Transformer of the rows of teachers, fitted on public rows."""
+        return self.queries.representation
+
+    @property
+    def represented(self) -> Table:
+        """Public rows that teachers label, transformed by the representation."""
+        return self.queries.X_for_teachers
+
+    @property
+    def form(self) -> VoteForm:
+        """Votes, one for each public row."""
+        return VoteForm(self.n_classes)
+
+    @property
+    def public_content(self) -> tuple[Any, ...]:
+        """All public data that decide the answers."""
+        # Clusters of drawn rows follow from the counts.
+        clusters = self.queries.clusters if self.public.domain is None else None
+        return *self.public.content, clusters
+
+    def on(self, public: PublicInputs) -> Self:
+        """Return the same aggregation on other public rows."""
+        queries = prepare_queries(
+            public.X_public, self.design, self.seeds.representation
+        )
+        return replace(self, public=public, queries=queries)
+
+    def fit_plan(self, margins: Sequence[float]) -> FitPlan:
+        """Plan the fit: its noise, its privacy cost, and its label accuracy."""
+        return FitPlan.of_votes(
+            self.release,
+            n_rows=self.n_rows,
+            margins=margins,
+            few_answers=accepts_unlabeled(self.design.student),
+        )
+
+    def _why_useless(self) -> Iterator[str]:
+        why = why_useless(
+            self.release.mechanism,
+            n_teachers=self.release.n_teachers,
+            n_queries=self.release.n_queries,
+            n_classes=self.n_classes,
+            few_answers=accepts_unlabeled(self.design.student),
+            n_rows=self.n_rows,
+            epsilon=self.release.target,
+            delta=self.statement.delta,
+            unit=self.public.unit,
+        )
+        if why is not None:
+            yield why
+
+    def _rehearse_student(self) -> None:
+        clusters, n_labeled = self.queries.clusters, self.queries.n_queries
+        if clusters is not None:  # all rows of a cluster get its answer
+            n_labeled = int(np.sum(clusters.of_row >= 0))
+        rehearse_student(
+            self.design.student,
+            self.public.X_public,
+            n_labeled=n_labeled,
+            n_classes=self.n_classes,
+            soft=self.release.mechanism.releases_histograms,
+            seed=self.seeds.student,
+        )
+
+    def sum(self, contributions: Iterable[Any]) -> Votes:
+        """Count votes; a teacher that failed abstains everywhere. Sensitive."""
+        clusters = self.queries.clusters
+        return Votes(
+            contributions,
+            n_public=self.represented.shape[0],
+            n_classes=self.n_classes,
+            clusters=None if clusters is None else clusters.of_row,
+        )
+
+    def collect(self, **running: Any) -> tuple[Votes, TeacherProblems]:
+        """Train teachers in memory or on a cluster, and count their votes."""
+        if not self.private.on_cluster:
+            return super().collect(**running)
+        # Imported here, as it imports dask.
+        from sklearn_pate.distributed._dask_teachers import poll_on_dask
+
+        return poll_on_dask(
+            self.design.teacher,
+            self.private,
+            self.shards,
+            self.represented,
+            given=self.public.X_public,
+            n_classes=self.n_classes,
+            clusters=self.queries.clusters,
+            representation=self.representation,
+            **running,
+        )
+
+    def draw(self, votes: VoteCounts, entry: FitEntry | None) -> Answers:
+        """Query the votes: record the cost, draw the noise, release the answers.
+
+        An adaptive query strategy trains the student on the answers so far.
+        """
+        queries = self.queries
+        oracle = Oracle(
+            votes, self.release.mechanism, n_queries=self.release.n_queries, entry=entry
+        )
+        by_public_row = _by_public_row(oracle.answer, queries.clusters)
+        with phase("querying", self.release.n_queries) as on_answered:
+
+            def answer(rows: Any, probabilities: Any = None) -> NDArray[np.intp]:
+                answers = by_public_row(rows, probabilities)
+                on_answered(len(rows))
+                return answers
+
+            session = QuerySession(
+                answer,
+                self.public.X_public,
+                self.design.student,
+                n_classes=self.n_classes,
+                n_queries=queries.n_queries,
+                seed=self.seeds.queries,
+                features=queries.features,
+                clusters=queries.clusters,
+            )
+            queries.strategy.query(session)
+        return Answers(session.queried, session.answers, oracle.transcript())
+
+    @phase("training the student")
+    def teach(self, released: Answers) -> BaseEstimator:
+        """Train a clone of the student on public rows and released answers alone."""
+        return train_student(
+            self.design.student,
+            self.public.X_public,
+            released.rows,
+            released.answers,
+            n_classes=self.n_classes,
+            seed=self.seeds.student,
+            histograms=released.transcript.histograms,
+            clusters=self.queries.clusters,
+        )
+
+    def attributes(self, released: Answers) -> dict[str, Any]:
+        """Return what was released, as fitted attributes."""
+        return {
+            "representation_": self.queries.representation,
+            "query_strategy_": self.queries.strategy,
+            "queried_indices_": released.rows,
+            "answers_": released.answers,
+            "histograms_": released.transcript.histograms,
+            "soft_answers_": None,
+            "estimate_": None,
+        }
+
+    def analyse(
+        self,
+        votes: Votes,
+        released: Answers,
+        problems: TeacherProblems,
+        entry: FitEntry | None,
+    ) -> PrivacyAnalysis:
+        """Prepare the privacy cost of these votes, with problems. Sensitive."""
+        return analyse_votes(
+            self.release,
+            votes,
+            released.transcript,
+            problems,
+            adaptive=self.queries.strategy.adaptive,
+            in_ledger=entry is not None,
+        )
+
+
+def _by_public_row(answer: Callable, clusters: Clusters | None) -> Callable:
+    """Make `answer` take public rows where the votes are on clusters."""
+    if clusters is None:
+        return answer
+    of_row = clusters.of_row
+    return lambda rows, probabilities=None: answer(of_row[rows], probabilities)
