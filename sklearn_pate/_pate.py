@@ -26,7 +26,7 @@ from sklearn_pate._aggregation._design import (
     design_fit,
     design_of_votes,
 )
-from sklearn_pate._aggregation._entry import ReleasePlan, open_entry, release_of_design
+from sklearn_pate._aggregation._entry import open_entry, release_of_design
 from sklearn_pate._aggregation._fit_plan import MARGINS, FitPlan, check_margins
 from sklearn_pate._aggregation._rows import (
     PublicInputs,
@@ -56,7 +56,7 @@ from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._teachers._training import TeacherProblems
-from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL, Assumption
+from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyUtilityWarning
@@ -644,7 +644,13 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         """Return the aggregation of votes, with its noise calibrated."""
         # Clusters may be fewer than the queries that were asked for.
         design = replace(design, n_queries=queries.n_queries)
-        release = self._release(design, public, self._assumptions(public))
+        release = release_of_design(
+            design,
+            n_classes=len(public.classes),
+            unit=public.unit,
+            assumptions=self._assumptions(public),
+            **self._budget(public),
+        )
         return VoteAggregation(public, design, release, seeds, private, shards, queries)
 
     def _of_scores(
@@ -669,26 +675,25 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         assumptions = self._assumptions(public)
         if rbf and public.domain is None:  # drawn rows may be published
             assumptions = (*assumptions, PUBLIC_ROWS_IN_MODEL)
-        release = self._release(design, public, assumptions)
+        release = release_of_design(
+            design,
+            n_classes=n_classes,
+            unit=public.unit,
+            assumptions=assumptions,
+            **self._budget(public),
+        )
         scored = prepare_scores(
             public.X_public, design, rbf=rbf, seed=seeds.representation
         )
         return ScoreAggregation(public, design, release, seeds, private, shards, scored)
 
-    @phase("calibrating the noise")
-    def _release(
-        self, design: Design, public: PublicInputs, assumptions: tuple[Assumption, ...]
-    ) -> ReleasePlan:
-        """Calibrate the mechanism, and state the privacy cost of its release."""
-        return release_of_design(
-            design,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            n_classes=len(public.classes),
-            unit=public.unit,
-            assumptions=assumptions,
-            counts=partial(self._counts, public),
-        )
+    def _budget(self, public: PublicInputs) -> dict[str, Any]:
+        """Return the budget of a release, and the release of counts within it."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "counts": partial(self._counts, public),
+        }
 
     def _with_public_rows(self, plan: Any, public: PublicInputs) -> Any:
         return plan.on(public)

@@ -19,6 +19,7 @@ from sklearn.utils import _safe_indexing
 from sklearn_pate._aggregation._design import Design
 from sklearn_pate._aggregation._rows import PrivateInputs
 from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
+from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table, column_names
 from sklearn_pate._synthetic._domain import Domain
 from sklearn_pate._synthetic._marginals import (
@@ -114,8 +115,9 @@ class ReleasePlan:
 
 
 def plan_release(
+    accounted: AccountedMechanism | TwoPartRelease,
     calibrated: Callable[[float | None], AccountedMechanism | TwoPartRelease],
-    epsilon: float | None,
+    target: float | None,
     *,
     delta: float,
     unit: str,
@@ -125,11 +127,10 @@ def plan_release(
     n_values: int,
     n_steps: int | None = None,
 ) -> ReleasePlan:
-    """Calibrate the noise of a release, and state its privacy cost.
+    """State the privacy cost of a release that was calibrated to a target.
 
     `n_steps` is the number of draws of noise where there are no queries.
     """
-    accounted = calibrated(epsilon)
     statement = _state(
         accounted,
         delta=delta,
@@ -142,7 +143,7 @@ def plan_release(
     return ReleasePlan(
         accounted,
         statement,
-        epsilon,
+        target,
         n_teachers,
         n_queries,
         n_values,
@@ -212,6 +213,7 @@ def calibrator(
     return calibrated
 
 
+@phase("calibrating the noise")
 def release_of_design(
     design: Design,
     *,
@@ -223,8 +225,10 @@ def release_of_design(
     counts: Callable[[float | None], MarginalCounts | None],
 ) -> ReleasePlan:
     """Calibrate the mechanism of a design, and state its privacy cost."""
+    calibrated = calibrator(design, delta=delta, n_classes=n_classes, counts=counts)
     return plan_release(
-        calibrator(design, delta=delta, n_classes=n_classes, counts=counts),
+        calibrated(epsilon),
+        calibrated,
         epsilon,
         delta=delta,
         unit=unit,

@@ -295,6 +295,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
             return counts.for_share(1.0, cast(float, epsilon), self.delta)
 
         release = plan_release(
+            calibrated(self.epsilon),
             calibrated,
             self.epsilon,
             delta=self.delta,

@@ -472,6 +472,7 @@ class DPNewtonClassifier(
             return cast(NewtonSteps | TwoPartRelease, with_counts(before, ready))
 
         return plan_release(
+            calibrated(self.epsilon),
             calibrated,
             self.epsilon,
             delta=self.delta,

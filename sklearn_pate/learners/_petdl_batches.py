@@ -295,6 +295,7 @@ def plan_sum(
         return with_counts(before, ready)
 
     release = plan_release(
+        calibrated(epsilon),
         calibrated,
         epsilon,
         delta=delta,

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
@@ -572,7 +571,6 @@ class PrivateKNNClassifier(StudentClassifier):
         )
         sampled = SampledMechanism(design.mechanism, self.sampling_rate)
 
-        @cache
         def calibrated(epsilon: float | None) -> SampledMechanism | TwoPartRelease:
             counts = self._counts(public, epsilon)
             mechanism = sampled.calibrated(
@@ -584,8 +582,10 @@ class PrivateKNNClassifier(StudentClassifier):
             mechanism = mechanism.for_neighbors(self._count_neighbors(mechanism))
             return with_counts(counts, mechanism)
 
-        _, mechanism = parts_of(calibrated(self.epsilon))
+        accounted = calibrated(self.epsilon)
+        _, mechanism = parts_of(accounted)
         release = plan_release(
+            accounted,
             calibrated,
             self.epsilon,
             delta=self.delta,
