@@ -27,7 +27,7 @@ from sklearn_pate import (
 from sklearn_pate.accounting import RdpCurve, calibrate_n_queries, calibrate_noise
 from sklearn_pate.accounting.bounds import gaussian_worst_case
 from sklearn_pate.inspection import plan_search
-from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax, NoisyHistogram
+from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.students import (
     ClusterQueries,
@@ -106,9 +106,6 @@ WRONG_FITS = {
     "experts with no probability": ({"query_strategy": ExpertQueries(confident=9)}, {}, r"confident=9 must be a number from 0 to 1"),
     "no core": ({"query_strategy": ClusterQueries(core=0)}, {}, r"core=0 must be a number above 0 and at most 1"),
     "representation is no transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is not a transformer; pass one"),
-    "unknown release": ({"release": "votes"}, {}, r"release='votes' is unknown; use 'answers' or 'histogram'"),
-    "histogram of another mechanism": ({"release": "histogram", "mechanism": "lnmax"}, {}, r"release='histogram' supports only mechanism='gnmax', got mechanism='lnmax'"),
-    "answers at the cost of histograms": ({"mechanism": NoisyHistogram(sigma=9), "epsilon": None}, {}, r"mechanism=NoisyHistogram\(sigma=9\) releases histograms; set release='histogram'"),
     "epsilon is zero": ({"epsilon": 0}, {}, r"epsilon=0 must be a positive, finite number"),
     "epsilon is negative": ({"epsilon": -1.0}, {}, r"epsilon=-1.0 must be"),
     "epsilon is infinite": ({"epsilon": np.inf}, {}, r"epsilon=inf must be"),

@@ -68,7 +68,7 @@ def pate(*given, **parameters):
 FITS = {
     "votes": pate(**VOTES),
     "votes of an encoder": pate(encoder, **VOTES),
-    "histograms": pate(**VOTES, release="histogram"),
+    "histograms": pate(**VOTES, mechanism="histogram"),
     "newton": lambda X, y: DPNewtonClassifier(**GIVEN).fit(X, y, X_public=PUBLIC),
     "newton on counts": lambda X, y: DPNewtonClassifier(
         synthetic=PrivateMarginals(DOMAIN), **GIVEN

@@ -22,7 +22,7 @@ from sklearn_pate._aggregation._checks import check_number_of_groups
 from sklearn_pate._aggregation._design import design_fit
 from sklearn_pate._aggregation._entry import calibrator, release_of_design
 from sklearn_pate._aggregation._fit_plan import MARGINS, FitPlan
-from sklearn_pate._aggregation._outlook import why_scores_useless, why_newton_useless
+from sklearn_pate._aggregation._outlook import why_newton_useless, why_scores_useless
 from sklearn_pate._aggregation._rows import PublicInputs
 from sklearn_pate._estimators._class_codes import last_step
 from sklearn_pate._inputs._labels import PublicData, read_classes

@@ -22,7 +22,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import all_estimators
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
-from sklearn_pate._aggregation import _rehearsal
+from sklearn_pate._aggregation import _aggregation, _rehearsal, _vote_aggregation
 from sklearn_pate._aggregation._rehearsal import rehearse_student
 from sklearn_pate.learners import PETDLClassifier, PrivateKNNClassifier, _petdl_batches
 from sklearn_pate.model_selection import PrivateSearchCV
@@ -135,7 +135,7 @@ def fit_pate(student, **parameters):
 
 
 def fit_histograms(student, **parameters):
-    fit(pate(student=student, release="histogram", **parameters))
+    fit(pate(student=student, mechanism="histogram", **parameters))
 
 
 def fit_from_votes(student, **parameters):
@@ -388,9 +388,9 @@ def test_it_changes_no_bit_of_what_follows(fit_with, monkeypatch):
     results = []
     for skipped in (False, True):
         if skipped:
-            for module in (_rehearsal, _petdl_batches):
-                monkeypatch.setattr(module, "rehearse_teacher", skip)
-                monkeypatch.setattr(module, "rehearse_student", skip)
+            for module in (_aggregation, _vote_aggregation, _petdl_batches):
+                for name in ("rehearse_teacher", "rehearse_student"):
+                    monkeypatch.setattr(module, name, skip, raising=False)
         np.random.seed(0)
         clf = fit_with({"noise_seed": 0, "random_state": 0, "epsilon": 50})
         released = getattr(clf, "answers_", None)

@@ -118,15 +118,17 @@ def test_a_student_learns_from_the_scores(blobs, student):
             {"query_strategy": "random"},
             "query_strategy='random' and mechanism='scores'",
         ),
-        ({"release": "histogram"}, "release='histogram' supports only"),
         (
             {"student": SelfTrainingClassifier(LogisticRegression())},
             "student=.* learns from unlabelled rows",
         ),
         ({"mechanism": MeanScores("fourier")}, "basis='fourier'"),
         ({"mechanism": MeanScores(noise_scale=3.0)}, "both fix the noise"),
-        ({"threshold": 1.5}, "threshold=1.5"),
-        ({"threshold": 0.3}, "threshold=0.3 is for two classes"),
+        ({"mechanism": MeanScores(threshold=1.5)}, "threshold=1.5"),
+        (
+            {"mechanism": MeanScores(threshold=0.3)},
+            "threshold=0.3 is for two classes",
+        ),
     ],
 )
 def test_what_mean_scores_cannot_do_is_refused_before_any_charge(
@@ -346,7 +348,7 @@ def test_a_rare_class_is_ranked_and_named():
     assert clf.student_.threshold < 0.2
     assert roc_auc_score(y_test, clf.predict_proba(X_test)[:, 1]) > 0.7
     assert balanced_accuracy_score(y_test, clf.predict(X_test)) > 0.62
-    plain = clf.set_params(threshold=0.5).fit(
+    plain = clf.set_params(mechanism=MeanScores(threshold=0.5)).fit(
         X[:15_000], y[:15_000], X_public=PublicData(X[15_000:16_000])
     )
     assert balanced_accuracy_score(y_test, plain.predict(X_test)) < 0.6

@@ -69,7 +69,7 @@ FITS = {
     "uncertainty": of_votes(query_strategy="uncertainty"),
     "interactive": of_votes(mechanism=interactive),
     "confident": of_votes(mechanism=ConfidentGNMax(1.0, 1.0, 5)),
-    "histogram": of_votes(release="histogram"),
+    "histogram": of_votes(mechanism="histogram"),
     "self-training": of_votes(
         GaussianNB(), student=SelfTrainingClassifier(GaussianNB())
     ),

@@ -16,6 +16,7 @@ from sklearn_pate.mechanisms import (
     GNMax,
     GumbelMax,
     LNMax,
+    NoisyHistogram,
     PermuteAndFlip,
 )
 from sklearn_pate.students import DistillationClassifier
@@ -111,7 +112,7 @@ def test_a_plan_of_histograms_is_that_of_their_largest_counts(rows):
     X, y, X_public = rows
     pate = PATEClassifier(n_queries=30, epsilon=None, mechanism=GNMax(sigma=9))
     answers = pate.plan_fit(X, y, X_public=PublicData(X_public))
-    pate.set_params(release="histogram", student=DistillationClassifier())
+    pate.set_params(mechanism=NoisyHistogram(sigma=9), student=DistillationClassifier())
     histograms = pate.plan_fit(X, y, X_public=PublicData(X_public))
     assert histograms.mechanism == "NoisyHistogram(sigma=9)"
     assert histograms.at_margins == answers.at_margins

@@ -139,7 +139,7 @@ def test_without_sampling_and_noise_the_answers_are_those_of_nearest_neighbours(
     top = votes.max(axis=1, keepdims=True)
     assert np.all(votes[np.arange(60), knn.answers_] == top[:, 0])
     assert knn.n_neighbors_ == knn.privacy_spent_.n_teachers == 7
-    histograms = fit(blobs, **QUIET, n_neighbors=7, release="histogram").histograms_
+    histograms = fit(blobs, **QUIET, n_neighbors=7, mechanism="histogram").histograms_
     np.testing.assert_array_equal(histograms, votes)
 
 
@@ -244,7 +244,7 @@ def test_images_are_compared_pixel_by_pixel(split):
             student=make_pipeline(FunctionTransformer(flatten), LINEAR),
             **QUIET,
             n_neighbors=5,
-            release="histogram",
+            mechanism="histogram",
         ).fit(X.reshape(shape), y, X_public=PublicData(split.public.reshape(shape)))
         flat, fit_images = fit_images, knn.histograms_
     np.testing.assert_array_equal(flat, fit_images)
@@ -387,7 +387,7 @@ def audit(n_runs):
         n_queries=400,
         query_strategy="random",
         classes=[0, 1],
-        release="histogram",
+        mechanism="histogram",
         delta=0.01,
     )
     return audit_neighbours(

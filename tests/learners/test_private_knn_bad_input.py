@@ -20,7 +20,6 @@ from sklearn_pate.mechanisms import (
     GumbelMax,
     InteractiveGNMax,
     LNMax,
-    NoisyHistogram,
 )
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_training import SampledMechanism
@@ -91,9 +90,6 @@ WRONG_FITS = {
     "interactive object": ({"mechanism": InteractiveGNMax()}, {}, r"has no cost on a secret sample"),
     "unknown mechanism": ({"mechanism": "median"}, {}, r"mechanism='median' has no cost"),
     "a sampled mechanism": ({"mechanism": SampledMechanism(GNMax(), 0.1)}, {}, r"mechanism=.* is unknown"),
-    "a histogram mechanism without its release": ({"mechanism": NoisyHistogram()}, {}, r"releases histograms; set release='histogram'"),
-    "a confident histogram": ({"mechanism": "confident", "release": "histogram"}, {}, r"release='histogram' supports only mechanism='gnmax', got mechanism='confident'"),
-    "unknown release": ({"release": "votes"}, {}, r"release='votes' is unknown"),
     "a cap": ({"mechanism": ConfidentGNMax(max_answers=3)}, {}, r"max_answers=3 lowers no cost on a secret sample"),
     "a cap of zero": ({"mechanism": ConfidentGNMax(max_answers=0)}, {}, r"max_answers=0 lowers no cost"),
     "a threshold of zero": ({"mechanism": ConfidentGNMax(0)}, {}, r"threshold=0 must be a positive number"),

@@ -51,7 +51,7 @@ def fit(blobs, **parameters):
 
 
 def test_random_state_fixes_queries_but_neither_samples_nor_noise(blobs):
-    one, other = (fit(blobs, release="histogram") for _ in range(2))
+    one, other = (fit(blobs, mechanism="histogram") for _ in range(2))
     np.testing.assert_array_equal(one.queried_indices_, other.queried_indices_)
     assert not np.array_equal(one.histograms_, other.histograms_)
 
@@ -72,7 +72,7 @@ def test_samples_differ_between_fits_where_there_is_no_noise(blobs):
 def test_seeded_noise_repeats_samples_and_noise(blobs):
     def histograms(seed):
         changes = {"mechanism": GNMax(20.0), "noise_seed": seed}
-        return fit(blobs, release="histogram", **changes).histograms_
+        return fit(blobs, mechanism="histogram", **changes).histograms_
 
     np.testing.assert_array_equal(histograms(0), histograms(0))
     assert not np.array_equal(histograms(0), histograms(1))

@@ -1,4 +1,4 @@
-"""release="histogram": all noisy votes, at their cost, for students that use them."""
+"""mechanism="histogram": all noisy votes, at their cost, for students that use them."""
 
 import pickle
 
@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.mechanisms import GNMax, NoisyHistogram
 from sklearn_pate.students import ClusterQueries, DistillationClassifier
 from sklearn_pate.students._train_student import soften
 
@@ -37,8 +37,7 @@ def fit(blobs, student=None, **parameters):
         student,
         **{
             "n_teachers": 20,
-            "release": "histogram",
-            "mechanism": GNMax(sigma=2),
+            "mechanism": NoisyHistogram(sigma=2),
             "epsilon": None,
             "n_queries": 30,
             "random_state": 0,
@@ -48,7 +47,7 @@ def fit(blobs, student=None, **parameters):
 
 
 def test_the_histograms_are_the_votes_with_noise(blobs):
-    pate = fit(blobs, mechanism=GNMax(sigma=2), n_queries=300)
+    pate = fit(blobs, n_queries=300)
     noise = pate.histograms_ - pate.privacy_analysis_.counts
     assert noise.shape == (300, 3)
     # The mean square of 900 draws: a standard deviation of 0.19 around 4.
@@ -59,7 +58,7 @@ def test_the_histograms_are_the_votes_with_noise(blobs):
 
 
 def test_it_costs_more_than_the_answers(blobs):
-    histogram, answers = fit(blobs), fit(blobs, release="answers")
+    histogram, answers = fit(blobs), fit(blobs, mechanism=GNMax(sigma=2))
     assert histogram.privacy_spent_.epsilon > 1.15 * answers.privacy_spent_.epsilon
     assert "NoisyHistogram" in histogram.privacy_spent_.mechanism
     assert answers.histograms_ is None
@@ -67,8 +66,9 @@ def test_it_costs_more_than_the_answers(blobs):
 
 @pytest.mark.slow
 def test_at_equal_epsilon_it_has_more_noise(blobs):
-    both = {"epsilon": 2.0, "mechanism": "gnmax"}
-    histogram, answers = fit(blobs, **both), fit(blobs, **both, release="answers")
+    histogram, answers = (
+        fit(blobs, epsilon=2.0, mechanism=one) for one in ("histogram", "gnmax")
+    )
     assert 1.9 < histogram.privacy_spent_.epsilon <= 2.0
     assert histogram.mechanism_.sigma > 1.1 * answers.mechanism_.sigma
 

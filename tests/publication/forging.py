@@ -22,6 +22,7 @@ from sklearn_pate.mechanisms import (
     GumbelMax,
     InteractiveGNMax,
     LNMax,
+    NoisyHistogram,
     PermuteAndFlip,
 )
 from sklearn_pate.publication import PublishedClassifier, publish
@@ -92,7 +93,7 @@ OTHER_FITS = {
         InteractiveGNMax(20, sigma_threshold=20.0, sigma=8.0),
         query_strategy="interactive",
     ),
-    "NoisyHistogram": lambda blobs: vote(GNMax(sigma=9.0), release="histogram"),
+    "NoisyHistogram": lambda blobs: vote(NoisyHistogram(sigma=9.0)),
     "Private-kNN with a check": lambda blobs: nearest(blobs, mechanism="confident"),
     "nothing private": lambda blobs: void(blobs),
     "nothing private of a sample": lambda blobs: nearest(

@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.inspection import PrivacyReport
-from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.mechanisms import NoisyHistogram
 from sklearn_pate.publication import Deployment, PublishedClassifier, publish
 from sklearn_pate.publication._deployment import QUESTIONS
 from tests.publication.forging import card_of, forge, refused, setting, vote
@@ -224,7 +224,7 @@ def test_a_larger_mu_or_none_is_read_with_the_facts_that_follow(gaussian):
 
 def test_seeded_noise_has_no_mu(tmp_path):
     with pytest.warns(match="noise_seed=3 makes the noise reproducible"):
-        pate = vote(GNMax(sigma=9.0), release="histogram", noise_seed=3)
+        pate = vote(NoisyHistogram(sigma=9.0), noise_seed=3)
     assert pate.privacy_spent_.mu is None
     with pytest.warns(match="no privacy guarantee"):
         publish(pate).save(tmp_path / "model.skops")

@@ -72,7 +72,7 @@ def pate(**parameters):
 
 FITS = {
     "GNMax": lambda: (pate(), PUBLIC),
-    "NoisyHistogram": lambda: (pate(release="histogram"), PUBLIC),
+    "NoisyHistogram": lambda: (pate(mechanism="histogram"), PUBLIC),
     "LNMax": lambda: (pate(mechanism="lnmax"), PUBLIC),
     "PETDL": lambda: (
         PETDLClassifier(

@@ -160,7 +160,7 @@ def test_the_examples_have_the_bound_of_their_epsilon(epsilon, right):
 
 
 def test_the_statement_is_shown_field_by_field():
-    clf = pate(release="histogram")
+    clf = pate(mechanism="histogram")
     lines = table_of(report_on(clf), "Composition")
     sentences = clf.privacy_spent_.facts.sentences()
     assert lines == {HEADINGS[name]: text for name, text in sentences.items()}

@@ -65,7 +65,7 @@ FITS = {
     "scores": lambda: fit(
         PATEClassifier(LogisticRegression(), n_teachers=20, classes=[0, 1, 2])
     ),
-    "histogram": lambda: pate(release="histogram"),
+    "histogram": lambda: pate(mechanism="histogram"),
     "synthetic rows": lambda: synthetic_fits.fit("votes"),
     "groups": lambda: fit(
         PATEClassifier(
