@@ -369,7 +369,7 @@ add("newton defaults", fit, made("newton", random_state=0))
 add("newton by default of PATE", fit, lambda: newton(random_state=1) if names.has_newton() else pate(random_state=1))
 add("newton threshold", fit, made("newton", threshold=0.3, **NEWTON))
 add("newton rare class", fit, made("newton", classes=[0, 1], **NEWTON), changed(TWO, y=np.where(np.arange(600) % 10, 0, TWO.y)))
-for name, one in {"none": None, "scaler": StandardScaler(), "pca": PCA(3)}.items():
+for name, one in {"scaler": StandardScaler(), "pca": PCA(3)}.items():
     add(f"newton representation {name}", fit, made("newton", representation=one, **NEWTON))
 add("newton table", fit, made("newton", **NEWTON), TABLE)
 add("newton polars", fit, made("newton", **NEWTON), changed(TABLE, pl.from_pandas))
@@ -883,7 +883,7 @@ WRONG = {
     "n_queries": [-1, 151],
     "epsilon": [0, -1.0, np.inf, "1", 1e-9],
     "delta": [0, 1.0, None],
-    "mechanism": ["gaussian", "interactive", partial(own, "GNMax", sigma=40.0), partial(own, "NoisyHistogram")],
+    "mechanism": ["gaussian", "interactive", partial(own, "GNMax", sigma=40.0)],
     "query_strategy": ["best", "interactive", partial(own, "UncertaintyQueries", n_rounds=0)],
     "privacy_unit": ["patient"],
     "public_size": [1, 20, 0.5],

@@ -69,6 +69,10 @@ def translated(learner, parameters):
         mechanism = "histogram" if given == "gnmax" else given
         parameters = parameters | {"mechanism": mechanism}
         del parameters["release"]
+    if "threshold" in parameters and "threshold" not in known:
+        one = sklearn_pate.mechanisms.MeanScores(threshold=parameters["threshold"])
+        parameters = {name: parameters[name] for name in {*parameters} - {"threshold"}}
+        parameters |= {"mechanism": one}
     return parameters
 
 

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import Any, Literal
@@ -29,6 +29,7 @@ from sklearn_pate._inputs._labels import PublicData, read_classes
 from sklearn_pate._pate import PATEClassifier
 from sklearn_pate._synthetic._domain import count_tables
 from sklearn_pate._synthetic._marginals import PrivateMarginals
+from sklearn_pate.accounting._assumptions import CHOSEN_BLINDLY
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked, counted
 from sklearn_pate.accounting.ledger._entries import costs as spent
 from sklearn_pate.accounting.ledger._ledger import (
@@ -171,24 +172,27 @@ def plan_fit(
         delta=delta,
         n_classes=n_classes,
         unit=privacy_unit,
-        assumptions=(),
+        assumptions=(CHOSEN_BLINDLY,),
         counts=partial(_counts, synthetic, delta),
     )
     if isinstance(design.mechanism, MeanScores):
         allowed = release.mechanism.n_coordinates(design.n_teachers, n_classes)
-        return FitPlan.of_coefficients(
+        plan = FitPlan.of_coefficients(
             release,
             n_rows=n_rows,
             n_coordinates=allowed[-1],
             useless=why_scores_useless(release),
         )
-    return FitPlan.of_votes(
-        release,
-        n_rows=n_rows,
-        margins=margins,
-        few_answers=accepts_unlabeled(design.student),
-        rarest=rarest,
-    )
+    else:
+        plan = FitPlan.of_votes(
+            release,
+            n_rows=n_rows,
+            margins=margins,
+            few_answers=accepts_unlabeled(design.student),
+            rarest=rarest,
+        )
+    # Numbers alone: a plan takes nothing for granted.
+    return replace(plan, assumptions=())
 
 
 def plan_newton_fit(
@@ -257,13 +261,15 @@ def plan_newton_fit(
         synthetic=synthetic,
     )
     learner._check_parameters()
-    release = learner._release(n_classes, partial(_counts, synthetic, delta))
-    return FitPlan.of_coefficients(
+    counts = partial(_counts, synthetic, delta)
+    release = learner._release(n_classes, counts, (CHOSEN_BLINDLY,))
+    plan = FitPlan.of_coefficients(
         release,
         n_rows=n_units if privacy_unit == "row" else None,
         n_coordinates=n_coordinates(release.mechanism, n_units, sys.maxsize, n_classes),
         useless=why_newton_useless(release, n_units),
     )
+    return replace(plan, assumptions=())
 
 
 def _counts(

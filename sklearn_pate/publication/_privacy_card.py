@@ -278,7 +278,7 @@ def _is_right(parameter: str, value: Any) -> bool:
         return isinstance(value, str)
     if parameter in _FLAGS:
         return isinstance(value, bool)
-    if value is None:
+    if value is None or (parameter == "threshold" and value == "auto"):
         return True
     if parameter in _RELEASES:
         return isinstance(value, AccountedRelease)

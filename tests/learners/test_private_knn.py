@@ -25,7 +25,7 @@ from sklearn_pate import (
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
 from sklearn_pate.inspection import audit_neighbours
 from sklearn_pate.learners import PrivateKNNClassifier
-from sklearn_pate.mechanisms import ConfidentGNMax, GNMax
+from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, NoisyHistogram
 from sklearn_pate.mechanisms._noisy_training import PoissonSampler, SampledMechanism
 from sklearn_pate.students import (
     DistillationClassifier,
@@ -381,13 +381,12 @@ def audit(n_runs):
     X = np.concatenate([[[0.0]], np.full((60, 1), 10.0)])
     y = np.array([1] + [0] * 60)
     knn = make(
-        mechanism=GNMax(sigma=2.0),
+        mechanism=NoisyHistogram(sigma=2.0),
         n_neighbors=1,
         sampling_rate=0.005,
         n_queries=400,
         query_strategy="random",
         classes=[0, 1],
-        mechanism="histogram",
         delta=0.01,
     )
     return audit_neighbours(
