@@ -115,7 +115,11 @@ DEFECTS = [
                 (
                     r"(n_classes,\n +epsilon=epsilon,\n +delta=)(self\.delta)",
                     r"\g<1>10 * \2",
-                )
+                ),
+                (
+                    r"(mechanism\.prepared\(\s+epsilon=epsilon, delta=)(delta)",
+                    r"\g<1>10 * \2",
+                ),
             ]
         ],
     ),
