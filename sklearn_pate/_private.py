@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn_pate._inputs._labels import check_classes, private_rows_by_position
 from sklearn_pate.accounting._rdp import LARGEST_DELTA, check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger, check_ledger
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
 from sklearn_pate.publication import Deployment, PublishedClassifier, publish
 from sklearn_pate.publication._published import ReportLinkMixin
@@ -121,7 +121,11 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         check_delta(self.delta, LARGEST_DELTA)
         if self.classes is not None:
             check_classes(self.classes)
-        check_ledger(self.ledger)
+        if self.ledger is not None and not isinstance(self.ledger, PrivacyLedger):
+            raise ValueError(
+                f"ledger={self.ledger!r} is not a PrivacyLedger; pass PrivacyLedger("
+                "path, epsilon=3, delta=1e-6), or PrivacyLedger(path) to open one."
+            )
 
     def _set_release(
         self, mechanism: AccountedRelease, statement: PrivacySpent

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.pipeline import make_pipeline
 
+from sklearn_pate._estimators._class_codes import is_of
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate.accounting._gdp import largest_gdp_mu
 from sklearn_pate.accounting._value_checks import counted
@@ -23,7 +24,6 @@ from sklearn_pate.mechanisms import (
     NoisyHistogram,
     PermuteAndFlip,
 )
-from sklearn_pate.publication._student_state import is_of
 from sklearn_pate.students import (
     ClusterQueries,
     ExpertQueries,

@@ -460,3 +460,10 @@ class WrappingClassifier(
         tags.input_tags.sparse = estimator.sparse
         tags.input_tags.allow_nan = estimator.allow_nan
         return tags
+
+
+def is_of(one: Any, *packages: str) -> bool:
+    """Check whether an object's class, or a base of it, is from one of the packages."""
+    return any(
+        kind.__module__.partition(".")[0] in packages for kind in type(one).__mro__
+    )

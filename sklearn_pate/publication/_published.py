@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_pate._estimators._class_codes import (
     ContiguousClasses,
     StudentPredictionMixin,
+    is_of,
 )
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate.accounting._statement import PrivacySpent
@@ -55,7 +56,6 @@ from sklearn_pate.publication._privacy_card import (
 )
 from sklearn_pate.publication._student_state import (
     full_name,
-    is_of,
     reachable,
     restored,
     taken_apart,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_pate._estimators._class_codes import last_step, with_last_step
+from sklearn_pate._estimators._class_codes import is_of, last_step, with_last_step
 
 # Networks whose weights are saved as arrays, without pickle.
 OWN_NETWORKS = frozenset(
@@ -116,13 +116,6 @@ def reachable(root: Any) -> Iterator[Any]:
         elif isinstance(one, np.ndarray) and one.dtype.hasobject:
             todo += one.ravel().tolist()
         todo += getattr(one, "__dict__", {}).values()
-
-
-def is_of(one: Any, *packages: str) -> bool:
-    """Check whether an object's class, or a base of it, is from one of the packages."""
-    return any(
-        kind.__module__.partition(".")[0] in packages for kind in type(one).__mro__
-    )
 
 
 def full_name(kind: type) -> str:

@@ -679,12 +679,3 @@ def _absolute(name: str, path: Any) -> Path:
         f"{name}={path!r} must name a file, such as 'patients.sqlite'; it is created "
         "if it does not exist."
     )
-
-
-def check_ledger(ledger: Any) -> None:
-    """Raise ValueError unless a parameter is a ledger, or None."""
-    if ledger is not None and not isinstance(ledger, PrivacyLedger):
-        raise ValueError(
-            f"ledger={ledger!r} is not a PrivacyLedger; pass PrivacyLedger(path, "
-            "epsilon=3, delta=1e-6), or PrivacyLedger(path) to open one."
-        )
