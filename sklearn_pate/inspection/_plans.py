@@ -310,8 +310,8 @@ def _rarest(class_prior: Any, n_classes: int) -> float:
 
 def _check_n_rows(pate: PATEClassifier, n_rows: int | None) -> None:
     """Raise ValueError for a number of rows that is not public, or too small."""
-    check_number_of_groups(pate)
     if n_rows is None:
+        check_number_of_groups(pate)
         return
     if pate.privacy_unit == "group":
         raise ValueError(

@@ -290,6 +290,5 @@ def check_threshold(threshold: Any) -> None:
     ):
         raise ValueError(
             f"threshold={threshold!r} must be 'auto' or a probability between 0 and 1, "
-            "such as 0.3. The number of votes from which a query is answered is "
-            "threshold of a mechanism: mechanism=ConfidentGNMax(threshold=200)."
+            "such as 0.3."
         )

@@ -21,7 +21,12 @@ from sklearn_pate import (
 from sklearn_pate.accounting._assumptions import OTHER_RANDOM_STATE
 from sklearn_pate.accounting.ledger._entries import PrivacyCost
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.mechanisms import GNMax, GumbelMax, InteractiveGNMax, LNMax
+from sklearn_pate.mechanisms import (
+    GumbelMax,
+    InteractiveGNMax,
+    LNMax,
+    NoisyHistogram,
+)
 from sklearn_pate.mechanisms._mechanism import Response
 from sklearn_pate.mechanisms._noise import NoiseSource
 from tests._aggregation.fits import (
@@ -256,7 +261,7 @@ def test_a_number_of_numpy_seeds_the_same_fit(ledger):
 
 
 def test_histograms_come_back_as_they_were(ledger, no_noise):
-    wanted = {"mechanism": GNMax(sigma=3), "release": "histogram"}
+    wanted = {"mechanism": NoisyHistogram(sigma=3)}
     first = fit(ledger, **wanted)
     no_noise()
     again = fit(ledger, **wanted)

@@ -56,11 +56,6 @@ def test_a_mechanism_named_as_in_the_papers_is_answered_with_the_right_name(name
             of_votes(mechanism=written, epsilon=1.0).fit(X, Y, X_public=PUBLIC)
 
 
-def test_a_threshold_of_votes_is_answered_with_its_mechanism():
-    with pytest.raises(ValueError, match=r"ConfidentGNMax\(threshold=200\)"):
-        of_votes(threshold=200).fit(X, Y, X_public=PUBLIC)
-
-
 class Changed(ClassifierMixin, TransformerMixin, BaseEstimator):
     """Changes a parameter in its constructor, as some libraries do."""
 

@@ -73,7 +73,7 @@ def test_a_default_fit_releases_mean_scores(blobs):
     [
         {"n_queries": 50},
         {"query_strategy": "random"},
-        {"release": "histogram"},
+        {"mechanism": "histogram"},
         {"mechanism": "gnmax"},
         {"student": SelfTrainingClassifier(LogisticRegression())},
         {"epsilon": 0.3},
@@ -329,7 +329,7 @@ def test_many_classes():
 def test_a_single_public_row_gives_a_constant(blobs):
     X, y, X_public, X_test, _ = blobs
     with (
-        pytest.warns(StudentWarning, match="does not depend on the row"),
+        pytest.warns(StudentWarning, match="the same for all rows"),
         pytest.warns(PrivacyUtilityWarning, match="X_public has 1 row only"),
     ):
         clf = make().fit(X, y, X_public=PublicData(X_public.X[:1]))

@@ -308,7 +308,7 @@ def test_a_chain_gets_scores(chain_method, rows):
 @pytest.mark.parametrize("threshold", [0.2, 0.5, 0.9])
 def test_log_odds_are_positive_where_the_second_class_is_predicted(threshold, rows):
     X, y, X_public = rows
-    pate = PATEClassifier(epsilon=50.0, threshold=threshold)
+    pate = DPNewtonClassifier(epsilon=50.0, threshold=threshold)
     pate.fit(X, np.minimum(y, 1), X_public=PublicData(X_public))
     np.testing.assert_array_equal(pate.decision_function(X) > 0, pate.predict(X) == 1)
     assert np.all(np.isfinite(pate.decision_function(1e6 * X)))

@@ -93,7 +93,7 @@ def test_the_plan_is_of_what_each_fit_releases(ledger, learner):
 def test_a_search_beyond_the_budget_is_told_an_epsilon_that_fits(tmp_path):
     ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=2, delta=1e-5)
     pate = PATEClassifier(ledger=ledger, epsilon=1.0, delta=1e-5, classes=[0, 1])
-    search = GridSearchCV(pate, {"threshold": [0.4, 0.5]}, cv=KFold(3))
+    search = GridSearchCV(pate, {"n_teachers": [20, 20]}, cv=KFold(3))
     plan = plan_search(search, X, Y, X_public=PUBLIC)
     assert not plan.fits
     assert f"epsilon={plan.fitting_epsilon:g} would fit." in str(plan)

@@ -82,7 +82,7 @@ LINEAR = LogisticRegression(C=1e-3, max_iter=2000)
         {"representation": FunctionTransformer(np.sqrt)},
         {"query_strategy": "cluster"},
         {"student": LINEAR, "n_queries": 200, "epsilon": 20.0},
-        {"student": DistillationClassifier(LINEAR), "release": "histogram"},
+        {"student": DistillationClassifier(LINEAR), "mechanism": "histogram"},
         {"student": LINEAR, "query_strategy": "uncertainty"},
         {"mechanism": "confident", "epsilon": 20.0},
         {"mechanism": ConfidentGNMax(0.3), "epsilon": 20.0},
@@ -128,6 +128,7 @@ def test_patients_with_several_rows_are_protected_as_a_whole(split):
 
 
 QUIET = {"mechanism": GNMax(sigma=0.01), "sampling_rate": 1.0}
+COUNTS = QUIET | {"mechanism": NoisyHistogram(sigma=0.01)}
 
 
 def test_without_sampling_and_noise_the_answers_are_those_of_nearest_neighbours(blobs):
@@ -139,14 +140,14 @@ def test_without_sampling_and_noise_the_answers_are_those_of_nearest_neighbours(
     top = votes.max(axis=1, keepdims=True)
     assert np.all(votes[np.arange(60), knn.answers_] == top[:, 0])
     assert knn.n_neighbors_ == knn.privacy_spent_.n_teachers == 7
-    histograms = fit(blobs, **QUIET, n_neighbors=7, mechanism="histogram").histograms_
+    histograms = fit(blobs, **COUNTS, n_neighbors=7).histograms_
     np.testing.assert_array_equal(histograms, votes)
 
 
 def test_rows_of_other_labels_displace_no_vote(blobs):
     X, y, X_public, _ = blobs
     strange = np.repeat(X_public, 5, axis=0)  # nearer to every query than any row
-    wanted = QUIET | {"n_neighbors": 7, "release": "histogram", "classes": [0, 1, 2]}
+    wanted = COUNTS | {"n_neighbors": 7, "classes": [0, 1, 2]}
     expected = fit(blobs, **wanted).histograms_
     knn = make(**wanted).fit(
         np.concatenate([strange, X]),
@@ -158,7 +159,7 @@ def test_rows_of_other_labels_displace_no_vote(blobs):
 
 def test_groups_of_other_labels_displace_no_vote(blobs):
     X, y, X_public, _ = blobs
-    wanted = QUIET | {"n_neighbors": 7, "release": "histogram", "classes": [0, 1, 2]}
+    wanted = COUNTS | {"n_neighbors": 7, "classes": [0, 1, 2]}
     grouped = make(**wanted, privacy_unit="group")
     public = PublicData(X_public)
     groups = np.arange(len(X)) // 4
@@ -177,7 +178,7 @@ def test_groups_of_other_labels_displace_no_vote(blobs):
 
 def test_the_queries_of_clusters_are_their_middle_rows(blobs):
     X, y, X_public, _ = blobs
-    wanted = QUIET | {"n_neighbors": 5, "n_queries": 20, "release": "histogram"}
+    wanted = COUNTS | {"n_neighbors": 5, "n_queries": 20}
     knn = fit(blobs, **wanted, query_strategy="cluster")
     queried = X_public[knn.queried_indices_]
     assert len(np.unique(queried, axis=0)) == len(queried)
@@ -242,9 +243,8 @@ def test_images_are_compared_pixel_by_pixel(split):
     for shape in ((-1, 64), (-1, 8, 8)):
         knn = make(
             student=make_pipeline(FunctionTransformer(flatten), LINEAR),
-            **QUIET,
+            **COUNTS,
             n_neighbors=5,
-            mechanism="histogram",
         ).fit(X.reshape(shape), y, X_public=PublicData(split.public.reshape(shape)))
         flat, fit_images = fit_images, knn.histograms_
     np.testing.assert_array_equal(flat, fit_images)
