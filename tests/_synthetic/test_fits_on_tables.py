@@ -14,6 +14,7 @@ from sklearn_pate.mechanisms import (
     GNMax,
     InteractiveGNMax,
     MeanScores,
+    NoisyHistogram,
 )
 from sklearn_pate.mechanisms._noisy_sum import TwoPartRelease
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
@@ -69,12 +70,12 @@ FITS = {
     "uncertainty": of_votes(query_strategy="uncertainty"),
     "interactive": of_votes(mechanism=interactive),
     "confident": of_votes(mechanism=ConfidentGNMax(1.0, 1.0, 5)),
-    "histogram": of_votes(mechanism="histogram"),
+    "histogram": of_votes(mechanism=NoisyHistogram(sigma=1.0)),
     "self-training": of_votes(
         GaussianNB(), student=SelfTrainingClassifier(GaussianNB())
     ),
     "scores": PATEClassifier(
-        model(), n_teachers=10, mechanism=MeanScores(noise_scale=0.3), **COMMON
+        model(), n_teachers=10, mechanism=MeanScores(noise_scale=0.1), **COMMON
     ),
     "newton": DPNewtonClassifier(
         epsilon=20.0,

@@ -125,7 +125,7 @@ LATE_IMPORT = """
 import sys
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn_pate._teachers import poll_teachers
+from sklearn_pate._teachers._training import poll_teachers
 
 class Late(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):

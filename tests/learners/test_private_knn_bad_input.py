@@ -83,7 +83,7 @@ WRONG_FITS = {
     "unknown metric": ({"metric": "manhattan"}, {}, r"metric='manhattan' is unknown; use one of \['euclidean', 'cosine'\]"),
     "metric is a function": ({"metric": np.dot}, {}, r"is unknown; use one of \['euclidean', 'cosine'\]"),
     # how it is answered
-    "Laplace noise": ({"mechanism": "lnmax"}, {}, r"mechanism='lnmax' has no cost on a secret sample, which is known for Gaussian noise only; use one of \['gnmax', 'confident'\]"),
+    "Laplace noise": ({"mechanism": "lnmax"}, {}, r"mechanism='lnmax' has no cost on a secret sample, which is known for Gaussian noise only; use one of \['gnmax', 'confident', 'histogram'\]"),
     "Gumbel noise": ({"mechanism": GumbelMax()}, {}, r"mechanism=GumbelMax\(\) has no cost on a secret sample"),
     "Laplace noise that is set": ({"mechanism": LNMax(gamma=0.1), **OWN}, {}, r"mechanism=LNMax\(gamma=0.1\) has no cost"),
     "interactive": ({"mechanism": "interactive"}, {}, r"mechanism='interactive' has no cost on a secret sample"),

@@ -22,7 +22,7 @@ from sklearn_pate import (
 )
 from sklearn_pate.learners import PrivateKNNClassifier
 from sklearn_pate.learners._private_knn import NeighbourVotes
-from sklearn_pate.mechanisms import GNMax, Oracle
+from sklearn_pate.mechanisms import GNMax, NoisyHistogram, Oracle
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_training import PoissonSampler
 from sklearn_pate.students import UncertaintyQueries
@@ -51,7 +51,7 @@ def fit(blobs, **parameters):
 
 
 def test_random_state_fixes_queries_but_neither_samples_nor_noise(blobs):
-    one, other = (fit(blobs, mechanism="histogram") for _ in range(2))
+    one, other = (fit(blobs, mechanism=NoisyHistogram(20.0)) for _ in range(2))
     np.testing.assert_array_equal(one.queried_indices_, other.queried_indices_)
     assert not np.array_equal(one.histograms_, other.histograms_)
 
@@ -71,8 +71,8 @@ def test_samples_differ_between_fits_where_there_is_no_noise(blobs):
 @SEEDED
 def test_seeded_noise_repeats_samples_and_noise(blobs):
     def histograms(seed):
-        changes = {"mechanism": GNMax(20.0), "noise_seed": seed}
-        return fit(blobs, mechanism="histogram", **changes).histograms_
+        changes = {"mechanism": NoisyHistogram(20.0), "noise_seed": seed}
+        return fit(blobs, **changes).histograms_
 
     np.testing.assert_array_equal(histograms(0), histograms(0))
     assert not np.array_equal(histograms(0), histograms(1))
@@ -127,7 +127,7 @@ ANOTHER_FIT = {
     "metric": {"metric": "cosine"},
     "representation": {"representation": PCA(1)},
     "the noise": {"mechanism": GNMax(sigma=21.0)},
-    "release": {"release": "histogram"},
+    "histogram": {"mechanism": NoisyHistogram(20.0)},
     "n_queries": {"n_queries": 61},
     "random_state": {"random_state": 1},
     "unknown": {"random_state": None},

@@ -19,7 +19,7 @@ from sklearn.random_projection import GaussianRandomProjection
 
 from sklearn_pate import PublicData
 from sklearn_pate.learners import PrivateKNNClassifier
-from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.mechanisms import NoisyHistogram
 
 # Copies of one row have one class, or nearly so.
 pytestmark = pytest.mark.filterwarnings("ignore:All answers .50. name one class")
@@ -36,12 +36,13 @@ REPRESENTATIONS = {
 def make(representation, **parameters):
     defaults = {
         "representation": representation,
-        "mechanism": GNMax(sigma=0.01),  # no noise: whole numbers far below a half
+        "mechanism": NoisyHistogram(
+            sigma=0.01
+        ),  # no noise: whole numbers far below a half
         "sampling_rate": 1.0,
         "n_neighbors": 25,
         "n_queries": 50,
         "query_strategy": "random",
-        "release": "histogram",
         "epsilon": None,
         "classes": [0, 1],
         "random_state": 0,

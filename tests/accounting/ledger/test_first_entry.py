@@ -208,11 +208,9 @@ def test_of_two_processes_at_once_one_is_first(ledger):
     assert len(ledger.entries()) == 1
 
 
-@pytest.mark.parametrize("release", ["answers", "histogram"])
-def test_a_first_fit_beyond_the_budget_is_told_the_epsilon_of_the_budget(
-    ledger, release
-):
-    learner = pate(ledger=ledger, epsilon=1.5, delta=DELTA, release=release)
+@pytest.mark.parametrize("kind", [GNMax, NoisyHistogram])
+def test_a_first_fit_beyond_the_budget_is_told_the_epsilon_of_the_budget(ledger, kind):
+    learner = pate(ledger=ledger, epsilon=1.5, delta=DELTA, mechanism=kind())
     with pytest.raises(BudgetExceededError, match=r"epsilon=1 would fit\.$"):
         learner.fit(X[:300], Y[:300], **PUBLIC)
     learner.set_params(epsilon=1.0).fit(X[:300], Y[:300], **PUBLIC)
@@ -227,11 +225,11 @@ def test_a_first_fit_at_another_delta_is_told_an_epsilon_that_fits(ledger):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("release", ["answers", "histogram"])
+@pytest.mark.parametrize("kind", [GNMax, NoisyHistogram])
 def test_a_first_fit_with_given_noise_is_told_the_largest_number_of_queries(
-    ledger, release
+    ledger, kind
 ):
-    noise = {"mechanism": GNMax(sigma=20.0), "epsilon": None, "release": release}
+    noise = {"mechanism": kind(sigma=20.0), "epsilon": None}
     learner = pate(ledger=ledger, delta=DELTA, **noise).set_params(n_queries=80)
     with pytest.raises(BudgetExceededError, match=r"n_queries=\d+ would") as caught:
         learner.fit(X[:300], Y[:300], **PUBLIC)
