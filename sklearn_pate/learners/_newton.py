@@ -103,11 +103,11 @@ class DPNewtonClassifier(
 ):
     """Differentially private logistic regression by noisy Newton steps.
 
-    It has no teachers and is not PATE. The model is a logistic regression in functions
-    of a row that public rows alone determine. It is computed in three steps. In each,
-    every row, or group, contributes its gradient, clipped to a bounded length, and
-    noise is added to the sum. Public rows also determine the curvature, so that three
-    steps suffice. The model may be published with ``privacy_spent_`` as its statement.
+    It has no teachers and is not PATE. The model is a logistic regression on features
+    that public rows alone determine. It is computed in three steps. In each, every row,
+    or group, contributes its gradient, clipped to a bounded length, and noise is added
+    to the sum. Public rows also determine the curvature, so that three steps suffice.
+    The model may be published with ``privacy_spent_`` as its statement.
 
     Parameters
     ----------
@@ -118,13 +118,13 @@ class DPNewtonClassifier(
         of images. The first columns of another one should matter most.
 
     basis : {"auto", "linear", "rbf"}, default="auto"
-        Functions of the basis: principal components of the represented public rows
+        Features of the model: principal components of the represented public rows
         ("linear"), and functions of the distances to public rows ("rbf"), which the
         model then holds. "auto" is "rbf" for tables; it is "linear" for images, where
         `representation` is given, and where public rows are held out from private ones.
 
     max_coordinates : int or "auto", default="auto"
-        Largest number of functions. Fewer are used with more noise, fewer private rows
+        Largest number of features. Fewer are used with more noise, fewer private rows
         and fewer public rows. "auto" is 500, or 1000 for images.
 
     threshold : float or "auto", default="auto"
@@ -222,7 +222,8 @@ class DPNewtonClassifier(
 
     See Also
     --------
-    DPLogisticRegression : Private logistic regression without public rows.
+    sklearn_pate.learners.DPLogisticRegression : Private logistic regression without
+        public rows.
 
     Notes
     -----
@@ -231,7 +232,7 @@ class DPNewtonClassifier(
     i = 1, 2, 3 a row contributes a vector of whole numbers of length at most
     sqrt(s_i) S, with s = (0.15, 0.25, 0.6) and S = 1024. All steps together are one
     Gaussian test with mu = 2 / noise_scale, up to the rounding in ``gdp_mu``; epsilon
-    is exact, and does not depend on the numbers of public rows, classes and functions.
+    is exact, and does not depend on the numbers of public rows, classes and features.
     Proof: :doc:`/accounting`.
 
     Newton steps with noise are those of Ganesh, Haghifam, Steinke, Thakurta (2023),

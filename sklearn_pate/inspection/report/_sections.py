@@ -177,13 +177,13 @@ _METHODS = {
     ),
     "scores": (
         "Each of many teachers is trained on rows that no other teacher gets. Its "
-        "class probabilities, as a function of a row, are written in functions that "
-        "public rows alone determine, with coefficients of bounded length. Noise added "
-        "to the sum of all coefficients, in two steps, hides those of any one teacher. "
-        "The student is the released function, or is trained on it."
+        "class probabilities are written as a score model: coefficients, of bounded "
+        "length, of features that public rows alone determine. Noise added to the sum "
+        "of all coefficients, in two steps, hides those of any one teacher. The "
+        "student is the mean score model, or is trained on it."
     ),
     "newton": (
-        "The model is a logistic regression in functions that public rows alone "
+        "The model is a logistic regression on features that public rows alone "
         "determine. In each of three steps, each {unit} contributes one vector of "
         "bounded length: its gradient at the coefficients released so far. Noise "
         "added to the sum of all vectors hides any one of them. Private rows "
