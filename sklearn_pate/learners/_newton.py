@@ -130,7 +130,7 @@ class DPNewtonClassifier(
     threshold : float or "auto", default="auto"
         With two classes, the probability of the second class above which it is
         predicted. "auto" is one half, but the mean probability on public rows where
-        that of a class is below a fifth: a rare class would hardly be predicted.
+        this mean is below a fifth for a class, which would hardly be predicted.
 
     epsilon : float, default=1.0
         The publishable epsilon of this fit, to which the noise is calibrated.
@@ -171,7 +171,9 @@ class DPNewtonClassifier(
         `random_state`.
 
     verbose : int or "auto", default="auto"
-        Progress, as for :class:`~sklearn_pate.PATEClassifier`.
+        Progress on the standard error stream. "auto" shows it in a line that
+        disappears, in a terminal or a notebook only. 0 shows nothing; 1 keeps a line
+        for each phase, also in a file.
 
     noise_seed : int, default=None
         Seeds the noise, for research and tests only: the statement's epsilon is

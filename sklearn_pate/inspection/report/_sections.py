@@ -27,10 +27,18 @@ from sklearn_pate.inspection.report._guarantee import (
     number_text,
 )
 
-PROOFS = (
+_PROOFS = (
     'The proofs are on the page "Privacy cost of an answer" of the documentation of '
-    'sklearn_pate; for answers, in its section "Exact cost of adaptive answers".'
+    "sklearn_pate"
 )
+#: Sections of that page.
+_PROOFS_OF = {
+    "teachers": "Exact cost of adaptive answers",
+    "parties": "Exact cost of adaptive answers",
+    "neighbours": "Exact cost of adaptive answers",
+    "scores": "Mean scores",
+    "newton": "Noisy Newton steps",
+}
 _PROFILE = (
     (
         "Balle, Barthe, Gaboardi (2018). Privacy amplification by subsampling: tight "
@@ -260,10 +268,13 @@ def _appendix(facts: dict[str, Any]) -> list[Section]:
     packages = Table(
         "Packages", ("Package", "Version"), tuple(facts["versions"].items())
     )
+    proofs = _PROOFS
+    if facts["kind"] in _PROOFS_OF:
+        proofs += f', in its section "{_PROOFS_OF[facts["kind"]]}"'
     return [
         *sections,
         Section("Versions", [packages]),
-        Section("References", [Text(PROOFS), Sources(sources_of(facts))]),
+        Section("References", [Text(f"{proofs}."), Sources(sources_of(facts))]),
     ]
 
 
