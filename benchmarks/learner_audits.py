@@ -24,8 +24,6 @@ from learners import Linear
 from record import save
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn_pate.learners.dpsgd import _dpsgd_training
-from sklearn_pate.learners.linear import _perturbation
 from skorch import NeuralNetClassifier
 from torch import nn
 
@@ -37,8 +35,9 @@ from sklearn_pate.learners import (
     DPSGDClassifier,
     PETDLClassifier,
     PrivateKNNClassifier,
+    _dpsgd_training,
 )
-from sklearn_pate.mechanisms import NoisyHistogram
+from sklearn_pate.mechanisms import NoisyHistogram, _noisy_training
 from sklearn_pate.mechanisms._noisy_training import PoissonSampler
 from sklearn_pate.model_selection import PrivateSearchCV
 
@@ -197,15 +196,15 @@ def all_rows(original):
 DEFECTS = {
     "output perturbation": (
         "a fifth of the noise",
-        lambda: replaced(_perturbation, "gamma_vector", divided_by(5)),
+        lambda: replaced(_noisy_training, "gamma_vector", divided_by(5)),
     ),
     "objective perturbation": (
         "a fifth of the noise",
-        lambda: replaced(_perturbation, "gamma_vector", divided_by(5)),
+        lambda: replaced(_noisy_training, "gamma_vector", divided_by(5)),
     ),
     "Gaussian objective perturbation": (
         "a fifth of the noise",
-        lambda: replaced(_perturbation, "standard_normal", divided_by(5)),
+        lambda: replaced(_noisy_training, "standard_normal", divided_by(5)),
     ),
     "DP-SGD": (
         "a fifth of the noise",
@@ -309,11 +308,11 @@ WITH_CANARIES = {
 CANARY_DEFECTS = {
     "objective perturbation": (
         "a hundredth of the noise",
-        lambda: replaced(_perturbation, "gamma_vector", divided_by(100)),
+        lambda: replaced(_noisy_training, "gamma_vector", divided_by(100)),
     ),
     "Gaussian objective perturbation": (
         "a hundredth of the noise",
-        lambda: replaced(_perturbation, "standard_normal", divided_by(100)),
+        lambda: replaced(_noisy_training, "standard_normal", divided_by(100)),
     ),
     "DP-SGD": (
         "a hundredth of the noise",

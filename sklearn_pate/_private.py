@@ -55,8 +55,8 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     def plan_privacy(self, X: Any, y: Any, **fit_params: Any) -> PrivacySpent:
         """State the privacy cost of a fit, without fitting.
 
-        No noise is drawn, and the ledger stays as it is. Teachers and students are
-        tried on public rows with made-up labels, as in `fit`.
+        No noise is drawn, and the ledger stays as it is. What `fit` tries on public
+        rows with made-up labels is tried here, too.
 
         Parameters
         ----------

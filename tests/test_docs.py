@@ -22,7 +22,8 @@ from sklearn_pate.inspection.report._blocks import draw_data_flow, flow_of
 from sklearn_pate.learners import DPLogisticRegression
 
 DOCS = Path(__file__).parent.parent / "docs"
-GUIDE = sorted({*(DOCS / "guide").glob("*.md")} - {DOCS / "guide" / "index.md"})
+WITHOUT_CODE = {DOCS / "guide" / "index.md", DOCS / "guide" / "which-learner.md"}
+GUIDE = sorted({*(DOCS / "guide").glob("*.md")} - WITHOUT_CODE)
 PAGES = [DOCS / "getting-started.md", *GUIDE]
 BLOCK = re.compile(
     r"^```(?P<language>python|console)\n(?P<code>.*?)^```\n"

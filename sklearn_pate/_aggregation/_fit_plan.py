@@ -373,9 +373,8 @@ class FitPlan:
         queries = f"{self.n_queries}, of {counted(self.n_classes, 'class')}"
         if self.n_queries is None:
             queries = (
-                f"none: scores of {counted(self.n_classes, 'class')} are released, as "
-                "functions of a row with "
-                f"{counted(self.n_coordinates, 'coefficient')} each"
+                f"none: mean scores of {counted(self.n_classes, 'class')} are "
+                f"released, with {counted(self.n_coordinates, 'coefficient')} each"
             )
         return {"teachers": teachers, "queries": queries}
 

@@ -267,7 +267,7 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         Returns
         -------
         probabilities : ndarray of shape (n_rows, n_classes)
-            A column for each of ``classes_``, 0 where no answer named the class.
+            A column for each of ``classes_``, 0 for a class unknown to the model.
         """
         return self._scores("predict_proba", X, absent=0.0)
 
@@ -299,8 +299,8 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         Returns
         -------
         scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
-            A column for each of ``classes_``, the smallest float32 where no answer
-            named the class. Of an inner classifier without a decision function,
+            A column for each of ``classes_``, the smallest float32 for a class unknown
+            to the model. Of an inner classifier without a decision function,
             logarithms of the probabilities, or with two classes log-odds.
         """
         return self._scores("decision_function", X, absent=_LOWEST_SCORE)

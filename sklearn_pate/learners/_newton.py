@@ -103,11 +103,11 @@ class DPNewtonClassifier(
 ):
     """Differentially private logistic regression by noisy Newton steps.
 
-    It has no teachers and is not PATE. The model is a logistic regression in functions
-    of a row that public rows alone determine. It is computed in three steps. In each,
-    every row, or group, contributes its gradient, clipped to a bounded length, and
-    noise is added to the sum. Public rows also determine the curvature, so that three
-    steps suffice. The model may be published with ``privacy_spent_`` as its statement.
+    It has no teachers and is not PATE. The model is a logistic regression on features
+    that public rows alone determine. It is computed in three steps. In each, every row,
+    or group, contributes its gradient, clipped to a bounded length, and noise is added
+    to the sum. Public rows also determine the curvature, so that three steps suffice.
+    The model may be published with ``privacy_spent_`` as its statement.
 
     Parameters
     ----------
@@ -118,19 +118,19 @@ class DPNewtonClassifier(
         of images. The first columns of another one should matter most.
 
     basis : {"auto", "linear", "rbf"}, default="auto"
-        Functions of the basis: principal components of the represented public rows
+        Features of the model: principal components of the represented public rows
         ("linear"), and functions of the distances to public rows ("rbf"), which the
         model then holds. "auto" is "rbf" for tables; it is "linear" for images, where
         `representation` is given, and where public rows are held out from private ones.
 
     max_coordinates : int or "auto", default="auto"
-        Largest number of functions. Fewer are used with more noise, fewer private rows
+        Largest number of features. Fewer are used with more noise, fewer private rows
         and fewer public rows. "auto" is 500, or 1000 for images.
 
     threshold : float or "auto", default="auto"
         With two classes, the probability of the second class above which it is
         predicted. "auto" is one half, but the mean probability on public rows where
-        that of a class is below a fifth: a rare class would hardly be predicted.
+        this mean is below a fifth for a class, which would hardly be predicted.
 
     epsilon : float, default=1.0
         The publishable epsilon of this fit, to which the noise is calibrated.
@@ -171,7 +171,9 @@ class DPNewtonClassifier(
         `random_state`.
 
     verbose : int or "auto", default="auto"
-        Progress, as for :class:`~sklearn_pate.PATEClassifier`.
+        Progress on the standard error stream. "auto" shows it in a line that
+        disappears, in a terminal or a notebook only. 0 shows nothing; 1 keeps a line
+        for each phase, also in a file.
 
     noise_seed : int, default=None
         Seeds the noise, for research and tests only: the statement's epsilon is
@@ -222,7 +224,8 @@ class DPNewtonClassifier(
 
     See Also
     --------
-    DPLogisticRegression : Private logistic regression without public rows.
+    sklearn_pate.learners.DPLogisticRegression : Private logistic regression without
+        public rows.
 
     Notes
     -----
@@ -231,7 +234,7 @@ class DPNewtonClassifier(
     i = 1, 2, 3 a row contributes a vector of whole numbers of length at most
     sqrt(s_i) S, with s = (0.15, 0.25, 0.6) and S = 1024. All steps together are one
     Gaussian test with mu = 2 / noise_scale, up to the rounding in ``gdp_mu``; epsilon
-    is exact, and does not depend on the numbers of public rows, classes and functions.
+    is exact, and does not depend on the numbers of public rows, classes and features.
     Proof: :doc:`/accounting`.
 
     Newton steps with noise are those of Ganesh, Haghifam, Steinke, Thakurta (2023),

@@ -1,4 +1,4 @@
-"""Functions of a row in a public basis, and the model that a release gives."""
+"""Public basis of score models, and the model that a release gives."""
 
 from typing import Any, Self
 
@@ -24,7 +24,7 @@ _RARE = 0.2
 
 
 class ScoreBasis(TransformerMixin, BaseEstimator):
-    """Functions of a row, orthonormal over public rows, in a fixed order.
+    """Basis of score models: functions orthonormal over public rows, in order.
 
     The constant, the principal components of the rows, and with `rbf` functions of the
     distances to public rows, from smooth to rough; each without what earlier ones hold.
@@ -103,7 +103,7 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Compute the functions of each row.
+        """Compute the values of the functions at rows.
 
         The last bits of a row's values depend on its position and the number of rows.
 

@@ -231,15 +231,15 @@ def flow_of(
             Step(
                 "private",
                 teachers,
-                "each trained on one shard; they send class probabilities as a "
-                "function of a row, of bounded length",
+                "each trained on one shard; they send a score model each: "
+                "coefficients of bounded length",
             ),
-            Step("noise", "Noise", mechanism or "added to the sum of the functions"),
-            Step("public", "Mean score function", only),
+            Step("noise", "Noise", mechanism or "added to the sum of the coefficients"),
+            Step("public", "Mean scores", only),
             Step(
                 "public",
                 "Student",
-                f"{of_model}the released function or trained on it, used to predict",
+                f"{of_model}the mean score model or trained on it, used to predict",
             ),
         ],
         "newton": [

@@ -27,10 +27,18 @@ from sklearn_pate.inspection.report._guarantee import (
     number_text,
 )
 
-PROOFS = (
+_PROOFS = (
     'The proofs are on the page "Privacy cost of an answer" of the documentation of '
-    'sklearn_pate; for answers, in its section "Exact cost of adaptive answers".'
+    "sklearn_pate"
 )
+#: Sections of that page.
+_PROOFS_OF = {
+    "teachers": "Exact cost of adaptive answers",
+    "parties": "Exact cost of adaptive answers",
+    "neighbours": "Exact cost of adaptive answers",
+    "scores": "Mean scores",
+    "newton": "Noisy Newton steps",
+}
 _PROFILE = (
     (
         "Balle, Barthe, Gaboardi (2018). Privacy amplification by subsampling: tight "
@@ -177,13 +185,13 @@ _METHODS = {
     ),
     "scores": (
         "Each of many teachers is trained on rows that no other teacher gets. Its "
-        "class probabilities, as a function of a row, are written in functions that "
-        "public rows alone determine, with coefficients of bounded length. Noise added "
-        "to the sum of all coefficients, in two steps, hides those of any one teacher. "
-        "The student is the released function, or is trained on it."
+        "class probabilities are written as a score model: coefficients, of bounded "
+        "length, of features that public rows alone determine. Noise added to the sum "
+        "of all coefficients, in two steps, hides those of any one teacher. The "
+        "student is the mean score model, or is trained on it."
     ),
     "newton": (
-        "The model is a logistic regression in functions that public rows alone "
+        "The model is a logistic regression on features that public rows alone "
         "determine. In each of three steps, each {unit} contributes one vector of "
         "bounded length: its gradient at the coefficients released so far. Noise "
         "added to the sum of all vectors hides any one of them. Private rows "
@@ -260,10 +268,13 @@ def _appendix(facts: dict[str, Any]) -> list[Section]:
     packages = Table(
         "Packages", ("Package", "Version"), tuple(facts["versions"].items())
     )
+    proofs = _PROOFS
+    if facts["kind"] in _PROOFS_OF:
+        proofs += f', in its section "{_PROOFS_OF[facts["kind"]]}"'
     return [
         *sections,
         Section("Versions", [packages]),
-        Section("References", [Text(PROOFS), Sources(sources_of(facts))]),
+        Section("References", [Text(f"{proofs}."), Sources(sources_of(facts))]),
     ]
 
 
