@@ -512,7 +512,7 @@ def _check_student(student: Any, card: dict[str, Any]) -> None:
     if full_name(type(student)) != card["model"]:
         raise ValueError(
             f"the student is a {full_name(type(student))}, and that of the card is a "
-            f"{card['student']}"
+            f"{card['model']}"
         )
     n_features = card["n_features"]
     of_student = getattr(student, "n_features_in_", n_features)

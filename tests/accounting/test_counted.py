@@ -23,10 +23,10 @@ SEVERAL = {
 }
 SEVERAL_IN = {
     ("_shards.py", "len(ids)"),  # one group is refused before
-    ("_soft_votes.py", "size"),  # two public batches or more
-    ("_linear_base.py", "n_features"),
-    ("_petdl_checks.py", "n_public"),
-    ("_noisy_objective.py", "n_problems"),
+    ("_sums.py", "size"),  # two public batches or more
+    ("_linear.py", "n_features"),
+    ("_petdl.py", "n_public"),
+    ("_noisy_training.py", "n_problems"),
     ("_rdp.py", "n_times"),  # "composed {n_times!r} times"
     ("_ledger.py", "n_times"),  # below one, as more would fit
 }

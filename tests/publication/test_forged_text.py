@@ -195,7 +195,7 @@ def test_names_of_columns_are_printable_texts(honest, names):
 @READERS
 def test_a_student_of_another_class_than_on_the_card_is_refused(honest, read):
     path = honest("GNMax")
-    forge(path, setting(student="Trusted by NIST"))
+    forge(path, setting(model="Trusted by NIST"))
     with pytest.raises(ValueError, match=r"is a sklearn\.naive_bayes\.GaussianNB, and"):
         read(path)
 

@@ -68,19 +68,25 @@ def in_counts(name, value):
     return change
 
 
+def sigma_of(path):
+    fields = card_of(path)["mechanism_fields"]["parameters"]["counts"]
+    return fields["parameters"]["sigma"]
+
+
 def test_less_noise_on_counts_than_the_cost_is_for_is_refused(honest):
-    forge(honest, in_counts("sigma", 10.0))
+    forge(honest, in_counts("sigma", 0.7 * sigma_of(honest)))
     assert "its Renyi curve is" in refused(honest)
 
 
 def test_more_noise_on_counts_than_was_drawn_is_refused(honest):
-    forge(honest, in_counts("sigma", 20.0))
+    forge(honest, in_counts("sigma", 1.3 * sigma_of(honest)))
     assert "its statement in words differs" in refused(honest)
 
 
 @pytest.mark.slow
 def test_noise_on_counts_in_words_alone_is_refused(honest):
-    words = card_of(honest)["mechanism"].replace("sigma=15.0", "sigma=150.0")
+    sigma = f"sigma={sigma_of(honest)!r}"
+    words = card_of(honest)["mechanism"].replace(sigma, "sigma=150.0")
     forge(honest, setting(mechanism=words))
     assert "sigma=150.0), mechanism=" in refused(honest)
 
