@@ -94,7 +94,7 @@ WRONG_FITS = {
     "more teachers than rows": ({"n_teachers": 61}, {}, r"n_teachers=61 is more than the private rows, n_samples=60; lower"),
     "n_queries is negative": ({"n_queries": -1}, {}, r"n_queries=-1 must be"),
     "n_queries above the public rows": ({"n_queries": 31}, {}, r"n_queries=31 is more than the 30 public rows"),
-    "unknown mechanism": ({"mechanism": "gaussian"}, {}, r"mechanism='gaussian' is unknown; use one of \['auto', 'confident', 'gnmax', 'gumbel', 'interactive', 'lnmax', 'permute-and-flip', 'scores'\]"),
+    "unknown mechanism": ({"mechanism": "gaussian"}, {}, r"mechanism='gaussian' is unknown; use one of \['auto', 'confident', 'gnmax', 'gumbel', 'histogram', 'interactive', 'lnmax', 'permute-and-flip', 'scores'\]"),
     "mechanism is a class": ({"mechanism": GNMax}, {}, r"mechanism=<class .* is unknown"),
     "unknown query strategy": ({"query_strategy": "best"}, {}, r"query_strategy='best' is unknown; use 'auto', one of"),
     "query strategy is a class": ({"query_strategy": RandomQueries}, {}, r"query_strategy=<class .* is unknown; use"),
@@ -172,7 +172,7 @@ WRONG_FITS = {
     # groups
     "groups without the unit": ({}, {"groups": TWO_A_GROUP}, r"groups were passed but privacy_unit='row' protects single rows"),
     "the unit without groups": (GROUPED, {}, r"needs groups in fit.*set_config\(enable_metadata_routing=True\).*set_fit_request\(groups=True\)"),
-    "automatic teachers with groups": ({"privacy_unit": "group"}, {"groups": TWO_A_GROUP}, r"n_teachers='auto' reads the number of groups, which is not public"),
+    "automatic teachers with groups": ({"privacy_unit": "group"}, {"groups": TWO_A_GROUP}, r"n_teachers='auto' reads the number of rows, which is not public"),
     "one group holds every row": (GROUPED, {"groups": np.zeros(60, int)}, r"groups holds one group only, so that one teacher"),
     "more teachers than groups": ({**GROUPED, "n_teachers": 31}, {"groups": TWO_A_GROUP}, r"n_teachers=31 is more than the 30 groups"),
     "groups are too short": (GROUPED, {"groups": TWO_A_GROUP[:-1]}, r"inconsistent numbers of samples"),

@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_pate.accounting._statement import HEADINGS, NEIGHBOURS
 from sklearn_pate.inspection.report._guarantee import missing_in
-from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.mechanisms import GNMax, NoisyHistogram
 from sklearn_pate.publication import Deployment
 from sklearn_pate.publication._deployment import QUESTIONS
 from tests.inspection.report.reported import (
@@ -160,7 +160,7 @@ def test_the_examples_have_the_bound_of_their_epsilon(epsilon, right):
 
 
 def test_the_statement_is_shown_field_by_field():
-    clf = pate(mechanism="histogram")
+    clf = pate(mechanism=NoisyHistogram(sigma=8.0))
     lines = table_of(report_on(clf), "Composition")
     sentences = clf.privacy_spent_.facts.sentences()
     assert lines == {HEADINGS[name]: text for name, text in sentences.items()}

@@ -21,7 +21,7 @@ from sklearn_pate.learners import (
     PETDLClassifier,
     PrivateKNNClassifier,
 )
-from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.mechanisms import GNMax, NoisyHistogram
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.publication import Deployment
 from sklearn_pate.publication._deployment import CURATOR_KINDS, SECTORS
@@ -65,7 +65,7 @@ FITS = {
     "scores": lambda: fit(
         PATEClassifier(LogisticRegression(), n_teachers=20, classes=[0, 1, 2])
     ),
-    "histogram": lambda: pate(mechanism="histogram"),
+    "histogram": lambda: pate(mechanism=NoisyHistogram(sigma=8.0)),
     "synthetic rows": lambda: synthetic_fits.fit("votes"),
     "groups": lambda: fit(
         PATEClassifier(
