@@ -65,7 +65,7 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
 
     @property
     def form(self) -> ScoreForm:
-        """Coefficients of a teacher's scores in the public basis."""
+        """The coefficients of a teacher's scores in the public basis."""
         values = self.scored.values[:, : self.n_coordinates[-1]]
         return ScoreForm(self.n_classes, np.ascontiguousarray(values))
 
