@@ -82,7 +82,7 @@ NOT_TRIED = {
     "RelationalHint",
     *["PrivacySpent", "LedgerEntry", "PrivacyAnalysis", "FitPlan", "SearchPlan"],
     *["LabelAccuracy", "MembershipResult", "QuerySession", "RandomQueries.choose"],
-    *["RepresentativeQueries.choose", "FitPlan.of_scores", "FitPlan.of_newton"],
+    *["RepresentativeQueries.choose", "FitPlan.of_votes", "FitPlan.of_coefficients"],
     *["VoteMarginsDisplay", "VoteMarginsDisplay.plot", "OtherRelease.from_opendp"],
     *["AnswerCostDisplay.from_estimator", "InteractiveGNMax.sanitized_cost"],
 }
