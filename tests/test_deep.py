@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from skorch import NeuralNetBinaryClassifier, NeuralNetClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.mechanisms import GNMax, NoisyHistogram
 
 pytestmark = pytest.mark.slow
 
@@ -101,9 +101,9 @@ def binary_network(has_column):
 
 
 @pytest.mark.parametrize("has_column", [False, True])
-@pytest.mark.parametrize("release", ["answers", "histogram"])
+@pytest.mark.parametrize("kind", [GNMax, NoisyHistogram])
 @pytest.mark.parametrize("role", ["teacher", "student"])
-def test_a_network_of_one_output_learns_two_classes(role, release, has_column):
+def test_a_network_of_one_output_learns_two_classes(role, kind, has_column):
     X, y = make_blobs(1200, centers=[[-3, 0], [3, 0]], random_state=0)
     X, names = X.astype(np.float32), np.array(["ill", "well"])[y]
     network, other = binary_network(has_column), LogisticRegression()
@@ -111,8 +111,7 @@ def test_a_network_of_one_output_learns_two_classes(role, release, has_column):
         *([network, other] if role == "teacher" else [other, network]),
         n_teachers=5,
         n_queries=60,
-        mechanism=GNMax(sigma=0.5),
-        release=release,
+        mechanism=kind(sigma=0.5),
         epsilon=None,
         random_state=0,
     ).fit(X[:900], names[:900], X_public=PublicData(X[900:1100]))

@@ -111,11 +111,11 @@ def test_the_bound_is_where_the_p_value_reaches_the_error_probability():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("release", ["answers", "histogram"])
-def test_canaries_do_not_contradict_the_package(release):
+@pytest.mark.parametrize("mechanism", ["gnmax", "histogram"])
+def test_canaries_do_not_contradict_the_package(mechanism):
     X, y, X_canaries = canaries(400, 100)
     result = audit_canaries(
-        make(release=release),
+        make(mechanism=mechanism),
         X,
         y,
         X_canaries=X_canaries,
@@ -144,8 +144,8 @@ def test_canaries_are_seen_where_there_is_next_to_no_noise():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("release", ["answers", "histogram"])
-def test_a_teacher_that_gets_all_rows_is_found(monkeypatch, release):
+@pytest.mark.parametrize("mechanism", ["gnmax", "histogram"])
+def test_a_teacher_that_gets_all_rows_is_found(monkeypatch, mechanism):
     monkeypatch.setattr(
         PrivateInputs,
         "shards",
@@ -153,7 +153,7 @@ def test_a_teacher_that_gets_all_rows_is_found(monkeypatch, release):
     )
     X, y, X_canaries = canaries(400, 100)
     result = audit_canaries(
-        make(n_teachers=250, release=release),
+        make(n_teachers=250, mechanism=mechanism),
         X,
         y,
         X_canaries=X_canaries,

@@ -213,10 +213,10 @@ class OnePartIsFree(NoisySum):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_queries", [1, 4])
-def test_a_sum_with_half_of_its_noise_is_found(n_queries):
+@pytest.mark.parametrize(("n_queries", "noise_scale"), [(1, 4), (4, 8)])
+def test_a_sum_with_half_of_its_noise_is_found(n_queries, noise_scale):
     result = audit_mechanism(
-        HalfTheNoise(noise_scale=4, n_parts=5),
+        HalfTheNoise(noise_scale=noise_scale, n_parts=5),
         SURE,
         CONTRARY,
         n_queries=n_queries,
