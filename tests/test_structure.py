@@ -33,6 +33,16 @@ def test_a_module_is_private_unless_it_is_listed_here():
     assert public == PUBLIC
 
 
+def test_private_modules_have_no_list_of_names():
+    """Nothing imports `*` from them, and an underscore says what is private."""
+    listed = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in MODULES
+        if path.name != "__init__.py" and "__all__ = [" in path.read_text()
+    }
+    assert listed <= PUBLIC
+
+
 def test_no_two_modules_have_the_same_name():
     names = Counter(path.name for path in MODULES if path.name != "__init__.py")
     assert [name for name, count in names.items() if count > 1] == []
