@@ -695,9 +695,6 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
             "counts": partial(self._counts, public),
         }
 
-    def _with_public_rows(self, plan: Any, public: PublicInputs) -> Any:
-        return plan.on(public)
-
     def _check_parameters(self) -> None:
         check_ensemble(self)
         super()._check_parameters()

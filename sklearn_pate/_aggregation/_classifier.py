@@ -51,8 +51,7 @@ from sklearn_pate.publication._student_state import without_caches
 class PublicRowsClassifier(PrivateClassifier):
     """Base class of private classifiers that learn with the help of public rows.
 
-    They are given, held out, or drawn from noisy counts of the private rows. A subclass
-    provides `_with_public_rows`.
+    They are given, held out, or drawn from noisy counts of the private rows.
     """
 
     representation: Any
@@ -131,7 +130,7 @@ class PublicRowsClassifier(PrivateClassifier):
 
     def _with_public_rows(self, plan: Any, public: PublicInputs) -> Any:
         """Return a plan of the same release on other public rows."""
-        raise NotImplementedError
+        return plan.on(public)
 
     def _warn_of_counts(
         self, private: PrivateInputs, public: PublicInputs, release: ReleasePlan

@@ -541,9 +541,6 @@ class PrivateKNNClassifier(StudentClassifier):
         """True: an added unit moves the positions of other private rows."""
         return True
 
-    def _with_public_rows(self, plan: Any, public: PublicInputs) -> Any:
-        return plan.on(public)
-
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
     ) -> "_NeighbourAggregation":
