@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
 
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
@@ -61,6 +62,11 @@ def column_names(X: Any) -> list[Any] | None:
     if hasattr(kind, "column_names"):  # pyarrow, whose `columns` are the values
         return list(X.column_names)
     return list(X.columns) if hasattr(kind, "columns") else None
+
+
+def column_of(X: Any, column: int) -> NDArray[Any]:
+    """Return a column of a table as an array."""
+    return np.asarray(_safe_indexing(X, column, axis=1))
 
 
 def _has_shape(values: Any) -> bool:

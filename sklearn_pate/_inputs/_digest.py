@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import _safe_indexing
 
-from sklearn_pate._inputs._containers import check_container, column_names
+from sklearn_pate._inputs._containers import check_container, column_names, column_of
 from sklearn_pate._inputs._labels import PublicData, is_missing
 from sklearn_pate._inputs._odd_values import is_frame
 
@@ -25,10 +24,10 @@ def digest_of_rows(X_public: Any) -> str:
     check_container("X_public", X)
     hashed = hashlib.sha256()
     if is_frame(X):
-        parts = [
+        parts: list[Any] = [
             part
             for column, name in enumerate(column_names(X) or ())
-            for part in (str(name), _safe_indexing(X, column, axis=1))
+            for part in (str(name), column_of(X, column))
         ]
     elif sp.issparse(X):
         rows = X.tocsr()

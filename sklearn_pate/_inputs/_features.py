@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, validate_data
 
 from sklearn_pate._inputs._containers import (
@@ -15,6 +15,7 @@ from sklearn_pate._inputs._containers import (
     as_objects,
     check_container,
     column_names,
+    column_of,
 )
 from sklearn_pate._inputs._odd_values import (
     INFINITE,
@@ -179,8 +180,7 @@ def _parts(X: Any) -> list[NDArray[Any]]:
         X = getattr(X, "data", None)
     elif is_frame(X):
         return [
-            np.asarray(_safe_indexing(X, column, axis=1))
-            for column in np.flatnonzero(numeric_columns(X)).tolist()
+            column_of(X, one) for one in np.flatnonzero(numeric_columns(X)).tolist()
         ]
     return [X] if isinstance(X, np.ndarray) else []
 

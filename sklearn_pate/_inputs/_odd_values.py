@@ -22,7 +22,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils import InputTags, _safe_indexing, get_tags
 
-from sklearn_pate._inputs._containers import column_names
+from sklearn_pate._inputs._containers import column_names, column_of
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
 
 #: Kinds of odd values; `odd_rows` adds those of a row.
@@ -133,10 +133,9 @@ def odd_rows(X: Any) -> NDArray[np.uint8]:
         np.bitwise_or.at(odd, row_of_value, of_value)
         return odd
     if is_frame(X):
-        columns = (_column(X, index) for index in range(X.shape[1]))
         odd = np.zeros(X.shape[0], dtype=np.uint8)
-        for column in columns:
-            odd |= _odd_values(column)
+        for index in range(X.shape[1]):
+            odd |= _odd_values(column_of(X, index))
         return odd
     X = np.asarray(X)
     values = _odd_values(X.reshape(len(X), math.prod(X.shape[1:])))
@@ -152,7 +151,7 @@ def columns_with_missing(X: Any) -> list[Any]:
     return [
         name
         for index, name in enumerate(names)
-        if np.any(_odd_values(_column(X, index)) & MISSING)
+        if np.any(_odd_values(column_of(X, index)) & MISSING)
     ]
 
 
@@ -168,7 +167,7 @@ def read_numbers(
     if is_frame(X):
         names = names or column_names(X) or range(X.shape[1])
         columns = [
-            _read_column(_column(X, index), name, refuse)
+            _read_column(column_of(X, index), name, refuse)
             for index, name in enumerate(names)
         ]
         return np.column_stack(columns)
@@ -247,10 +246,6 @@ def _package_of_fit(estimator: Any) -> str | None:
         if "fit" in vars(kind):
             return kind.__module__.partition(".")[0]
     return None
-
-
-def _column(X: Any, index: int) -> NDArray[Any]:
-    return np.asarray(_safe_indexing(X, index, axis=1))
 
 
 def _odd_values(values: NDArray[Any] | np.float64) -> NDArray[np.uint8]:
@@ -470,9 +465,8 @@ def _are_amounts(coded: list[str], n_values: int) -> bool:
 
 
 def _is_of_objects(X: Any, column: int) -> bool:
-    if isinstance(X, np.ndarray):
-        return X.dtype.kind == "O"
-    return hasattr(X, "dtypes") and list(X.dtypes)[column] == np.dtype(object)
+    of_column = _safe_indexing(X, column, axis=1)
+    return getattr(of_column, "dtype", None) == np.dtype(object)  # none in pyarrow
 
 
 def _with_column(X: Any, column: int, values: NDArray[Any]) -> Any:
@@ -522,15 +516,12 @@ def _columns_of(X: Any, kinds: str) -> NDArray[np.bool_]:
         return np.full(X.shape[1], X.dtype.kind in kinds)
     # Without rows, the arrays that libraries make of their types lack no value.
     no_rows = _safe_indexing(X, slice(0, 0))
-    found = [
-        np.asarray(_safe_indexing(no_rows, column, axis=1)).dtype.kind
-        for column in range(X.shape[1])
-    ]
+    found = [column_of(no_rows, index).dtype.kind for index in range(X.shape[1])]
     return np.isin(found, list(kinds))
 
 
 def _values(X: Any, column: int) -> list[Any]:
-    return np.asarray(_safe_indexing(X, column, axis=1)).tolist()
+    return column_of(X, column).tolist()
 
 
 def _is_number(value: Any) -> bool:

@@ -521,12 +521,8 @@ def _column_values(X: Table, column: int) -> NDArray[Any]:
 
 def _type(no_rows: Any, column: int) -> Any:
     """Return the type of a column, as its library calls it."""
-    if isinstance(no_rows, np.ndarray):
-        return no_rows.dtype
-    if not hasattr(no_rows, "dtypes"):  # pyarrow
-        return no_rows.schema.types[column]
-    types = no_rows.dtypes
-    return types.iloc[column] if hasattr(types, "iloc") else types[column]
+    of_column = _safe_indexing(no_rows, column, axis=1)
+    return of_column.dtype if hasattr(of_column, "dtype") else of_column.type  # pyarrow
 
 
 def _categories(no_rows: Any, column: int) -> list[Any] | None:
