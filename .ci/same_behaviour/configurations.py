@@ -213,7 +213,7 @@ add("votes automatic scores", fit, lambda: pate(LogisticRegression(), n_teachers
 add("votes default teacher", fit, lambda: pate(n_teachers=20, epsilon=20.0, n_queries=40, random_state=0))
 
 # Query strategies.
-for one in ("random", "representative", "uncertainty", "experts", "cluster", "auto"):
+for one in ("random", "representative", "uncertainty", "experts", "auto"):
     add(f"queries {one}", fit, votes(query_strategy=one), THREE)
 add("queries two rounds", fit, votes(query_strategy=partial(own, "UncertaintyQueries", n_rounds=2)))
 add("queries three experts", fit, votes(query_strategy=partial(own, "ExpertQueries", n_rounds=3)))
