@@ -32,7 +32,6 @@ WITHOUT_NAMES = (
     "petdl_paper",
     "rounding_attack",
     "teachers",
-    "vat",
 )
 #: What a script needs beside the extra `bench`, where it is not downloaded.
 NEEDS = {

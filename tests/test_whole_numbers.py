@@ -88,7 +88,7 @@ NOT_TRIED = {
 }
 NEED_TORCH = {
     *["ContrastiveEncoder", "DPSGDClassifier", "FixMatchClassifier", "GANClassifier"],
-    *["PETDLClassifier", "VATClassifier"],
+    *["PETDLClassifier"],
 }
 PUBLIC_ONLY = {"random_state"}  # scikit-learn's own check
 

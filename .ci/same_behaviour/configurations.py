@@ -307,7 +307,7 @@ STUDENTS = {
 for name, one in STUDENTS.items():
     add(f"student {name}", fit, votes(None, one), THREE)
 add("student network", lambda: fit(votes(None, skorch_net(3)), changed(THREE, lambda X: X.astype("float32"))))
-for one in ("FixMatchClassifier", "GANClassifier", "VATClassifier"):
+for one in ("FixMatchClassifier", "GANClassifier"):
     add(f"student {one}", lambda one: fit(votes(None, own(one, max_epochs=2), n_queries=60), SINGLE), one)
 
 # Containers.

@@ -40,7 +40,6 @@ __all__ = [
     "TableRepresentation",
     "TabularAugmentation",
     "UncertaintyQueries",
-    "VATClassifier",
 ]
 
 # These need torch, which is optional and takes seconds to import.
@@ -52,7 +51,6 @@ _NETWORKS = {
     "ImageAugmentation": "_augmentation",
     "RelationalHint": "_network_classifier",
     "TabularAugmentation": "_augmentation",
-    "VATClassifier": "_fixmatch",
 }
 
 
