@@ -764,7 +764,6 @@ add("audit gnmax", audited, "GNMax", [10, 10], [9, 11], sigma=3.0)
 add("audit lnmax", audited, "LNMax", [10, 10, 3], [9, 11, 3], gamma=0.3)
 add("audit confident", audited, "ConfidentGNMax", [10, 5], [9, 6], threshold=8, sigma_threshold=4.0, sigma=3.0)
 add("audit histogram", audited, "NoisyHistogram", [10, 10], [9, 11], sigma=3.0)
-add("command audit", recording.of_command, ["audit", "--trials", "1000", "--json"])
 for number, one in enumerate(
     [
         "--rows 30000 --queries 100 --json",
