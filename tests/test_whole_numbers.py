@@ -83,7 +83,7 @@ NOT_TRIED = {
     *["PrivacySpent", "LedgerEntry", "PrivacyAnalysis", "FitPlan", "SearchPlan"],
     *["LabelAccuracy", "MembershipResult", "QuerySession", "RandomQueries.choose"],
     *["RepresentativeQueries.choose", "FitPlan.of_votes", "FitPlan.of_coefficients"],
-    *["VoteMarginsDisplay", "VoteMarginsDisplay.plot", "OtherRelease.from_opendp"],
+    *["VoteMarginsDisplay", "VoteMarginsDisplay.plot"],
     *["AnswerCostDisplay.from_estimator", "InteractiveGNMax.sanitized_cost"],
 }
 NEED_TORCH = {
