@@ -148,7 +148,6 @@ benchmarks: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-s
 	$(RUN) benchmarks/petdl.py
 	$(RUN) benchmarks/petdl_paper.py
 	$(RUN) benchmarks/dpsgd.py
-	$(RUN) benchmarks/vat.py
 	$(RUN) benchmarks/siamese.py
 	$(RUN) benchmarks/erm.py
 	$(RUN) benchmarks/private_search.py

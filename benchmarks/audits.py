@@ -2,8 +2,7 @@
 
 mechanisms    lower bounds of epsilon and the claim, 20 audits of each mechanism
 defects       audits of code with planted defects
-canaries      canaries and neighbouring data sets, without a defect
-membership    membership inference against a forest on Adult and a private student
+neighbours    neighbouring data sets, without a defect
 
 Run one of them with ``python benchmarks/audits.py mechanisms``, all of them without a
 name: about a quarter of an hour on one core. No noise is seeded. Every audit has
@@ -28,12 +27,7 @@ from record import save, summary
 from scipy.optimize import brentq
 from scipy.signal import fftconvolve
 from scipy.stats import multinomial
-from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
@@ -48,11 +42,8 @@ from sklearn_pate.accounting.plurality._noisy_counts import (
     GaussianPlurality,
     LaplacePlurality,
 )
-from sklearn_pate.datasets import fetch_adult
 from sklearn_pate.inspection import (
-    audit_canaries,
     audit_mechanism,
-    audit_membership,
     audit_neighbours,
 )
 from sklearn_pate.mechanisms import (
@@ -222,11 +213,6 @@ def answer_again(answer, oracle, rows, probabilities=None):
     return answer(oracle, rows, probabilities)
 
 
-def all_rows_to_all(shards, private, n_teachers, key):
-    """Give all rows to every teacher."""
-    return [np.arange(private.n_rows)] * n_teachers
-
-
 def deal_by_class(shards, private, n_teachers, key):
     """Assign the rows of each class in turn: stratified shards."""
     teacher = np.empty(private.n_rows, dtype=int)
@@ -291,49 +277,15 @@ def defects(n_audits=3):
                 mechanism=repr(mechanism),
                 n_repeats=n_repeats,
             )
-    with planted(PrivateInputs, "shards", all_rows_to_all):
-        for mechanism in ("gnmax", "histogram"):
-            add(
-                "all rows go to all teachers",
-                lambda m=mechanism: secret_bits(250, 100, epsilon=1.0, mechanism=m),
-                release="answers" if mechanism == "gnmax" else mechanism,
-            )
     with planted(PrivateInputs, "shards", deal_by_class):
         add(
             "rows are assigned by class",
             lambda: stratified_shards(48, 11.9, 100),
-            seen_by="audit_neighbours",
-        )
-        add(
-            "rows are assigned by class",
-            lambda: secret_bits(250, 100, epsilon=1.0),
-            seen_by="audit_canaries, which does not test for this one",
         )
     return rows
 
 
-# --------------------------------------------------------------------------- canaries
-
-
-def secret_bits(n_teachers, n_canaries, **parameters):
-    """Audit with canaries among random rows, on which the other teachers disagree."""
-    rng = np.random.default_rng()
-    n_rows = max(4 * n_teachers, 100)
-    pate = PATEClassifier(
-        KNeighborsClassifier(1),
-        DummyClassifier(),
-        n_teachers=n_teachers,
-        query_strategy="random",
-        representation=None,
-        **{"mechanism": "gnmax"} | parameters,
-    )
-    return audit_canaries(
-        pate,
-        rng.uniform(-1, 1, size=(n_rows, 2)),
-        rng.integers(2, size=n_rows),
-        X_canaries=rng.uniform(-1, 1, size=(n_canaries, 2)),
-        labels=(0, 1),
-    )
+# ------------------------------------------------------------------------- neighbours
 
 
 def stratified_shards(n_teachers, sigma, n_runs, n_queries=6):
@@ -379,33 +331,9 @@ def compare(X, y, changed, n_teachers, sigma, n_runs, n_queries):
     )
 
 
-def canaries():
+def neighbours():
     """Return audits of whole fits without a defect."""
-    settings = [
-        ("audit_canaries", N_AUDITS, {"n_teachers": 250, "epsilon": 1.0}),
-        (
-            "audit_canaries",
-            N_AUDITS,
-            {"n_teachers": 250, "epsilon": 1.0, "mechanism": "histogram"},
-        ),
-        # Hardly any noise and one teacher: the largest bound that canaries can show.
-        *(
-            (
-                "audit_canaries",
-                N_AUDITS,
-                {"n_teachers": 1, "epsilon": None, "mechanism": GNMax(sigma=sigma)},
-            )
-            for sigma in (0.5, 1.0, 2.0)
-        ),
-    ]
     rows = []
-    for audit, n_audits, parameters in settings:
-        found = measured(
-            [secret_bits(n_canaries=100, **parameters) for _ in range(n_audits)]
-        )
-        facts = {name: str(value) for name, value in parameters.items()}
-        rows.append({"audit": audit, "n_canaries": 100, **facts, **found})
-        print(rows[-1])
     found = measured([stratified_shards(48, 11.9, 100) for _ in range(3)])
     rows.append({"audit": "audit_neighbours", "n_teachers": 48, "n_runs": 100, **found})
     print(rows[-1])
@@ -415,79 +343,10 @@ def canaries():
     return rows
 
 
-# ------------------------------------------------------------------------- membership
-
-
-def one_hot(model):
-    """Return a pipeline that encodes categories and passes numbers through."""
-    return make_pipeline(
-        make_column_transformer(
-            (
-                OneHotEncoder(handle_unknown="ignore"),
-                make_column_selector(dtype_include="category"),
-            ),
-            remainder="passthrough",
-        ),
-        model,
-    )
-
-
-def membership(n_models=16, n_public=5000, seed=0):
-    """Return the results of the likelihood-ratio attack on Adult."""
-    train = fetch_adult(subset="train", as_frame=True)
-    test = fetch_adult(subset="test", as_frame=True)
-    X_public = PublicData(test.data[:n_public])
-    X_test, y_test = test.data[n_public:], test.target[n_public:]
-    plain = one_hot(RandomForestClassifier())
-    smooth = one_hot(RandomForestClassifier(min_samples_leaf=20))
-    student = PATEClassifier(
-        one_hot(RandomForestClassifier(20)),
-        smooth,
-        n_teachers=250,
-        mechanism="gnmax",
-        query_strategy="random",
-        representation=None,
-        epsilon=1.0,
-    )
-    half = np.random.default_rng(seed).permutation(len(train.target))
-    half = half[: len(half) // 2]
-    rows = []
-    for name, model, fit_params in (
-        ("forest", plain, {}),
-        ("forest, 20 rows in a leaf", smooth, {}),
-        ("student, 20 rows in a leaf", student, {"X_public": X_public}),
-    ):
-        result = audit_membership(
-            model,
-            train.data,
-            train.target,
-            fit_params=fit_params,
-            n_models=n_models,
-            random_state=seed,
-        )
-        model.fit(train.data.iloc[half], train.target[half], **fit_params)
-        rows.append(
-            {
-                "model": name,
-                "epsilon": model.privacy_spent_.epsilon if fit_params else None,
-                "accuracy": model.score(X_test, y_test),
-                "auc": result.auc,
-                "auc_std": result.auc_std,
-                "true_positive_rate": result.true_positive_rate,
-                "false_positive_rate": result.false_positive_rate,
-                "n_models": n_models,
-                "n_rows": len(train.target),
-            }
-        )
-        print(rows[-1])
-    return rows
-
-
 TABLES = {
     "mechanisms": mechanisms,
     "defects": defects,
-    "canaries": canaries,
-    "membership": membership,
+    "neighbours": neighbours,
 }
 
 if __name__ == "__main__":

@@ -128,9 +128,6 @@ def _logistic(representation):
 #: Students as functions of images and a fitted representation.
 STUDENTS = {
     "FixMatch": lambda images, _: _fix_match(images),
-    "VAT": lambda images, _: _on_pixels(
-        images, students.VATClassifier(image_shape=images.shape)
-    ),
     "GAN": lambda images, _: _gan(images),
     "logistic": lambda _, representation: _logistic(representation),
     "distilled": lambda _, representation: students.DistillationClassifier(

@@ -214,16 +214,6 @@ def recipe_limits_grey():
     return _teachers("limits-grey")
 
 
-def images_vat():
-    """Comparison of VAT with the same network on the answered rows only."""
-    columns = {
-        "student, 1000 answers": "student",
-        "accuracy, %": ("accuracy", percent),
-        "CPU, s": ("cpu_seconds", decimals(0)),
-    }
-    return table(load("vat")["mnist"], columns)
-
-
 def siamese_teachers():
     """Comparison of teachers trained on pairs with teachers trained on labels."""
     columns = {
@@ -266,7 +256,6 @@ IMAGE_TABLES = (
     images_pate_g,
     images_ours,
     images_ablation,
-    images_vat,
     images_noise,
     siamese_teachers,
     siamese_student,

@@ -64,7 +64,6 @@ ABLATION = {
     "mechanism: Confident": QUICK | {"mechanism": "confident"},
     "student: logistic regression on the answers": OURS | {"student": "logistic"},
     "student: FixMatch": OURS | {"student": "FixMatch"},
-    "student: VAT": OURS | {"student": "VAT"},
     "student: GAN": OURS | {"student": "GAN"},
     "student: graph, GAN": OURS | {"student": "graph, GAN"},
     "student: graph, FixMatch": OURS,

@@ -1,18 +1,15 @@
-"""Attacks on the other private learners. Adds two tables to results/audits.json.
+"""Attacks on the other private learners. Adds a table to results/audits.json.
 
 learners          many fits on two neighbouring data sets, the least favourable ones
                   known; the audit uses one published number
-learner_canaries  one fit, on rows with a label or presence decided by a coin
 
-Each learner is audited without and with a planted defect. Run one of them with
-``python benchmarks/learner_audits.py learner_canaries``, both without a name: half an
-hour on one core. No noise is seeded; every audit has confidence 1 - 1e-4.
+Each learner is audited without and with a planted defect. No noise is seeded; every
+audit has confidence 1 - 1e-4.
 """
 
 import os
 import warnings
 from contextlib import contextmanager, nullcontext
-from functools import partial
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
@@ -23,17 +20,14 @@ from command import command
 from learners import Linear
 from record import save
 from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
 from skorch import NeuralNetClassifier
 from torch import nn
 
-from sklearn_pate._aggregation._rows import PrivateInputs
-from sklearn_pate.inspection import audit_canaries, audit_neighbours
+from sklearn_pate.inspection import audit_neighbours
 from sklearn_pate.learners import (
     DPLinearSVC,
     DPLogisticRegression,
     DPSGDClassifier,
-    PETDLClassifier,
     PrivateKNNClassifier,
     _dpsgd_training,
 )
@@ -188,11 +182,6 @@ def full_sample(original):
     return lambda self, n_units: np.ones(n_units, dtype=bool)
 
 
-def all_rows(original):
-    """Return a function that gives every teacher all rows."""
-    return lambda private, n_teachers, key: [np.arange(private.n_rows)] * n_teachers
-
-
 DEFECTS = {
     "output perturbation": (
         "a fifth of the noise",
@@ -241,113 +230,8 @@ def by_neighbours(name):
     return {"n_runs": n_runs, **measured(audits)}
 
 
-N_CANARIES = 300  # two thirds of the coins are guessed
-SMALL_DELTA = 1e-6  # well below one over the number of canaries
-
-
-def at_right_angles():
-    """Return uninformative rows, and canaries with a weight of their own each."""
-    others = np.full((N_CANARIES // 2, N_CANARIES), 1e-9, dtype=np.float32)
-    y = np.zeros(len(others), dtype=int)
-    y[0] = 1
-    return others, y, np.eye(N_CANARIES, dtype=np.float32)
-
-
-def in_the_plane(n_canaries=N_CANARIES):
-    """Return random rows of one class, and canaries among them."""
-    rng = np.random.default_rng(0)
-    X, X_canaries = np.split(rng.uniform(-1, 1, size=(8000 + n_canaries, 2)), [8000])
-    return X, np.zeros(len(X), dtype=int), X_canaries
-
-
-#: Learner, rows.
-WITH_CANARIES = {
-    "objective perturbation": (
-        DPLogisticRegression(method="objective", delta=SMALL_DELTA, **LINEAR),
-        at_right_angles,
-    ),
-    "Gaussian objective perturbation": (
-        DPLinearSVC(method="gaussian", delta=SMALL_DELTA, **LINEAR),
-        at_right_angles,
-    ),
-    "DP-SGD": (
-        DPSGDClassifier(
-            net(N_CANARIES, batch_size=30, max_epochs=5),
-            epsilon=1.0,
-            delta=SMALL_DELTA,
-            classes=[0, 1],
-        ),
-        at_right_angles,
-    ),
-    "Private-kNN": (
-        PrivateKNNClassifier(
-            LogisticRegression(),
-            mechanism=NoisyHistogram(sigma=2),
-            epsilon=None,
-            n_neighbors=1,
-            sampling_rate=1e-4,
-            query_strategy="random",
-            delta=SMALL_DELTA,
-            classes=[0, 1],
-        ),
-        partial(in_the_plane, 2000),
-    ),
-    "PETDL": (
-        PETDLClassifier(
-            KNeighborsClassifier(1),
-            KNeighborsClassifier(1),
-            n_teachers=1000,
-            public_batch_size=1,
-            epsilon=1.0,
-            delta=SMALL_DELTA,
-            classes=[0, 1],
-        ),
-        in_the_plane,
-    ),
-}
-CANARY_DEFECTS = {
-    "objective perturbation": (
-        "a hundredth of the noise",
-        lambda: replaced(_noisy_training, "gamma_vector", divided_by(100)),
-    ),
-    "Gaussian objective perturbation": (
-        "a hundredth of the noise",
-        lambda: replaced(_noisy_training, "standard_normal", divided_by(100)),
-    ),
-    "DP-SGD": (
-        "a hundredth of the noise",
-        lambda: replaced(_dpsgd_training, "standard_normal", divided_by(100)),
-    ),
-    "Private-kNN": DEFECTS["Private-kNN"],
-    "PETDL": (
-        "all rows go to all teachers",
-        lambda: replaced(PrivateInputs, "shards", all_rows),
-    ),
-}
-
-
-def by_canaries(name):
-    """Attack a learner by one fit on canaries."""
-    estimator, rows = WITH_CANARIES[name]
-    X, y, X_canaries = rows()
-    n_guesses = len(X_canaries) * 2 // 3
-    audits = [
-        audit_canaries(
-            estimator, X, y, X_canaries=X_canaries, labels=(0, 1), n_guesses=n_guesses
-        )
-        for _ in range(N_AUDITS)
-    ]
-    return {
-        "n_canaries": len(X_canaries),
-        "n_guesses": n_guesses,
-        "n_correct": [int(audit.evidence.split()[0]) for audit in audits],
-        **measured(audits),
-    }
-
-
 TABLES = {
     "learners": (by_neighbours, LEARNERS, DEFECTS),
-    "learner_canaries": (by_canaries, WITH_CANARIES, CANARY_DEFECTS),
 }
 
 if __name__ == "__main__":

@@ -17,10 +17,10 @@ import torch
 from command import command
 from petdl_teachers import N_CLASSES, WORK, ensemble, load_images, network_outputs
 from record import save, summary
+from scipy.stats import binom
 
 from sklearn_pate._estimators._hidden_layer import hidden_of_batch
 from sklearn_pate._estimators._isolation import seeded_globals
-from sklearn_pate.inspection._audit_result import bound_from_guesses
 from sklearn_pate.students import ConvSmall
 from sklearn_pate.students.networks._augmentation import PublicRows
 from sklearn_pate.students.networks._network_classifier import (
@@ -211,6 +211,49 @@ def noise_on_loss(images, name):
         )
         print(rows[-1], flush=True)
     return rows
+
+
+def guesses_p_value(
+    n_correct: int, *, n_guesses: int, n_canaries: int, epsilon: float, delta: float
+) -> float:
+    """Bound the probability of at least this many correct guesses under a true claim.
+
+    The number of guesses is fixed beforehand; each canary has a fair secret bit.
+    Steinke, Nasr, Jagielski (2023), "Privacy auditing with one (1) training run",
+    Theorem 5.2 and Appendix D: with W ~ Binomial(r, 1 / (1 + exp(-epsilon))), the
+    probability of v or more correct guesses out of r is at most
+
+    Pr[W >= v] + 2 m delta max_i Pr[v > W >= v - i] / i.
+    """
+    accuracy = 1 / (1 + np.exp(-epsilon))
+    just_below = binom.pmf(n_correct - np.arange(1, n_correct + 1), n_guesses, accuracy)
+    slopes = np.cumsum(just_below) / np.arange(1, n_correct + 1)
+    excess = 2 * n_canaries * delta * slopes.max(initial=0.0)
+    return float(min(binom.sf(n_correct - 1, n_guesses, accuracy) + excess, 1.0))
+
+
+def bound_from_guesses(
+    n_correct: int, *, n_guesses: int, n_canaries: int, delta: float, confidence: float
+) -> float:
+    """Compute the epsilon at which `guesses_p_value` reaches ``1 - confidence``."""
+
+    def is_rejected(epsilon: float) -> bool:
+        p_value = guesses_p_value(
+            n_correct,
+            n_guesses=n_guesses,
+            n_canaries=n_canaries,
+            epsilon=epsilon,
+            delta=delta,
+        )
+        return p_value < 1 - confidence
+
+    if not is_rejected(0.0):
+        return 0.0
+    lower, upper = 0.0, 50.0
+    while upper - lower > 1e-6:
+        middle = (lower + upper) / 2
+        lower, upper = (middle, upper) if is_rejected(middle) else (lower, middle)
+    return lower
 
 
 def main():

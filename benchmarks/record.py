@@ -14,7 +14,6 @@ RESULTS = Path(__file__).parent / "results"
 #: Tables that another script than the one of the result file's name writes.
 OTHER_SCRIPTS = {
     "learners": "learner_audits",
-    "learner_canaries": "learner_audits",
     "rounding": "rounding_attack",
     "noise_on_loss": "petdl_paper",
 }
@@ -32,7 +31,6 @@ WITHOUT_NAMES = (
     "petdl_paper",
     "rounding_attack",
     "teachers",
-    "vat",
 )
 #: What a script needs beside the extra `bench`, where it is not downloaded.
 NEEDS = {

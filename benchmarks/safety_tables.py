@@ -1,6 +1,5 @@
 """Tables of the ledger, the noise and the audits."""
 
-import numpy as np
 from record import load
 from reporting import decimals, markdown, percent, source, table
 
@@ -76,11 +75,9 @@ def _defect(row):
     settings = {
         "factor": row.get("factor"),
         "repeats": row.get("n_repeats"),
-        "release": row.get("release"),
-        "by": row.get("seen_by"),
     }
     settings = ", ".join(f"{key} {value}" for key, value in settings.items() if value)
-    return f"{row['defect']} ({settings})"
+    return f"{row['defect']} ({settings})" if settings else row["defect"]
 
 
 def audits_defects():
@@ -99,23 +96,15 @@ def audits_defects():
     return table(results, columns, rows=shown)
 
 
-def _learners(name, **size):
-    columns = {"learner": "learner", "planted defect": "defect", **size, **AUDITS}
-    return table(load("audits")[name], columns)
-
-
 def audits_learners():
     """Audits of the other private learners by many fits."""
-    return _learners("learners", **{"fits on each data set": "n_runs"})
-
-
-def audits_learner_canaries():
-    """Audits of the other private learners by canaries in one fit."""
-
-    def right(row):
-        return f"{np.mean(row['n_correct']):.0f} of {row['n_guesses']}"
-
-    return _learners("learner_canaries", **{"right guesses": right})
+    columns = {
+        "learner": "learner",
+        "planted defect": "defect",
+        "fits on each data set": "n_runs",
+        **AUDITS,
+    }
+    return table(load("audits")["learners"], columns)
 
 
 def audits_rounding():
@@ -133,25 +122,11 @@ def audits_rounding():
     return table(load("audits")["rounding"], columns)
 
 
-def audits_membership():
-    """Success of membership inference."""
-    columns = {
-        "Adult": "model",
-        "publishable epsilon": ("epsilon", decimals(2)),
-        "accuracy, %": ("accuracy", percent),
-        "AUC of the attack": lambda row: f"{row['auc']:.3f} ± {row['auc_std']:.3f}",
-        "true positives at 1 % false positives, %": ("true_positive_rate", percent),
-    }
-    return table(load("audits")["membership"], columns)
-
-
 SAFETY_TABLES = (
     safety_kills,
     safety_noise,
-    audits_membership,
     audits_mechanisms,
     audits_defects,
     audits_learners,
-    audits_learner_canaries,
     audits_rounding,
 )

@@ -3,18 +3,17 @@
 
 Each query has a privacy cost, so the choice of queries matters. A strategy reads public
 rows and earlier answers, never a vote: its choice has no privacy cost, and at equal
-noise the statement is the same for all strategies. This example compares five.
+noise the statement is the same for all strategies. This example compares four.
 """
 
 # %%
-# Five strategies
+# Four strategies
 # ---------------
 #
-# "representative" queries one typical row of each cluster of public rows; with
-# "cluster", teachers give one vote for a whole cluster, and all of its core rows get
-# the answer. "uncertainty" and "experts" query in rounds, each time the rows on which a
-# student of the answers so far is least certain. All strategies use the same hundred
-# teachers, which are trained beforehand here, and the same noise per query.
+# "representative" queries one typical row of each cluster of public rows.
+# "uncertainty" and "experts" query in rounds, each time the rows on which a student of
+# the answers so far is least certain. All strategies use the same hundred teachers,
+# which are trained beforehand here, and the same noise per query.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -53,7 +52,7 @@ def fit(**parameters):
 #
 # Accuracy of the student (and the share of right answers), means over two fits.
 
-strategies = ["random", "representative", "cluster", "uncertainty", "experts"]
+strategies = ["random", "representative", "uncertainty", "experts"]
 numbers = [20, 40, 80]
 curves, costs, fits = {}, {}, []
 print(f"{'queries':14}", *(f"{n:11}" for n in numbers))
@@ -70,10 +69,10 @@ for strategy in strategies:
 print(f"{'epsilon':14}", *(f"{cost:11.3f}" for cost in costs.values()))
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
-colours = ["#777777", "#0072b2", "#56b4e9", "#d55e00", "#e69f00"]
+colours = ["#777777", "#0072b2", "#d55e00", "#e69f00"]
 titles = ["accuracy of the student", "share of right answers"]
 for column, (axis, title) in enumerate(zip(axes, titles, strict=True)):
-    for strategy, colour, marker in zip(strategies, colours, "osD^v", strict=True):
+    for strategy, colour, marker in zip(strategies, colours, "os^v", strict=True):
         curve = curves[strategy][:, column]
         axis.plot(curve, color=colour, marker=marker, label=strategy)
     ticks = [f"{n}\n{cost:.2f}" for n, cost in costs.items()]

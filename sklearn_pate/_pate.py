@@ -126,14 +126,13 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         "scores" has no queries.
 
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
-            "cluster", "interactive"} or QueryStrategy, default="auto"
+            "interactive"} or QueryStrategy, default="auto"
         Choice of the queries, which has no privacy cost. "representative" chooses
-        typical rows; "cluster" counts one vote for each cluster of rows; "uncertainty"
-        and "experts" choose, in rounds, rows of which a student of the answers so far
-        is uncertain; "interactive" goes with the mechanism of that name. "auto" is
-        "representative" if `n_queries` is below a tenth of the public rows and they are
-        numbers, "random" otherwise. Classes of ``sklearn_pate.students`` have further
-        parameters.
+        typical rows; "uncertainty" and "experts" choose, in rounds, rows of which a
+        student of the answers so far is uncertain; "interactive" goes with the
+        mechanism of that name. "auto" is "representative" if `n_queries` is below a
+        tenth of the public rows and they are numbers, "random" otherwise. Classes of
+        ``sklearn_pate.students`` have further parameters.
 
     representation : transformer, "auto" or None, default="auto"
         Fitted on public rows only. It transforms the shards of the teachers and the
@@ -247,7 +246,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         Fitted on public rows. May be published.
 
     queried_indices_ : ndarray of int of shape (n_queries,)
-        Public rows that were queried, or scored; for "cluster", one of each cluster.
+        Public rows that were queried, or scored.
 
     answers_ : ndarray of int of shape (n_queries,)
         Answers to them: indices into ``classes_``, -1 for no answer.
@@ -523,7 +522,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
             )
             design = design_of_votes(self, public.X_public)
             queries = prepare_queries(public.X_public, design, seeds.representation)
-            votes = check_votes(votes, public, queries.clusters)
+            votes = check_votes(votes, public)
             n_parties = votes.shape[0]
             units = "parties" if privacy_unit is None else "teachers"
             check_parties(n_parties, self.n_teachers, self.delta, units, sent="voted")
@@ -642,8 +641,6 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         shards: Sequence[Any] = (),
     ) -> VoteAggregation:
         """Return the aggregation of votes, with its noise calibrated."""
-        # Clusters may be fewer than the queries that were asked for.
-        design = replace(design, n_queries=queries.n_queries)
         release = release_of_design(
             design,
             n_classes=len(public.classes),

@@ -30,7 +30,6 @@ from sklearn_pate.inspection import plan_search
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.students import (
-    ClusterQueries,
     ExpertQueries,
     RandomQueries,
     UncertaintyQueries,
@@ -104,7 +103,6 @@ WRONG_FITS = {
     "no round": ({"query_strategy": UncertaintyQueries(n_rounds=0)}, {}, r"n_rounds=0 must be a whole number of at least 1"),
     "a first round that follows answers": ({"query_strategy": UncertaintyQueries(first=UncertaintyQueries())}, {}, r"first=UncertaintyQueries\(\) of UncertaintyQueries must choose its rows before"),
     "experts with no probability": ({"query_strategy": ExpertQueries(confident=9)}, {}, r"confident=9 must be a number from 0 to 1"),
-    "no core": ({"query_strategy": ClusterQueries(core=0)}, {}, r"core=0 must be a number above 0 and at most 1"),
     "representation is no transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is not a transformer; pass one"),
     "epsilon is zero": ({"epsilon": 0}, {}, r"epsilon=0 must be a positive, finite number"),
     "epsilon is negative": ({"epsilon": -1.0}, {}, r"epsilon=-1.0 must be"),

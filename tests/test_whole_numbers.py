@@ -13,7 +13,6 @@ from sklearn_pate import (
     DPNewtonClassifier,
     PATEClassifier,
     PrivateMarginals,
-    PublicData,
     Votes,
     mechanisms,
 )
@@ -32,9 +31,7 @@ from sklearn_pate.distributed import cast_votes, shard_of
 from sklearn_pate.inspection import (
     AnswerCostDisplay,
     VoteMarginsDisplay,
-    audit_canaries,
     audit_mechanism,
-    audit_membership,
     audit_neighbours,
     plan_fit,
     plan_newton_fit,
@@ -81,14 +78,14 @@ MODULES = [
 NOT_TRIED = {
     "RelationalHint",
     *["PrivacySpent", "LedgerEntry", "PrivacyAnalysis", "FitPlan", "SearchPlan"],
-    *["LabelAccuracy", "MembershipResult", "QuerySession", "RandomQueries.choose"],
+    *["LabelAccuracy", "QuerySession", "RandomQueries.choose"],
     *["RepresentativeQueries.choose", "FitPlan.of_votes", "FitPlan.of_coefficients"],
-    *["VoteMarginsDisplay", "VoteMarginsDisplay.plot", "OtherRelease.from_opendp"],
+    *["VoteMarginsDisplay", "VoteMarginsDisplay.plot"],
     *["AnswerCostDisplay.from_estimator", "InteractiveGNMax.sanitized_cost"],
 }
 NEED_TORCH = {
     *["ContrastiveEncoder", "DPSGDClassifier", "FixMatchClassifier", "GANClassifier"],
-    *["PETDLClassifier", "VATClassifier"],
+    *["PETDLClassifier"],
 }
 PUBLIC_ONLY = {"random_state"}  # scikit-learn's own check
 
@@ -206,14 +203,8 @@ CALLS = {
         n_trials=n_trials,
         n_repeats=n_repeats,
     ),
-    "audit_membership": lambda **given: audit_membership(
-        fits()[0], X, Y, fit_params={"X_public": PublicData(X_PUBLIC)}, **given
-    ),
     "audit_neighbours": lambda **given: audit_neighbours(
         fits()[0], (X, Y), (OTHER, Y), X_public=X_PUBLIC, **given
-    ),
-    "audit_canaries": lambda **given: audit_canaries(
-        fits()[0], X, Y, X_canaries=X[:5], labels=Y[:5], X_public=X_PUBLIC, **given
     ),
     "GroupHashSplit": lambda n_splits=1: [
         *GroupHashSplit(n_splits=n_splits).split(X, groups=np.arange(20))

@@ -213,7 +213,7 @@ add("votes automatic scores", fit, lambda: pate(LogisticRegression(), n_teachers
 add("votes default teacher", fit, lambda: pate(n_teachers=20, epsilon=20.0, n_queries=40, random_state=0))
 
 # Query strategies.
-for one in ("random", "representative", "uncertainty", "experts", "cluster", "auto"):
+for one in ("random", "representative", "uncertainty", "experts", "auto"):
     add(f"queries {one}", fit, votes(query_strategy=one), THREE)
 add("queries two rounds", fit, votes(query_strategy=partial(own, "UncertaintyQueries", n_rounds=2)))
 add("queries three experts", fit, votes(query_strategy=partial(own, "ExpertQueries", n_rounds=3)))
@@ -307,7 +307,7 @@ STUDENTS = {
 for name, one in STUDENTS.items():
     add(f"student {name}", fit, votes(None, one), THREE)
 add("student network", lambda: fit(votes(None, skorch_net(3)), changed(THREE, lambda X: X.astype("float32"))))
-for one in ("FixMatchClassifier", "GANClassifier", "VATClassifier"):
+for one in ("FixMatchClassifier", "GANClassifier"):
     add(f"student {one}", lambda one: fit(votes(None, own(one, max_epochs=2), n_queries=60), SINGLE), one)
 
 # Containers.
@@ -764,7 +764,6 @@ add("audit gnmax", audited, "GNMax", [10, 10], [9, 11], sigma=3.0)
 add("audit lnmax", audited, "LNMax", [10, 10, 3], [9, 11, 3], gamma=0.3)
 add("audit confident", audited, "ConfidentGNMax", [10, 5], [9, 6], threshold=8, sigma_threshold=4.0, sigma=3.0)
 add("audit histogram", audited, "NoisyHistogram", [10, 10], [9, 11], sigma=3.0)
-add("command audit", recording.of_command, ["audit", "--trials", "1000", "--json"])
 for number, one in enumerate(
     [
         "--rows 30000 --queries 100 --json",

@@ -25,7 +25,6 @@ from sklearn_pate.mechanisms import (
     PermuteAndFlip,
 )
 from sklearn_pate.students import (
-    ClusterQueries,
     ExpertQueries,
     ImageRepresentation,
     InteractiveQueries,
@@ -58,7 +57,6 @@ QUERY_STRATEGIES = {
     "representative": RepresentativeQueries,
     "uncertainty": UncertaintyQueries,
     "experts": ExpertQueries,
-    "cluster": ClusterQueries,
     "interactive": InteractiveQueries,
 }
 

@@ -60,7 +60,6 @@ from sklearn_pate.accounting._assumptions import (
 )
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
-from sklearn_pate.students import Clusters
 
 
 @dataclass(frozen=True)
@@ -370,16 +369,10 @@ def _assumptions_of_shards(
     return (COLUMNS, SHARDS_BY_KEY, OWN_SHARD, *of_sites)
 
 
-def check_votes(votes: Any, public: PublicInputs, clusters: Clusters | None) -> Votes:
+def check_votes(votes: Any, public: PublicInputs) -> Votes:
     """Count the labels that `fit_from_votes` received, and check the counts."""
     if not isinstance(votes, Votes):
-        of_row = None if clusters is None else clusters.of_row
-        votes = Votes.from_labels(votes, public.classes, clusters=of_row)
-    elif clusters is not None:
-        raise ValueError(
-            "query_strategy='cluster' counts the votes of each party on clusters, and "
-            "Votes are counted by public row; pass the parties' arrays of labels."
-        )
+        votes = Votes.from_labels(votes, public.classes)
     if votes.n_public != public.n_public:
         raise ValueError(
             f"The votes are on {counted(votes.n_public, 'public row')} and X_public "

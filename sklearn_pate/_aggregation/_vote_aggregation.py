@@ -1,13 +1,12 @@
 """Aggregation of votes: noisy answers to queries, and a student of them."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 
 from sklearn_pate._aggregation._aggregation import Aggregation
 from sklearn_pate._aggregation._design import Design, as_query_strategy
@@ -17,7 +16,6 @@ from sklearn_pate._aggregation._outlook import why_useless
 from sklearn_pate._aggregation._prepared_rows import comparable, represent
 from sklearn_pate._aggregation._rehearsal import rehearse_student
 from sklearn_pate._aggregation._rows import PublicInputs
-from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers._forms import VoteForm
@@ -28,14 +26,11 @@ from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms import Oracle, Transcript
 from sklearn_pate.mechanisms._oracle import VoteCounts
 from sklearn_pate.students import (
-    ClusterQueries,
-    Clusters,
     QuerySession,
     QueryStrategy,
     RandomQueries,
     RepresentativeQueries,
 )
-from sklearn_pate.students._queries import find_clusters
 from sklearn_pate.students._train_student import accepts_unlabeled, train_student
 
 # "auto": below this fraction of the public rows, representative rows are queried. More
@@ -57,50 +52,40 @@ class Answers:
 
 @dataclass(frozen=True)
 class Queries:
-    """Number and choice of the queries, by public rows and parameters alone."""
+    """Choice of the queries, by public rows and parameters alone."""
 
     #: The public rows by the representation.
     X_for_teachers: Table
-    n_queries: int
     strategy: QueryStrategy
     #: Fitted on public rows.
     representation: BaseEstimator | None
     #: Public rows as numbers, where the strategy compares them.
     features: NDArray[np.float64] | None
-    #: Public rows with one vote together.
-    clusters: Clusters | None
 
 
 @phase("preparing public rows")
 def prepare_queries(X_public: Table, design: Design, seed: int) -> Queries:
     """Prepare the queries, or raise ValueError if the public rows do not allow them."""
-    n_queried, query_strategy = design.n_queries, design.query_strategy
     fitted, X_for_teachers = represent(design.representation, X_public, seed)
 
     def features() -> NDArray[np.float64] | None:
         return comparable(fitted, X_public, X_for_teachers, seed)
 
-    strategy = as_query_strategy(query_strategy, design.mechanism)
+    strategy = as_query_strategy(design.query_strategy, design.mechanism)
     compared = None
     if strategy is None:
-        few = n_queried < _FEW_QUERIES * X_public.shape[0]
+        few = design.n_queries < _FEW_QUERIES * X_public.shape[0]
         compared = features() if few else None
         strategy = RandomQueries() if compared is None else RepresentativeQueries()
     elif strategy.needs_features:
         compared = features()
         if compared is None:
             raise ValueError(
-                f"query_strategy={query_strategy!r} compares public rows, which "
+                f"query_strategy={design.query_strategy!r} compares public rows, which "
                 "are text, sparse or have missing values here; pass representation=, "
                 "a transformer that makes dense numbers of them, or use 'random'."
             )
-    clusters = None
-    if compared is not None and isinstance(strategy, ClusterQueries):
-        clusters = find_clusters(
-            compared, n_queried, strategy.core, check_random_state(seed % MAX_SEED)
-        )
-        n_queried = len(clusters.medoids)
-    return Queries(X_for_teachers, n_queried, strategy, fitted, compared, clusters)
+    return Queries(X_for_teachers, strategy, fitted, compared)
 
 
 @dataclass(frozen=True)
@@ -123,13 +108,6 @@ class VoteAggregation(Aggregation[Votes, Answers]):
     def form(self) -> VoteForm:
         """Votes, one for each public row."""
         return VoteForm(self.n_classes)
-
-    @property
-    def public_content(self) -> tuple[Any, ...]:
-        """All public data that decide the answers."""
-        # Clusters of drawn rows follow from the counts.
-        clusters = self.queries.clusters if self.public.domain is None else None
-        return *self.public.content, clusters
 
     def on(self, public: PublicInputs) -> Self:
         """Return the same aggregation on other public rows."""
@@ -163,13 +141,10 @@ class VoteAggregation(Aggregation[Votes, Answers]):
             yield why
 
     def _rehearse_student(self) -> None:
-        clusters, n_labeled = self.queries.clusters, self.queries.n_queries
-        if clusters is not None:  # all rows of a cluster get its answer
-            n_labeled = int(np.sum(clusters.of_row >= 0))
         rehearse_student(
             self.design.student,
             self.public.X_public,
-            n_labeled=n_labeled,
+            n_labeled=self.design.n_queries,
             n_classes=self.n_classes,
             soft=self.release.mechanism.releases_histograms,
             seed=self.seeds.student,
@@ -177,12 +152,10 @@ class VoteAggregation(Aggregation[Votes, Answers]):
 
     def sum(self, contributions: Iterable[Any]) -> Votes:
         """Count votes; a teacher that failed abstains everywhere. Sensitive."""
-        clusters = self.queries.clusters
         return Votes(
             contributions,
             n_public=self.represented.shape[0],
             n_classes=self.n_classes,
-            clusters=None if clusters is None else clusters.of_row,
         )
 
     def collect(self, **running: Any) -> tuple[Votes, TeacherProblems]:
@@ -199,7 +172,6 @@ class VoteAggregation(Aggregation[Votes, Answers]):
             self.represented,
             given=self.public.X_public,
             n_classes=self.n_classes,
-            clusters=self.queries.clusters,
             representation=self.representation,
             **running,
         )
@@ -213,11 +185,10 @@ class VoteAggregation(Aggregation[Votes, Answers]):
         oracle = Oracle(
             votes, self.release.mechanism, n_queries=self.release.n_queries, entry=entry
         )
-        by_public_row = _by_public_row(oracle.answer, queries.clusters)
         with phase("querying", self.release.n_queries) as on_answered:
 
             def answer(rows: Any, probabilities: Any = None) -> NDArray[np.intp]:
-                answers = by_public_row(rows, probabilities)
+                answers = oracle.answer(rows, probabilities)
                 on_answered(len(rows))
                 return answers
 
@@ -226,10 +197,9 @@ class VoteAggregation(Aggregation[Votes, Answers]):
                 self.public.X_public,
                 self.design.student,
                 n_classes=self.n_classes,
-                n_queries=queries.n_queries,
+                n_queries=self.design.n_queries,
                 seed=self.seeds.queries,
                 features=queries.features,
-                clusters=queries.clusters,
             )
             queries.strategy.query(session)
         return Answers(session.queried, session.answers, oracle.transcript())
@@ -245,7 +215,6 @@ class VoteAggregation(Aggregation[Votes, Answers]):
             n_classes=self.n_classes,
             seed=self.seeds.student,
             histograms=released.transcript.histograms,
-            clusters=self.queries.clusters,
         )
 
     def attributes(self, released: Answers) -> dict[str, Any]:
@@ -276,11 +245,3 @@ class VoteAggregation(Aggregation[Votes, Answers]):
             adaptive=self.queries.strategy.adaptive,
             in_ledger=entry is not None,
         )
-
-
-def _by_public_row(answer: Callable, clusters: Clusters | None) -> Callable:
-    """Make `answer` take public rows where the votes are on clusters."""
-    if clusters is None:
-        return answer
-    of_row = clusters.of_row
-    return lambda rows, probabilities=None: answer(of_row[rows], probabilities)

@@ -1,4 +1,4 @@
-"""The command line: plans, reports, audits, and fits of sites that share no row."""
+"""The command line: plans, reports, and fits of sites that share no row."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ __all__ = ["main"]
 
 DESCRIPTION = """\
 Plan private learning with PATE, report on released models and add up their costs,
-audit mechanisms, and fit one model for several sites that share no row.
+and fit one model for several sites that share no row.
 Only the command vote reads private rows, and fit-votes the votes of teachers.
 """
 EPILOG = """\
@@ -20,7 +20,6 @@ examples:
   %(prog)s plan --rows 30000 --queries 100
   %(prog)s report model.skops -o report.html
   %(prog)s add first.json second.json
-  %(prog)s audit
 
   five hospitals: one runs study, each runs vote, one runs fit-votes
     %(prog)s study --public public.csv --classes no,yes --teachers 20 \\
@@ -35,18 +34,16 @@ examples:
 
 exit codes:
   0  done
-  1  an audit contradicted what a mechanism claims
   2  an option or a file is invalid; the reason is written to stderr
   141  the reader of the output, such as "head", stopped before its end
 """
-# Exit code of a process that SIGPIPE ends; Python's own, 1, is for audits.
+# Exit code of a process that SIGPIPE ends.
 BROKEN_PIPE = 128 + 13
 # Commands, and their help; the module of a command is imported when it is given.
 _COMMANDS = {
     "plan": "teachers, noise, epsilon and label accuracy, before any data are read",
     "report": "the privacy report of a released model",
     "add": "the total cost of several published models",
-    "audit": "test the claimed privacy cost of a mechanism",
     "study": "what sites that share no row agree on, and their key",
     "vote": "the votes of one site, whose rows stay there",
     "fit-votes": "a student of the votes of all sites, and its card",

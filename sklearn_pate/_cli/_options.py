@@ -16,7 +16,7 @@ from sklearn.base import is_classifier
 
 from sklearn_pate._inputs._odd_values import as_words, read_numbers, without_words
 from sklearn_pate.accounting._value_checks import optional_module
-from sklearn_pate.mechanisms import ConfidentGNMax, Mechanism
+from sklearn_pate.mechanisms import ConfidentGNMax
 from sklearn_pate.publication._model_file import (
     LARGEST_MODEL,
     TRUSTED,
@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with code 2 for arguments that cannot be parsed."""
-        # argparse reads "-1,3" as another option, not as the value of --counts.
+        # argparse reads "-1,3" as another option, not as the value of --classes.
         message = re.sub(
             r"(--[\w-]+): expected one argument$",
             r"\g<0>; one that starts with a minus is written \1=...",
@@ -112,8 +112,6 @@ def add_mechanism(
     parser: argparse.ArgumentParser,
     others: Sequence[str] = (),
     about_others: str = "",
-    *,
-    threshold: float = 0.8,
 ) -> None:
     """Add the options that choose a mechanism; the first of others is the default."""
     by_default = "" if others else ", the default"
@@ -132,7 +130,7 @@ def add_mechanism(
         metavar="VOTES",
         help="for confident: votes that the largest count must reach, before noise; a "
         "number with a decimal point, at most 1.0, is a share of the teachers "
-        f"(default: {threshold})",
+        "(default: 0.8)",
     )
 
 
@@ -262,21 +260,6 @@ def _read(path: Path) -> Any:
             "each column a name."
         )
     return frame
-
-
-def read_mechanism(path: Path) -> Mechanism:
-    """Read the variable `mechanism` of a Python file, which is executed."""
-    _check_is_file(path, "file")
-    if path.suffix != ".py":
-        raise ValueError(f"{path} must end in .py.")
-    example = "mechanism = MyMechanism()"
-    found = _executed(path, "mechanism", example)
-    if not isinstance(found, Mechanism):
-        raise ValueError(
-            f"{path} assigns {printable(repr(found))} to mechanism, which is no "
-            f"instance of a subclass of Mechanism; assign one, such as {example}."
-        )
-    return found
 
 
 def read_estimator(path: Path, name: str) -> Any:

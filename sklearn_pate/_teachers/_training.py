@@ -452,14 +452,12 @@ def poll_teachers(
     X_public: Table,
     *,
     n_classes: int,
-    clusters: Any = None,
     **parameters: Any,
 ) -> tuple[Votes, TeacherProblems]:
     """Train a teacher on each shard and count its votes on `X_public`. Sensitive.
 
     A teacher that failed, or with an empty shard, abstains everywhere; a teacher of a
-    single class votes for it. With `clusters`, teachers vote once a cluster. Further
-    parameters are those of `collect`.
+    single class votes for it. Further parameters are those of `collect`.
     """
 
     def count(contributions: Iterable[Any]) -> Votes:
@@ -467,7 +465,6 @@ def poll_teachers(
             contributions,
             n_public=X_public.shape[0],
             n_classes=n_classes,
-            clusters=None if clusters is None else clusters.of_row,
         )
 
     form = VoteForm(n_classes)

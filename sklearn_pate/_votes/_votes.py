@@ -183,11 +183,6 @@ class Votes:
     n_classes : int
         Number of classes.
 
-    clusters : ndarray of int of shape (n_public,), default=None
-        Cluster of each public row, -1 for none, made of public rows alone. A teacher
-        then votes for its most frequent class in each cluster, and clusters take the
-        place of public rows.
-
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
@@ -202,9 +197,8 @@ class Votes:
     Notes
     -----
     All data of one unit of privacy must belong to one teacher: then neighbouring data
-    sets differ in one vote on each query (or cluster) at most, which all privacy costs
-    assume. If two classes are equally frequent in a cluster, a teacher votes for the
-    first one. See :doc:`/accounting`.
+    sets differ in one vote on each query at most, which all privacy costs assume. See
+    :doc:`/accounting`.
 
     Examples
     --------
@@ -221,7 +215,6 @@ class Votes:
     """
 
     __slots__ = (
-        "_clusters",
         "_counts",
         "_n_public",
         "_n_teachers",
@@ -232,7 +225,6 @@ class Votes:
     classes: NDArray[Any]
     #: What votes of shards were cast on; None for votes of parties.
     header: VoteHeader | None
-    _clusters: NDArray[np.integer] | None
     _n_public: int
     _counts: NDArray[np.unsignedinteger[Any]]
     _n_teachers: int
@@ -243,16 +235,13 @@ class Votes:
         *,
         n_public: int,
         n_classes: int,
-        clusters: NDArray[np.integer] | None = None,
     ) -> None:
         check_count("n_public", n_public, 0)
         check_count("n_classes", n_classes, 2)
         self.classes = np.arange(n_classes)
         self.header = None
         self._n_public = n_public
-        self._clusters = clusters
-        n_rows = n_public if clusters is None else int(clusters.max()) + 1
-        self._counts = np.zeros((n_rows, n_classes), dtype=np.uint8)
+        self._counts = np.zeros((n_public, n_classes), dtype=np.uint8)
         self._n_teachers = 0
         for teacher_votes in votes_by_teacher:
             self._n_teachers += 1
@@ -260,13 +249,7 @@ class Votes:
                 self._add(teacher_votes)
 
     @classmethod
-    def from_labels(
-        cls,
-        labels_by_party: Any,
-        classes: ArrayLike,
-        *,
-        clusters: NDArray[np.integer] | None = None,
-    ) -> Self:
+    def from_labels(cls, labels_by_party: Any, classes: ArrayLike) -> Self:
         """Count labels that were collected elsewhere.
 
         Parameters
@@ -280,9 +263,6 @@ class Votes:
         classes : array-like of shape (n_classes,)
             All labels that count, chosen independently of the votes. They are
             published with the student.
-
-        clusters : ndarray of int of shape (n_public,), default=None
-            Cluster of each public row, for one vote a cluster.
 
         Returns
         -------
@@ -334,9 +314,7 @@ class Votes:
                 unknown |= not all(map(is_abstention, left_out))
                 yield codes
 
-        votes = cls(
-            teacher_votes(), n_public=n_public, n_classes=len(known), clusters=clusters
-        )
+        votes = cls(teacher_votes(), n_public=n_public, n_classes=len(known))
         votes.classes = known
         if not votes.any_cast:
             raise ValueError(
@@ -564,11 +542,11 @@ class Votes:
 
     @classmethod
     def of_counts(cls, counts: NDArray[Any], *, n_teachers: int, n_public: int) -> Self:
-        """Make votes of counts by public row, or by cluster of public rows.
+        """Make votes of counts by public row.
 
         Parameters
         ----------
-        counts : ndarray of int of shape (n_public or n_clusters, n_classes)
+        counts : ndarray of int of shape (n_public, n_classes)
             Numbers of teachers that voted for each class.
 
         n_teachers : int
@@ -592,7 +570,7 @@ class Votes:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of teachers, and number of public rows (or of clusters)."""
+        """Number of teachers, and number of public rows."""
         return self._n_teachers, self._counts.shape[0]
 
     @property
@@ -616,7 +594,7 @@ class Votes:
         Parameters
         ----------
         indices : array-like of int of shape (n_queries,)
-            Public rows, or clusters.
+            Public rows.
 
         Returns
         -------
@@ -659,8 +637,6 @@ class Votes:
                 f"Votes must lie between -1 and n_classes - 1 = {n_classes - 1}; -1 is "
                 "an abstention."
             )
-        if self._clusters is not None:
-            teacher_votes = self._by_cluster(teacher_votes, self._clusters)
         if self._n_teachers > np.iinfo(self._counts.dtype).max:
             self._counts = self._counts.astype(np.min_scalar_type(self._n_teachers))
         counts = self._counts.reshape(-1)
@@ -668,18 +644,6 @@ class Votes:
             votes = teacher_votes[start : start + _BLOCK]
             cast = np.flatnonzero(votes >= 0)
             counts[(start + cast) * n_classes + votes[cast]] += 1
-
-    def _by_cluster(
-        self, teacher_votes: NDArray[np.integer], clusters: NDArray[np.integer]
-    ) -> NDArray[np.integer]:
-        """Return the most frequent class in each cluster, -1 for none."""
-        n_clusters, n_classes = self._counts.shape
-        cast = (teacher_votes >= 0) & (clusters >= 0)
-        cells = clusters[cast] * n_classes + teacher_votes[cast]
-        counts = np.bincount(cells, minlength=n_clusters * n_classes)
-        counts = counts.reshape(n_clusters, n_classes)
-        # On a tie the first class wins, so that a vote depends on one teacher only.
-        return np.where(counts.any(axis=1), counts.argmax(axis=1), -1)
 
     def __repr__(self) -> str:
         n_teachers, n_public = self.shape

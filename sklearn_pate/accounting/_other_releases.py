@@ -2,7 +2,6 @@
 
 import logging
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -12,16 +11,10 @@ from sklearn_pate.accounting._profile import PrivacyProfile, lower_hull
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
 from sklearn_pate.accounting._statement import check_neighbours
 from sklearn_pate.accounting._value_checks import optional_module
-from sklearn_pate.accounting.composition import (
-    add_remove_to_replace_one,
-    sampled_gaussian_curve,
-)
+from sklearn_pate.accounting.composition import add_remove_to_replace_one
 from sklearn_pate.accounting.ledger._entries import entry_cost
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
-
-# Epsilons at which a privacy-loss distribution is read.
-_EPSILONS = np.concatenate([[0.0], np.geomspace(1e-3, 100, 400)])
 
 
 @dataclass(frozen=True)
@@ -196,8 +189,7 @@ class OtherRelease:
             A pair bounds no Renyi divergence: with probability delta the release may
             reveal everything. An empty ledger admits it, and takes its delta from that
             of the budget: choose a budget with a larger one. No later entry may be such
-            a release. Take it by its rho, its Renyi curve or its accountant where you
-            can.
+            a release. Take it by its rho, its Renyi curve or its events where you can.
 
         Raises
         ------
@@ -205,30 +197,31 @@ class OtherRelease:
             If a parameter is out of range.
         """
         profile = lower_hull([check_epsilon(epsilon)], [check_delta(delta)])
-        return cls(_unknown_curve(), unit, relation, description, profile)
+        curve = RdpCurve(DEFAULT_ORDERS, np.full(DEFAULT_ORDERS.shape, np.inf))
+        return cls(curve, unit, relation, description, profile)
 
     @classmethod
     def from_dp_accounting(
         cls,
-        accountant: Any,
+        event: Any,
         *,
         unit: str = "row",
-        relation: str | None = None,
+        relation: str,
         description: str = "release accounted by dp-accounting",
     ) -> Self:
-        """Take an accountant or an event of dp-accounting.
+        """Take an event of dp-accounting.
 
         Parameters
         ----------
-        accountant : RdpAccountant, PLDAccountant or DpEvent
-            After all its compositions. An event is composed at our Renyi orders: its
-            noise is relative to the sensitivity under `relation`.
+        event : DpEvent
+            All that is released, such as ``accountant.ledger`` of an accountant of
+            dp-accounting. Its noise is relative to the sensitivity under `relation`.
 
         unit : {"row", "group"}, default="row"
-            Unit of privacy: the meaning of a record for the accountant.
+            Unit of privacy: the meaning of a record for the event.
 
-        relation : {"add-remove", "replace-one"}, default=None
-            Neighbour relation of an event. An accountant has its own; None takes it.
+        relation : {"add-remove", "replace-one"}
+            Neighbour relation of the event.
 
         description : str, default="release accounted by dp-accounting"
             Description of the release for auditors.
@@ -236,10 +229,7 @@ class OtherRelease:
         Returns
         -------
         release : OtherRelease
-            With the Renyi curve of an RdpAccountant or an event. A PLDAccountant gives
-            its profile, and for "add-remove" the curve of its events; without a curve,
-            only an empty ledger admits it, by the pair (epsilon, delta) of the profile
-            that leaves most.
+            With the Renyi curve of the event, by an RdpAccountant at our orders.
 
         Raises
         ------
@@ -247,213 +237,39 @@ class OtherRelease:
             If dp-accounting is not installed.
 
         TypeError
-            If `accountant` is none of these.
+            If `event` is no DpEvent.
 
         ValueError
-            If its neighbour relation has no counterpart here.
+            If an event has no such relation.
         """
         package = optional_module("dp_accounting", "dp-accounting")
         rdp = optional_module("dp_accounting.rdp", "dp-accounting")
-        pld = optional_module("dp_accounting.pld", "dp-accounting")
+        if not isinstance(event, package.DpEvent):
+            raise TypeError(
+                f"event={event!r} must be a DpEvent of dp-accounting; pass "
+                "accountant.ledger of an accountant."
+            )
         relations = {
-            package.NeighboringRelation.ADD_OR_REMOVE_ONE: "add-remove",
-            package.NeighboringRelation.REPLACE_ONE: "replace-one",
+            "add-remove": package.NeighboringRelation.ADD_OR_REMOVE_ONE,
+            "replace-one": package.NeighboringRelation.REPLACE_ONE,
         }
-        if isinstance(accountant, package.DpEvent):
-            names = {name: key for key, name in relations.items()}
-            if relation not in names:
-                raise ValueError(
-                    f"relation={relation!r} is none of an event of dp-accounting; pass "
-                    f"one of {[*names]}."
-                )
-            event = accountant
-            accountant = rdp.RdpAccountant(DEFAULT_ORDERS, names[relation])
-            _compose(accountant, event)
-        if not isinstance(accountant, (rdp.RdpAccountant, pld.PLDAccountant)):
-            raise TypeError(
-                f"accountant={accountant!r} must be an RdpAccountant, a PLDAccountant "
-                "or a DpEvent of dp-accounting."
-            )
-        own = relations.get(accountant.neighboring_relation)
-        if own is None or relation not in (None, own):
+        if relation not in relations:
             raise ValueError(
-                f"The accountant counts for {accountant.neighboring_relation.name}, "
-                f"and relation={relation!r} was given; make it with ADD_OR_REMOVE_ONE "
-                "or REPLACE_ONE, and leave relation at None."
+                f"relation={relation!r} is none of an event of dp-accounting; pass one "
+                f"of {[*relations]}."
             )
-        if isinstance(accountant, rdp.RdpAccountant):
-            return cls(_curve_of(accountant), unit, own, description)
-        deltas = [min(max(accountant.get_delta(x), 0.0), 1.0) for x in _EPSILONS]
-        profile = lower_hull(_EPSILONS, deltas)
-        curve = _unknown_curve()
-        by_curve = rdp.RdpAccountant(DEFAULT_ORDERS, accountant.neighboring_relation)
-        # For replaced rows both accountants read the noise of an event in other units.
-        if own == "add-remove" and by_curve.supports(accountant.ledger):
-            _compose(by_curve, accountant.ledger)
-            curve = _curve_of(by_curve)
-        return cls(curve, unit, own, description, profile)
-
-    @classmethod
-    def from_opacus(
-        cls,
-        accountant: Any,
-        *,
-        unit: str = "row",
-        description: str = "network trained by Opacus",
-    ) -> Self:
-        """Take the accountant of a network that Opacus trained.
-
-        Parameters
-        ----------
-        accountant : opacus.accountants.IAccountant
-            ``privacy_engine.accountant`` after training. Any of its accountants: the
-            cost is computed from its history of steps.
-
-        unit : {"row", "group"}, default="row"
-            Unit of privacy: the meaning of a sample for Opacus.
-
-        description : str, default="network trained by Opacus"
-            Description of the release for auditors.
-
-        Returns
-        -------
-        release : OtherRelease
-            Renyi curve of Gaussian noise on Poisson samples (Mironov, Talwar, Zhang
-            2019), for adding or removing one sample. It holds if the batches were
-            Poisson samples (``poisson_sampling=True``, the default).
-
-        Raises
-        ------
-        TypeError
-            If `accountant` has no history of (noise multiplier, sample rate, number of
-            steps).
-
-        ValueError
-            If the history is empty, or one of its numbers is out of range.
-        """
-        history = getattr(accountant, "history", None)
-        if not isinstance(history, list):
-            raise TypeError(
-                f"accountant={accountant!r} has no history of steps; pass "
-                "privacy_engine.accountant of Opacus."
-            )
-        if not history:
-            raise ValueError(
-                "accountant has an empty history; train the network first."
-            )
-        curves = [
-            sampled_gaussian_curve(noise_multiplier, sample_rate) * n_steps
-            for noise_multiplier, sample_rate, n_steps in history
-        ]
-        total = curves[0]
-        for curve in curves[1:]:
-            total = total + curve
-        return cls(total, unit, "add-remove", description)
-
-    @classmethod
-    def from_opendp(
-        cls,
-        measurement: Any,
-        *,
-        n_rows: int | None = None,
-        unit: str = "row",
-        description: str = "measurement of OpenDP",
-    ) -> Self:
-        """Take a measurement of OpenDP.
-
-        Parameters
-        ----------
-        measurement : opendp.mod.Measurement
-            Of one vector, under a symmetric, insert-delete, change-one or Hamming
-            distance, whose cost is pure, approximate or zero-concentrated. The domain
-            of a data frame may declare quantities as public, and is refused.
-
-        n_rows : int, default=None
-            Most rows that one unit has. A change of a unit changes so many rows. None
-            is 1 for the unit "row"; other units need a number.
-
-        unit : {"row", "group"}, default="row"
-            Unit of privacy.
-
-        description : str, default="measurement of OpenDP"
-            Description of the release for auditors.
-
-        Returns
-        -------
-        release : OtherRelease
-            At ``measurement.map(n_rows)``. Distances that count insertions and
-            deletions are for adding or removing a unit, those that count changes for
-            replacing one. On a domain of a fixed number of rows there is no neighbour
-            with one row more, so that the map bounds nothing at an odd distance, and a
-            change of a row is a distance of two: the cost is at
-            ``measurement.map(2 * n_rows)``, for replacing one.
-
-        Raises
-        ------
-        ImportError
-            If opendp is not installed.
-
-        TypeError
-            If `measurement` is none of OpenDP.
-
-        ValueError
-            If the domain, the distance or the kind of cost has no counterpart here, a
-            parameter is out of range, or the map ends below the distance of a unit.
-        """
-        if n_rows is None and unit == "row":
-            n_rows = 1
-        is_whole = isinstance(n_rows, Integral) and not isinstance(n_rows, bool)
-        if n_rows is None or not is_whole or n_rows < 1:
-            raise ValueError(
-                f"n_rows={n_rows!r} with unit={unit!r} must be a positive whole "
-                "number; pass the most rows that one unit has."
-            )
-        opendp = optional_module("opendp.mod", "opendp")
-        if not isinstance(measurement, opendp.Measurement):
-            raise TypeError(
-                f"measurement={measurement!r} must be a Measurement of OpenDP."
-            )
-        distance = str(measurement.input_metric.type)
-        if distance not in _DISTANCES:
-            raise ValueError(
-                f"The measurement has the input distance {distance}, which counts no "
-                "units; chain it to a transformation of a data set, with one of "
-                f"{[*_DISTANCES]}."
-            )
-        domain = measurement.input_domain
-        if not str(domain.type).startswith("VectorDomain"):
-            raise ValueError(
-                f"The measurement has the input domain {domain.type}, in which more "
-                "than the rows may be public; take its cost by from_pure, from_zcdp or "
-                "from_approximate, if it has no such invariant."
-            )
-        measure = str(measurement.output_measure.type)
-        relation, distance_of_unit = _DISTANCES[distance], int(n_rows)
-        if relation == "add-remove" and domain.size is not None:
-            relation, distance_of_unit = "replace-one", 2 * distance_of_unit
+        accountant = rdp.RdpAccountant(DEFAULT_ORDERS, relations[relation])
+        # dp-accounting would log a line for each infinite order.
+        log = logging.getLogger("absl")
+        level = log.level
+        log.setLevel(logging.ERROR)
         try:
-            cost = measurement.map(distance_of_unit)
-        except opendp.OpenDPException as error:
-            raise ValueError(
-                f"The measurement has no cost at a distance of {distance_of_unit}, "
-                f"that of one unit; make it with d_in={distance_of_unit} or more: "
-                f"{error}"
-            ) from error
-        options = {"unit": unit, "relation": relation, "description": description}
-        if measure == "MaxDivergence":
-            return cls.from_pure(cost, **options)
-        if measure == "ZeroConcentratedDivergence":
-            return cls.from_zcdp(cost, **options)
-        if measure == "Approximate<MaxDivergence>":
-            epsilon, delta = cost
-            if delta == 0:
-                return cls.from_pure(epsilon, **options)
-            return cls.from_approximate(epsilon, delta, **options)
-        raise ValueError(
-            f"The measurement has a cost in {measure}, which is not known here; use "
-            "one with MaxDivergence, ZeroConcentratedDivergence or "
-            "Approximate<MaxDivergence> (opendp.combinators.make_fix_delta)."
-        )
+            accountant.compose(event)
+        finally:
+            log.setLevel(level)
+        orders, values = np.asarray(accountant.orders), np.asarray(accountant.rdp)
+        curve = RdpCurve(orders[orders > 1], values[orders > 1])
+        return cls(curve, unit, relation, description)
 
     def to_relation(self, relation: str) -> Self:
         """Convert the cost to another neighbour relation, where there is a proof.
@@ -562,33 +378,3 @@ class OtherRelease:
             for epsilon in (*self.profile.epsilons.tolist(), ledger.epsilon)
         ]
         return max(parts, key=order)
-
-
-# Relation of one unit of distance between data sets in OpenDP.
-_DISTANCES = {
-    "SymmetricDistance": "add-remove",
-    "InsertDeleteDistance": "add-remove",
-    "ChangeOneDistance": "replace-one",
-    "HammingDistance": "replace-one",
-}
-
-
-def _compose(accountant: Any, event: Any) -> None:
-    """Compose an event, without a line of dp-accounting for each infinite order."""
-    log = logging.getLogger("absl")
-    level = log.level
-    log.setLevel(logging.ERROR)
-    try:
-        accountant.compose(event)
-    finally:
-        log.setLevel(level)
-
-
-def _curve_of(accountant: Any) -> RdpCurve:
-    """Return the curve of an RdpAccountant, at its orders above 1."""
-    orders, values = np.asarray(accountant.orders), np.asarray(accountant.rdp)
-    return RdpCurve(orders[orders > 1], values[orders > 1])
-
-
-def _unknown_curve() -> RdpCurve:
-    return RdpCurve(DEFAULT_ORDERS, np.full(DEFAULT_ORDERS.shape, np.inf))

@@ -54,7 +54,6 @@ def poll_on_dask(
     X_public: Table,
     *,
     n_classes: int,
-    clusters: Any = None,
     **parameters: Any,
 ) -> tuple[Votes, TeacherProblems]:
     """Train a teacher on each shard, and count its votes on the workers. Sensitive.
@@ -67,7 +66,6 @@ def poll_on_dask(
         _counted,
         n_public=n_public,
         n_classes=n_classes,
-        clusters=None if clusters is None else clusters.of_row,
     )
     teachers = _train(
         estimator, rows, shards, X_public, VoteForm(n_classes), **parameters
@@ -194,14 +192,11 @@ def _without_contributions(results: Results) -> Results:
     ]
 
 
-def _counted(
-    results: Results, *, n_public: int, n_classes: int, clusters: Any
-) -> NDArray[np.uint32]:
+def _counted(results: Results, *, n_public: int, n_classes: int) -> NDArray[np.uint32]:
     votes = Votes(
         (cast(Any, one.contribution) for one in results),
         n_public=n_public,
         n_classes=n_classes,
-        clusters=clusters,
     )
     return votes.counts(np.arange(votes.shape[1])).astype(np.uint32)
 

@@ -8,12 +8,7 @@ from sklearn_pate.inspection._epsilon_displays import (
     PrivacyUtilityDisplay,
 )
 from sklearn_pate.inspection._leaks import PrivacyLeak, privacy_leaks
-from sklearn_pate.inspection._learner_audits import (
-    MembershipResult,
-    audit_canaries,
-    audit_membership,
-    audit_neighbours,
-)
+from sklearn_pate.inspection._learner_audits import audit_neighbours
 from sklearn_pate.inspection._mechanism_audit import audit_mechanism
 from sklearn_pate.inspection._plans import (
     SearchPlan,
@@ -30,15 +25,12 @@ __all__ = [
     "EpsilonDeltaDisplay",
     "FitPlan",
     "LabelAccuracy",
-    "MembershipResult",
     "PrivacyLeak",
     "PrivacyReport",
     "PrivacyUtilityDisplay",
     "SearchPlan",
     "VoteMarginsDisplay",
-    "audit_canaries",
     "audit_mechanism",
-    "audit_membership",
     "audit_neighbours",
     "plan_fit",
     "plan_newton_fit",

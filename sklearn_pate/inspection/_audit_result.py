@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import beta, binom
+from scipy.stats import beta
 
 from sklearn_pate._aggregation._fit_plan import write_lower_bound
 from sklearn_pate.accounting._calibrate import is_positive
@@ -16,9 +16,6 @@ from sklearn_pate.accounting.plurality._exact import ROUNDING
 
 # More candidates take longer and find no better event.
 _MOST_THRESHOLDS = 1000
-
-# Bounds are cut off here, above any useful claim.
-_LARGEST_EPSILON = 50.0
 
 
 def clopper_pearson(
@@ -139,49 +136,6 @@ def log_ratio_scores(
     return tuple(log_ratio[codes].sum(axis=1) for codes in data_sets)
 
 
-def guesses_p_value(
-    n_correct: int, *, n_guesses: int, n_canaries: int, epsilon: float, delta: float
-) -> float:
-    """Bound the probability of at least this many correct guesses under a true claim.
-
-    The number of guesses is fixed beforehand; each canary has a fair secret bit.
-    Steinke, Nasr, Jagielski (2023), "Privacy auditing with one (1) training run",
-    Theorem 5.2 and Appendix D: with W ~ Binomial(r, 1 / (1 + exp(-epsilon))), the
-    probability of v or more correct guesses out of r is at most
-
-    Pr[W >= v] + 2 m delta max_i Pr[v > W >= v - i] / i.
-    """
-    accuracy = 1 / (1 + np.exp(-epsilon))
-    just_below = binom.pmf(n_correct - np.arange(1, n_correct + 1), n_guesses, accuracy)
-    slopes = np.cumsum(just_below) / np.arange(1, n_correct + 1)
-    excess = 2 * n_canaries * delta * slopes.max(initial=0.0)
-    return float(min(binom.sf(n_correct - 1, n_guesses, accuracy) + excess, 1.0))
-
-
-def bound_from_guesses(
-    n_correct: int, *, n_guesses: int, n_canaries: int, delta: float, confidence: float
-) -> float:
-    """Compute the epsilon at which `guesses_p_value` reaches ``1 - confidence``."""
-
-    def is_rejected(epsilon: float) -> bool:
-        p_value = guesses_p_value(
-            n_correct,
-            n_guesses=n_guesses,
-            n_canaries=n_canaries,
-            epsilon=epsilon,
-            delta=delta,
-        )
-        return p_value < 1 - confidence
-
-    if not is_rejected(0.0):
-        return 0.0
-    lower, upper = 0.0, _LARGEST_EPSILON
-    while upper - lower > 1e-6:
-        middle = (lower + upper) / 2
-        lower, upper = (middle, upper) if is_rejected(middle) else (lower, middle)
-    return lower
-
-
 @dataclass(frozen=True)
 class AuditResult:
     """Result of an audit. Sensitive if the audit used sensitive data.
@@ -216,11 +170,9 @@ class AuditResult:
 
     Notes
     -----
-    `epsilon_lower` comes from exact binomial bounds (Clopper and Pearson 1934), or from
-    Theorem 5.2 of Steinke, Nasr, Jagielski (2023): see
-    :func:`~sklearn_pate.inspection.audit_mechanism`,
-    :func:`~sklearn_pate.inspection.audit_neighbours` and
-    :func:`~sklearn_pate.inspection.audit_canaries`, which return it.
+    `epsilon_lower` comes from exact binomial bounds (Clopper and Pearson 1934): see
+    :func:`~sklearn_pate.inspection.audit_mechanism` and
+    :func:`~sklearn_pate.inspection.audit_neighbours`, which return it.
 
     Examples
     --------

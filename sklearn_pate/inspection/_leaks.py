@@ -8,18 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector
-from sklearn.feature_extraction.text import (
-    CountVectorizer,
-    HashingVectorizer,
-    TfidfVectorizer,
-)
 from sklearn.frozen import FrozenEstimator
-from sklearn.kernel_approximation import (
-    AdditiveChi2Sampler,
-    PolynomialCountSketch,
-    RBFSampler,
-    SkewedChi2Sampler,
-)
 from sklearn.model_selection import (
     RepeatedStratifiedKFold,
     StratifiedGroupKFold,
@@ -27,62 +16,33 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    KBinsDiscretizer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    Normalizer,
-    OneHotEncoder,
-    OrdinalEncoder,
-    PolynomialFeatures,
-    PowerTransformer,
-    QuantileTransformer,
-    RobustScaler,
-    StandardScaler,
-)
-from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
 from sklearn_pate.accounting._statement import plans_privacy
 
 # Their inner steps are checked one by one.
 CONTAINERS = (Pipeline, FeatureUnion, ColumnTransformer)
+NO_STEP = (None, "passthrough", "drop")
 STRATIFIED = (
     RepeatedStratifiedKFold,
     StratifiedGroupKFold,
     StratifiedKFold,
     StratifiedShuffleSplit,
 )
-# Their fit reads the number of columns alone. Subclasses may read values.
-DATA_FREE = (
-    AdditiveChi2Sampler,
-    GaussianRandomProjection,
-    PolynomialCountSketch,
-    PolynomialFeatures,
-    RBFSampler,
-    SkewedChi2Sampler,
-    SparseRandomProjection,
-)
+# Of scikit-learn; subclasses elsewhere may read values. Their fit reads the number of
+# columns alone.
+DATA_FREE = {
+    *["GaussianRandomProjection", "PolynomialCountSketch", "PolynomialFeatures"],
+    *["RBFSampler", "SkewedChi2Sampler", "SparseRandomProjection"],
+}
 # They transform each row by itself, without a matrix product, in one order.
-ROW_BY_ROW = (
-    Binarizer,
-    CountVectorizer,
-    HashingVectorizer,
-    KBinsDiscretizer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    Normalizer,
-    OneHotEncoder,
-    OrdinalEncoder,
-    PolynomialFeatures,
-    PowerTransformer,
-    QuantileTransformer,
-    RobustScaler,
-    StandardScaler,
-    TfidfVectorizer,
-)
+ROW_BY_ROW = {
+    *["Binarizer", "CountVectorizer", "HashingVectorizer", "KBinsDiscretizer"],
+    *["MaxAbsScaler", "MinMaxScaler", "Normalizer", "OneHotEncoder", "OrdinalEncoder"],
+    *["PolynomialFeatures", "PowerTransformer", "QuantileTransformer", "RobustScaler"],
+    *["SimpleImputer", "StandardScaler", "TfidfVectorizer"],
+}
 # With these settings they read values or the number of rows.
 SETTINGS_THAT_READ = {("gamma", "scale"), ("n_components", "auto")}
 
@@ -108,12 +68,6 @@ _HARMLESS_INSIDE = (
 LEARNS = Rule(
     "is fitted on private rows in front of a private classifier, and is published "
     "with the pipeline, without a guarantee.",
-    _INSIDE + _FROZEN,
-)
-CHOOSES_COLUMNS = Rule(
-    "chooses columns by a function that may read private rows in front of a private "
-    "classifier: the choice has no guarantee. Column names and make_column_selector "
-    "read no values.",
     _INSIDE + _FROZEN,
 )
 COMBINES_ROWS = Rule(
@@ -193,14 +147,13 @@ def rule_in_front(step: Any) -> Rule | None:
     Steps inside it are not checked.
     """
     if isinstance(step, CONTAINERS):
-        chooses = isinstance(step, ColumnTransformer) and _chooses_by_values(step)
-        return CHOOSES_COLUMNS if chooses else None
-    if step in (None, "passthrough", "drop"):
+        return LEARNS if _chooses_by_values(step) else None
+    if step in NO_STEP:
         return None
     if hasattr(step, "fit_resample"):  # a FrozenEstimator around it, too
         does_nothing = getattr(step, "func", step) is None  # FunctionSampler()
         return None if does_nothing else RESAMPLES
-    if _is_fitted_on_nothing_private(step):
+    if isinstance(step, FrozenEstimator):
         return None
     if _requires_fit(step):
         return LEARNS
@@ -229,41 +182,34 @@ def splits_by_labels(cv: Any) -> bool:
     return cv is None or isinstance(cv, (Real, *STRATIFIED))
 
 
-def transforms_row_by_row(step: Any) -> bool:
-    """Check whether each transformed row depends on no other row, to the last bit."""
-    if isinstance(step, FunctionTransformer):
-        return _is_elementwise(step)
-    from sklearn.impute import SimpleImputer  # slow to import
-
-    row_by_row = (*ROW_BY_ROW, SimpleImputer)
-    return step in (None, "passthrough", "drop") or type(step) in row_by_row
-
-
 def _is_elementwise(step: FunctionTransformer) -> bool:
     return step.func is None or isinstance(step.func, np.ufunc)
 
 
-def _chooses_by_values(column_transformer: ColumnTransformer) -> bool:
+def _chooses_by_values(container: Any) -> bool:
     """Check whether columns are chosen by a function that may read values."""
-    return any(
+    return isinstance(container, ColumnTransformer) and any(
         callable(columns) and type(columns) is not make_column_selector
-        for *_, columns in column_transformer.transformers
+        for *_, columns in container.transformers
     )
 
 
-def _is_fitted_on_nothing_private(step: Any) -> bool:
-    if type(step) in DATA_FREE:
+def _requires_fit(step: Any) -> bool:
+    """Check whether the fit of a step may read values, by its tags."""
+    if _is_of(step, DATA_FREE):
         named = step.get_params(deep=False).items()
         settings = {(name, value) for name, value in named if isinstance(value, str)}
-        return not settings & SETTINGS_THAT_READ
-    return isinstance(step, FrozenEstimator)
-
-
-def _requires_fit(step: Any) -> bool:
+        return bool(settings & SETTINGS_THAT_READ)
     try:
         return bool(get_tags(step).requires_fit)
     except (AttributeError, TypeError):  # no scikit-learn tags
         return True
+
+
+def _is_of(step: Any, names: set[str]) -> bool:
+    """Check for a class of scikit-learn by its name."""
+    kind = type(step)
+    return kind.__module__.startswith("sklearn.") and kind.__name__ in names
 
 
 @dataclass(frozen=True)
@@ -433,11 +379,14 @@ def _rounding_leaks(step: Any, name: str) -> Iterator[PrivacyLeak]:
 
 
 def _is_row_by_row(step: Any) -> bool:
+    """Check whether each transformed row depends on no other row, to the last bit."""
     if isinstance(step, FrozenEstimator):
         return _is_row_by_row(step.estimator)
     if isinstance(step, CONTAINERS):
         return all(_is_row_by_row(inner) for _, inner in _children(step))
-    return transforms_row_by_row(step)
+    if isinstance(step, FunctionTransformer):
+        return _is_elementwise(step)
+    return step in NO_STEP or _is_of(step, ROW_BY_ROW)
 
 
 def _counts_rows(estimator: Any) -> bool:

@@ -32,7 +32,6 @@ from sklearn_pate.mechanisms._noisy_sum import (
     TwoPartRelease,
     with_counts,
 )
-from sklearn_pate.students import Clusters
 from sklearn_pate.students._queries import find_clusters
 from sklearn_pate.students._train_student import soften, train_student
 
@@ -57,9 +56,13 @@ class PublicBatches:
 
     representation: BaseEstimator | None
     X_for_teachers: Table
-    clusters: Clusters
     form: SoftVoteForm
     hint_epochs: int
+
+    @property
+    def of_row(self) -> NDArray[np.intp]:
+        """Public batch of each public row, -1 for none."""
+        return self.form.batch_of_row
 
     @property
     def layout(self) -> SoftVoteLayout:
@@ -112,9 +115,9 @@ class SumAggregation(Aggregation[SoftVotes, ReleasedSum]):
     @property
     def public_content(self) -> tuple[Any, ...]:
         """All public data that the sum depends on."""
-        # Clusters of drawn rows follow from the counts.
-        clusters = self.batches.clusters if self.public.domain is None else None
-        return *self.public.content, clusters
+        # Batches of drawn rows follow from the counts.
+        of_row = self.batches.of_row if self.public.domain is None else None
+        return *self.public.content, of_row
 
     def sum(self, contributions: Iterable[Any]) -> SoftVotes:
         """Add up the vectors of teachers or parties. Sensitive."""
@@ -131,22 +134,24 @@ class SumAggregation(Aggregation[SoftVotes, ReleasedSum]):
     def teach(self, released: ReleasedSum) -> BaseEstimator:
         """Train a clone of a student on public rows and the released sum only."""
         batches, hint = self.batches, None
-        clusters, values = batches.clusters, released.values
+        soft = soften(without_noise(released.values), 1 / batches.form.temperature)
+        # All rows of a batch get its labels.
+        rows = np.flatnonzero(batches.of_row >= 0)
+        of_row = batches.of_row[rows]
         if released.similarities is not None:
             from sklearn_pate.students import RelationalHint  # imports torch
 
             hint = RelationalHint(
-                clusters.of_row, released.similarities, batches.hint_epochs
+                batches.of_row, released.similarities, batches.hint_epochs
             )
         return train_student(
             self.design.student,
             self.public.X_public,
-            clusters.medoids,
-            values.argmax(axis=1),
+            rows,
+            released.values.argmax(axis=1)[of_row],
             n_classes=batches.layout.n_classes,
             seed=self.seeds.student,
-            histograms=soften(without_noise(values), 1 / batches.form.temperature),
-            clusters=clusters,
+            histograms=soft[of_row],
             hint=hint,
         )
 
@@ -168,7 +173,7 @@ class SumAggregation(Aggregation[SoftVotes, ReleasedSum]):
 
     def _rehearse_student(self) -> None:
         batches = self.batches
-        of_row, n_batches = batches.clusters.of_row, batches.layout.n_batches
+        of_row, n_batches = batches.of_row, batches.layout.n_batches
 
         def hint(rows: NDArray[np.intp]) -> Any:
             from sklearn_pate.students import RelationalHint  # imports torch
@@ -190,7 +195,7 @@ class SumAggregation(Aggregation[SoftVotes, ReleasedSum]):
         """Return what was released, as fitted attributes."""
         return {
             "representation_": self.batches.representation,
-            "batch_of_row_": self.batches.clusters.of_row,
+            "batch_of_row_": self.batches.of_row,
             "released_": released.values,
             "similarities_": released.similarities,
         }
@@ -241,7 +246,7 @@ def plan_batches(
     representation, X_for_teachers = represent(representation, X_public, seed)
     random_state = check_random_state(seed % MAX_SEED)
     if by == "random":
-        clusters = _random_batches(n_public, n_batches, random_state)
+        of_row = random_state.permutation(np.arange(n_public) % n_batches)
     else:
         features = comparable(representation, X_public, X_for_teachers, seed)
         if features is None:
@@ -250,15 +255,15 @@ def plan_batches(
                 "have missing values here; pass representation=, a transformer that "
                 "makes dense numbers of them, or use batches='random'."
             )
-        clusters = find_clusters(features, n_batches, core, random_state)
+        of_row = _cores(*find_clusters(features, n_batches, random_state), core)
     form = SoftVoteForm(
-        vector_layout(len(clusters.medoids), n_classes, hint_epochs, hint_share),
-        clusters.of_row,
+        vector_layout(int(of_row.max()) + 1, n_classes, hint_epochs, hint_share),
+        of_row,
         temperature,
         clipping_bound,
         weighted,
     )
-    return PublicBatches(representation, X_for_teachers, clusters, form, hint_epochs)
+    return PublicBatches(representation, X_for_teachers, form, hint_epochs)
 
 
 def vector_layout(
@@ -310,13 +315,13 @@ def plan_sum(
     return replace(release, statement=statement)
 
 
-def _random_batches(
-    n_public: int, n_batches: int, random_state: np.random.RandomState
-) -> Clusters:
-    """Assign the public rows to batches at random."""
-    of_row = random_state.permutation(np.arange(n_public) % n_batches)
-    _, medoids = np.unique(of_row, return_index=True)
-    return Clusters(of_row, medoids)
+def _cores(
+    cluster_of_row: NDArray[np.intp], rank: NDArray[np.intp], core: float
+) -> NDArray[np.intp]:
+    """Keep a share of each cluster, nearest to its centre; -1 for other rows."""
+    sizes = np.bincount(cluster_of_row)
+    in_core = rank < np.ceil(core * sizes)[cluster_of_row]
+    return np.where(in_core, cluster_of_row, -1)
 
 
 def without_noise(values: NDArray[np.floating]) -> NDArray[np.floating]:

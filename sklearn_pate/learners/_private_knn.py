@@ -299,12 +299,10 @@ class PrivateKNNClassifier(StudentClassifier):
         student that accepts unlabelled rows, 2000 for another; in either case at most
         the number of public rows.
 
-    query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
-            "cluster"} or QueryStrategy, default="auto"
+    query_strategy : {"auto", "random", "representative", "uncertainty", "experts"} \
+            or QueryStrategy, default="auto"
         Choice of the public rows to query, as in
-        :class:`~sklearn_pate.PATEClassifier`; it has no privacy cost. "cluster" queries
-        the row in the middle of each cluster, and trains the student with its answer
-        for the whole cluster.
+        :class:`~sklearn_pate.PATEClassifier`; it has no privacy cost.
 
     representation : transformer, default=None
         Fitted on public rows, and applied to public and private rows before distances
@@ -391,7 +389,7 @@ class PrivateKNNClassifier(StudentClassifier):
         Fitted on public rows. May be published.
 
     queried_indices_ : ndarray of int of shape (n_queries,)
-        Public rows that were queried; for "cluster", one of each cluster.
+        Public rows that were queried.
 
     answers_ : ndarray of int of shape (n_queries,)
         Answers to the queries: indices into ``classes_``, -1 for no answer.
@@ -562,7 +560,6 @@ class PrivateKNNClassifier(StudentClassifier):
             self.query_strategy,
         )
         queries = prepare_queries(public.X_public, design, seeds.representation)
-        design = replace(design, n_queries=queries.n_queries)
         RowFeatures(queries.representation).check(
             public.X_public, _public_features(queries)
         )
@@ -571,7 +568,7 @@ class PrivateKNNClassifier(StudentClassifier):
         def calibrated(epsilon: float | None) -> SampledMechanism | TwoPartRelease:
             counts = self._counts(public, epsilon)
             mechanism = sampled.calibrated(
-                n_queries=queries.n_queries,
+                n_queries=design.n_queries,
                 epsilon=epsilon,
                 delta=self.delta,
                 counts=counts,
@@ -589,7 +586,7 @@ class PrivateKNNClassifier(StudentClassifier):
             unit=public.unit,
             assumptions=self._assumptions(public),
             n_teachers=self._count_neighbors(mechanism),
-            n_queries=queries.n_queries,
+            n_queries=design.n_queries,
             n_values=len(public.classes),
         )
         self._warn_of_counts(private, public, release)
@@ -639,8 +636,6 @@ class PrivateKNNClassifier(StudentClassifier):
         private, queries = plan.private, plan.queries
         public = _public_features(queries)
         grid = Grid.around(public, angular=self.metric == "cosine")
-        if queries.clusters is not None:
-            public = public[queries.clusters.medoids]
         # Rows of an unknown label are no neighbours: they displace no other vote.
         rows = np.flatnonzero(private.codes >= 0)
         units = None

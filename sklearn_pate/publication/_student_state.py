@@ -16,7 +16,6 @@ from sklearn_pate._estimators._class_codes import is_of, last_step, with_last_st
 OWN_NETWORKS = frozenset(
     f"sklearn_pate.students.networks.{name}"
     for name in (
-        "_fixmatch.VATClassifier",
         "_fixmatch.FixMatchClassifier",
         "_gan.GANClassifier",
     )

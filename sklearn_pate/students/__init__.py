@@ -6,8 +6,6 @@ from typing import Any
 from sklearn_pate.students._basis import ScoreFunction
 from sklearn_pate.students._graph import GraphSelfTrainingClassifier
 from sklearn_pate.students._queries import (
-    ClusterQueries,
-    Clusters,
     ExpertQueries,
     InteractiveQueries,
     QuerySession,
@@ -23,8 +21,6 @@ from sklearn_pate.students._representations import (
 from sklearn_pate.students._train_student import DistillationClassifier
 
 __all__ = [
-    "ClusterQueries",
-    "Clusters",
     "ContrastiveEncoder",
     "ConvSmall",
     "DistillationClassifier",
@@ -44,7 +40,6 @@ __all__ = [
     "TableRepresentation",
     "TabularAugmentation",
     "UncertaintyQueries",
-    "VATClassifier",
 ]
 
 # These need torch, which is optional and takes seconds to import.
@@ -56,7 +51,6 @@ _NETWORKS = {
     "ImageAugmentation": "_augmentation",
     "RelationalHint": "_network_classifier",
     "TabularAugmentation": "_augmentation",
-    "VATClassifier": "_fixmatch",
 }
 
 

@@ -3,7 +3,6 @@
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -65,61 +64,6 @@ def standardized_features(X: Any, seed: int) -> NDArray[np.float64] | None:
     return pipeline.fit_transform(features)
 
 
-@dataclass(frozen=True)
-class Clusters:
-    """Clusters of public rows; teachers vote on each cluster as a whole.
-
-    A vote on a cluster has the privacy cost of a vote on a row, see
-    :class:`~sklearn_pate.Votes`, if the clusters depend on public rows alone.
-
-    Parameters
-    ----------
-    of_row : ndarray of int of shape (n_public,)
-        Cluster of each public row; -1 for none.
-
-    medoids : ndarray of int of shape (n_clusters,)
-        Public row that represents each cluster.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_pate.students import Clusters
-    >>> clusters = Clusters(np.array([0, 0, 1, -1, 1]), medoids=np.array([0, 2]))
-    >>> clusters.spread(rows=np.array([2]), answers=np.array([7]))
-    (array([2, 4]), array([7, 7]))
-    """
-
-    of_row: NDArray[np.intp]
-    medoids: NDArray[np.intp]
-
-    def spread(
-        self, rows: NDArray[np.intp], answers: NDArray[Any]
-    ) -> tuple[NDArray[np.intp], NDArray[Any]]:
-        """Give the answer to each queried cluster to all its rows.
-
-        Parameters
-        ----------
-        rows : ndarray of int of shape (n_queried,)
-            Queried public rows, one of each cluster.
-
-        answers : ndarray of shape (n_queried,) or (n_queried, n_classes)
-            Answers to them.
-
-        Returns
-        -------
-        rows : ndarray of int of shape (n_rows,)
-            All rows of these clusters.
-
-        answers : ndarray of shape (n_rows,) or (n_rows, n_classes)
-            Answer for each of these rows.
-        """
-        answer_of_cluster = np.full(len(self.medoids), -1)
-        answer_of_cluster[self.of_row[rows]] = np.arange(len(rows))
-        of_row = np.where(self.of_row < 0, -1, answer_of_cluster[self.of_row])
-        rows = np.flatnonzero(of_row >= 0)
-        return rows, answers[of_row[rows]]
-
-
 class QuerySession:
     """Queries on public rows and their answers so far; nothing in it is sensitive.
 
@@ -151,9 +95,6 @@ class QuerySession:
     features : ndarray of shape (n_public, n_dimensions) or None
         Numeric features in which similar public rows are near each other, learned from
         public rows alone. None if the strategy does not need them.
-
-    clusters : Clusters or None
-        Clusters of public rows.
 
     Attributes
     ----------
@@ -209,12 +150,10 @@ class QuerySession:
         n_queries: int,
         seed: int,
         features: NDArray[np.float64] | None = None,
-        clusters: Clusters | None = None,
     ) -> None:
         self._answer = answer
         # Not None for a strategy that needs them.
         self.features: Any = features
-        self.clusters: Any = clusters
         self.X_public = X_public
         self.student = student
         self.n_classes = n_classes
@@ -505,83 +444,24 @@ class RepresentativeQueries(FixedQueries):
         rows : ndarray of int of shape (n_rows,)
             Medoids in random order, then random rows if fewer than `n_rows` differ.
         """
-        found = find_clusters(session.features, n_rows, 1.0, session.random_state)
-        medoids = session.random_state.permutation(found.medoids)
+        of_row, rank = find_clusters(session.features, n_rows, session.random_state)
+        medoids = np.flatnonzero(rank == 0)
+        medoids = medoids[np.argsort(of_row[medoids])]
+        medoids = session.random_state.permutation(medoids)
         others = session.new_rows()
         others = others[~np.isin(others, medoids)]
         return np.concatenate([medoids, others[: n_rows - len(medoids)]])
 
 
-class ClusterQueries(QueryStrategy):
-    """Query clusters of public rows, each at the privacy cost of one row.
-
-    Each teacher votes for the class that it predicts most often for the rows in the
-    core of the cluster, and all of these rows get the answer. As far as rows in a
-    cluster are of one class, the plurality is larger than for a single row, and the
-    student gets more labelled rows.
-
-    Parameters
-    ----------
-    core : float, default=0.5
-        Share of each cluster's rows, in (0, 1] and nearest to its centre, that teachers
-        vote on and that get the answer. The others stay unlabelled. It has no privacy
-        cost: a teacher has one vote per cluster, whatever its size.
-
-    Notes
-    -----
-    k-means on ``session.features``. Sun et al. 2019, Section 3.2, "batch loss
-    optimization", also use one query for many rows; there, the rows are unrelated and
-    the answer is a loss.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_blobs
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> from sklearn_pate import PATEClassifier, PublicData
-    >>> from sklearn_pate.students import ClusterQueries
-    >>> X, y = make_blobs(1000, centers=3, cluster_std=0.4, random_state=0)
-    >>> pate = PATEClassifier(
-    ...     GaussianNB(),
-    ...     n_teachers=100,
-    ...     n_queries=3,
-    ...     query_strategy=ClusterQueries(core=0.8),
-    ...     random_state=0,
-    ... )
-    >>> pate = pate.fit(X[:800], y[:800], X_public=PublicData(X[800:]))
-    >>> bool(pate.score(X[800:], y[800:]) > 0.95)  # three answers
-    True
-    """
-
-    def __init__(self, *, core: float = 0.5) -> None:
-        self.core: Any = core
-
-    needs_features: ClassVar[bool] = True
-
-    def check(self) -> None:
-        """Raise ValueError if `core` is not in (0, 1]."""
-        check_number("core", self.core, 0, 1, closed="right")
-
-    def query(self, session: QuerySession) -> None:
-        """Query every cluster.
-
-        Parameters
-        ----------
-        session : QuerySession
-            Public rows, ``clusters`` and ``query``.
-        """
-        session.query(session.clusters.medoids)
-
-
 def find_clusters(
     features: NDArray[np.float64],
     n_clusters: int,
-    core: float,
     random_state: np.random.RandomState,
-) -> Clusters:
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Cluster public rows by k-means, on features whose columns are on one scale.
 
-    `core` is the share of each cluster, nearest to its centre, that belongs to it;
-    other rows are in no cluster. k-means: Lloyd (1982), "Least squares quantization in
+    Returns the cluster of each row, and its rank among the rows of its cluster by the
+    distance from the centre. k-means: Lloyd (1982), "Least squares quantization in
     PCM", from the start of Arthur, Vassilvitskii (2007), "k-means++: the advantages of
     careful seeding". All rows must be public: clusters that depend on private rows
     would void the privacy statement.
@@ -608,10 +488,7 @@ def find_clusters(
     starts = np.cumsum(sizes) - sizes
     rank = np.empty(n_public, dtype=np.intp)
     rank[by_distance] = np.arange(n_public) - np.repeat(starts, sizes)
-    in_core = rank < np.ceil(core * sizes)[cluster_of_row]
-    return Clusters(
-        of_row=np.where(in_core, cluster_of_row, -1), medoids=by_distance[starts]
-    )
+    return cluster_of_row, rank
 
 
 class AdaptiveQueries(QueryStrategy):

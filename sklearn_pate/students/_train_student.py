@@ -25,7 +25,6 @@ from sklearn_pate._inputs._labels import UNLABELED, read_classes
 from sklearn_pate.exceptions import StudentWarning, warn_user
 
 if TYPE_CHECKING:
-    from sklearn_pate.students._queries import Clusters
     from sklearn_pate.students.networks._network_classifier import RelationalHint
 
 
@@ -279,7 +278,6 @@ def train_student(
     n_classes: int,
     seed: int,
     histograms: NDArray[Any] | None = None,
-    clusters: "Clusters | None" = None,
     hint: "RelationalHint | None" = None,
 ) -> Any:
     """Train a clone of the student on public rows and released answers only.
@@ -299,8 +297,6 @@ def train_student(
     if histograms is not None and accepts_soft_labels(student):
         labels = soften(histograms[answered])
         unlabeled = np.zeros((X_public.shape[0], n_classes))
-    if clusters is not None:
-        rows, labels = clusters.spread(rows, labels)
     with seeded_globals(seed), _explained_errors():
         if accepts_unlabeled(student):
             unlabeled[rows] = labels

@@ -74,7 +74,7 @@ def test_a_newton_fit_is_planned_on_noisy_counts(capsys, tmp_path):
 
 
 def test_help_has_examples(capsys):
-    commands = ("plan", "report", "add", "audit", "study", "vote", "fit-votes")
+    commands = ("plan", "report", "add", "study", "vote", "fit-votes")
     for arguments in (["--help"], *([command, "--help"] for command in commands)):
         with pytest.raises(SystemExit) as stopped:
             main(arguments)
@@ -100,15 +100,13 @@ def test_it_runs_as_a_module():
         check=True,
     )
     assert done.stdout.startswith("usage: python -m sklearn_pate [-h]")
-    for command in ("plan", "report", "audit", "study", "vote", "fit-votes"):
+    for command in ("plan", "report", "study", "vote", "fit-votes"):
         assert f"\n    {command}" in done.stdout
 
 
 @pytest.mark.skipif(os.name != "posix", reason="other systems report it in another way")
 @pytest.mark.parametrize("buffering", [1, -1])  # by line, or all at the end
-@pytest.mark.parametrize(
-    "command", [["--help"], ON_PUBLIC_ROWS, ["audit", "--trials", "100"]]
-)
+@pytest.mark.parametrize("command", [["--help"], ON_PUBLIC_ROWS])
 def test_a_reader_that_stops_early_is_no_error(command, buffering, monkeypatch, capsys):
     read, write = os.pipe()
     os.close(read)
@@ -121,6 +119,11 @@ def test_a_reader_that_stops_early_is_no_error(command, buffering, monkeypatch, 
 WRONG = [
     ([], "the following arguments are required: COMMAND"),
     (["guess"], "invalid choice: 'guess'"),
+    (
+        ["study", "--classes", "-1,1"],
+        "--classes: expected one argument; one that starts with a minus is written "
+        "--classes=...; see",
+    ),
     (["plan", "--learner", "newton"], "needs the number of rows or groups; pass --ro"),
     (
         ["plan", "--learner", "newton", "--rows", "9", "--teachers", "3"],

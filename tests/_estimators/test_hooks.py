@@ -8,6 +8,7 @@ import sys
 import threading
 import warnings
 
+import numpy as np
 import pytest
 from joblib import parallel_config
 from joblib.externals.loky import get_reusable_executor
@@ -23,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._estimators._isolation import autologging_off, muted
-from sklearn_pate.inspection import audit_canaries, audit_membership
+from sklearn_pate.inspection import audit_neighbours
 from sklearn_pate.learners import (
     DPLogisticRegression,
     PETDLClassifier,
@@ -258,11 +259,11 @@ def test_rows_that_a_representation_transforms_are_not_recorded(store, blobs, le
 
 def test_no_run_of_an_audit_exists(store, blobs):
     X, y, X_public, _ = blobs
-    audit_membership(LogisticRegression(), X[:60], y[:60], n_models=6)
     pate = pate_of(DecisionTreeClassifier(), student=GaussianNB())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        audit_canaries(pate, X, y, X_canaries=X_public[:20], labels=(0, 1))
+        other = np.where(np.arange(len(y)) == 0, 1 - y, y)
+        audit_neighbours(pate, (X, y), (X, other), X_public=X_public, n_runs=2)
     assert store.runs() == []
 
 

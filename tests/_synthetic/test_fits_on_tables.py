@@ -66,7 +66,6 @@ FITS = {
     "random": of_votes(query_strategy="random"),
     "default student": of_votes(student=None),
     "representative": on_numbers(query_strategy="representative"),
-    "cluster": on_numbers(query_strategy="cluster"),
     "uncertainty": of_votes(query_strategy="uncertainty"),
     "interactive": of_votes(mechanism=interactive),
     "confident": of_votes(mechanism=ConfidentGNMax(1.0, 1.0, 5)),

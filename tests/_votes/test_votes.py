@@ -150,26 +150,6 @@ def test_files_are_read_one_after_the_other():
     assert opened == ["first", "second"]
 
 
-def test_a_teacher_votes_once_a_cluster_for_its_most_frequent_class():
-    clusters = np.array([0, 0, 0, 1, 1, -1, 2])
-    votes_by_teacher = [
-        np.array([2, 2, 0, -1, 1, 0, -1]),  # abstains on all of the last cluster
-        np.array([0, 1, 1, 0, 0, 0, 2]),
-        None,
-    ]
-    votes = Votes(votes_by_teacher, n_public=7, n_classes=3, clusters=clusters)
-    assert votes.shape == (3, 3)
-    assert votes.n_public == 7
-    expected = [[0, 1, 1], [1, 1, 0], [0, 0, 1]]
-    np.testing.assert_array_equal(votes.counts([0, 1, 2]), expected)
-
-
-def test_votes_on_clusters_are_checked_like_votes_on_rows():
-    clusters = np.array([0, 0, 1])
-    with pytest.raises(ValueError, match=r"of shape \(3,\)"):
-        Votes([np.zeros(2, int)], n_public=3, n_classes=2, clusters=clusters)
-
-
 @pytest.mark.slow
 def test_lists_and_tensors_are_votes():
     torch = pytest.importorskip("torch")

@@ -5,7 +5,6 @@ import sys
 import dp_accounting
 import numpy as np
 import pytest
-from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
 from sklearn_pate import PrivacyLedger
@@ -38,16 +37,15 @@ def ledger(tmp_path):
         ("replace-one", "REPLACE_ONE"),
     ],
 )
-def test_a_curve_becomes_an_accountant_and_a_curve_again(relation, name):
+def test_a_curve_becomes_an_accountant(relation, name):
     curve = GNMax(40).account_curve(100, 10)
     accountant = curve.to_dp_accounting(relation)
     assert accountant.neighboring_relation.name == name
     assert accountant.get_epsilon(DELTA) == pytest.approx(curve.to_epsilon(DELTA))
-    back = OtherRelease.from_dp_accounting(accountant)
+    orders, values = np.asarray(accountant.orders), np.asarray(accountant.rdp)
     resolved = curve.orders <= 1024
-    assert np.array_equal(back.curve.orders, curve.orders[resolved])
-    assert np.array_equal(back.curve.values, curve.values[resolved])
-    assert back.relation == ("replace-one" if name == "REPLACE_ONE" else "add-remove")
+    assert np.array_equal(orders[orders > 1], curve.orders[resolved])
+    assert np.array_equal(values[orders > 1], curve.values[resolved])
 
 
 def test_a_statement_becomes_an_accountant_with_its_relation():
@@ -104,8 +102,8 @@ def test_an_event_is_composed_at_our_orders():
     event = dp_accounting.GaussianDpEvent(5.0)
     release = OtherRelease.from_dp_accounting(event, relation="add-remove")
     np.testing.assert_allclose(release.curve.values, DEFAULT_ORDERS / 50, rtol=1e-9)
-    with pytest.raises(ValueError, match="relation=None is none of an event"):
-        OtherRelease.from_dp_accounting(event)
+    with pytest.raises(ValueError, match="relation='swap' is none of an event"):
+        OtherRelease.from_dp_accounting(event, relation="swap")
 
 
 @pytest.mark.slow
@@ -120,31 +118,19 @@ def test_an_event_of_samples_is_composed_without_a_line_per_order(caplog):
     )
 
 
-def test_a_loss_distribution_gives_a_profile_and_the_curve_of_its_events():
-    accountant = PLDAccountant()
-    accountant.compose(dp_accounting.GaussianDpEvent(5.0))
-    release = OtherRelease.from_dp_accounting(accountant)
-    np.testing.assert_allclose(release.curve.values, DEFAULT_ORDERS / 50, rtol=1e-9)
-    assert release.profile.epsilon_at(DELTA) == pytest.approx(
-        accountant.get_epsilon(DELTA), rel=0.01
-    )
-    for epsilon in (0.0, 0.3, 0.777):
-        exact = accountant.get_delta(epsilon)
-        assert release.profile.delta_at(epsilon) >= exact * (1 - 1e-9)
+def test_a_ledger_of_dp_accounting_is_an_event():
+    accountant = RdpAccountant().compose(dp_accounting.GaussianDpEvent(5.0), 3)
+    release = OtherRelease.from_dp_accounting(accountant.ledger, relation="add-remove")
+    np.testing.assert_allclose(release.curve.values, 3 * DEFAULT_ORDERS / 50, rtol=1e-9)
 
 
-def test_a_loss_distribution_without_a_curve_is_charged_by_one_pair(ledger):
-    accountant = PLDAccountant()
-    accountant.compose(dp_accounting.dp_event.DiscreteLaplaceDpEvent(0.2, 1), 3)
-    accountant.compose(dp_accounting.GaussianDpEvent(20.0))
-    release = OtherRelease.from_dp_accounting(accountant)
-    assert not np.any(np.isfinite(release.curve.values))
-    release.charge(ledger)
-    assert 0 < ledger.spent < 0.5
-    OtherRelease.from_zcdp(0.001, relation="add-remove").charge(ledger)
-    assert ledger.spent < 0.5
+def test_a_pair_enters_an_empty_ledger(ledger):
+    pair = OtherRelease.from_approximate(0.5, 1e-7, relation="add-remove")
+    pair.charge(ledger)
+    OtherRelease.from_pure(0.01, relation="add-remove").charge(ledger)
+    assert ledger.spent == pytest.approx(0.51 / 3)
     with pytest.raises(BudgetExceededError, match="as the first entry alone"):
-        release.charge(ledger)
+        pair.charge(ledger)
 
 
 def test_a_pair_above_the_delta_of_the_budget_is_refused(ledger):
@@ -153,22 +139,10 @@ def test_a_pair_above_the_delta_of_the_budget_is_refused(ledger):
         release.charge(ledger)
 
 
-def test_an_accountant_of_a_special_record_is_refused():
-    special = RdpAccountant(
-        neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_SPECIAL
-    )
-    with pytest.raises(ValueError, match="counts for REPLACE_SPECIAL"):
-        OtherRelease.from_dp_accounting(special)
-    with pytest.raises(ValueError, match="counts for ADD_OR_REMOVE_ONE, and relation="):
-        OtherRelease.from_dp_accounting(RdpAccountant(), relation="replace-one")
-
-
-@pytest.mark.parametrize("wrong", [None, 1.0, "rdp"])
+@pytest.mark.parametrize("wrong", [None, 1.0, RdpAccountant()])
 def test_other_objects_are_refused(wrong):
-    with pytest.raises(TypeError, match="RdpAccountant, a PLDAccountant or a DpEvent"):
-        OtherRelease.from_dp_accounting(wrong)
-    with pytest.raises(TypeError, match="has no history of steps"):
-        OtherRelease.from_opacus(wrong)
+    with pytest.raises(TypeError, match=r"DpEvent .*pass accountant\.ledger"):
+        OtherRelease.from_dp_accounting(wrong, relation="add-remove")
 
 
 @pytest.mark.parametrize("epsilon", [0, -1.0, np.inf, "1"])
@@ -184,135 +158,6 @@ def test_a_unit_has_only_its_own_relations():
         OtherRelease.from_pure(0.1, unit="group", relation="replace-one")
     with pytest.raises(ValueError, match="rho=0 must be"):
         OtherRelease.from_zcdp(0, relation="add-remove")
-
-
-# OpenDP
-
-
-@pytest.fixture
-def opendp():
-    package = pytest.importorskip("opendp.prelude")
-    package.enable_features("contrib", "honest-but-curious")
-    return package
-
-
-def noisy_sum(dp, noise, size=None, distance="symmetric_distance"):
-    domain = dp.vector_domain(dp.atom_domain(bounds=(0, 1), T=int), size=size)
-    return (domain, getattr(dp, distance)()) >> dp.t.then_sum() >> noise
-
-
-def test_laplace_noise_of_opendp_is_pure(opendp):
-    measurement = noisy_sum(opendp, opendp.m.then_laplace(scale=2.0))
-    release = OtherRelease.from_opendp(measurement)
-    assert (release.relation, release.curve.pure_epsilon) == ("add-remove", 0.5)
-    three = OtherRelease.from_opendp(measurement, n_rows=3, unit="group")
-    assert three.curve.pure_epsilon == measurement.map(3)
-
-
-def test_gaussian_noise_of_opendp_is_zero_concentrated(opendp):
-    measurement = noisy_sum(opendp, opendp.m.then_gaussian(scale=2.0))
-    release = OtherRelease.from_opendp(measurement)
-    np.testing.assert_allclose(
-        release.curve.values, measurement.map(1) * DEFAULT_ORDERS, rtol=1e-12
-    )
-
-
-def test_a_domain_of_a_fixed_size_has_only_replaced_rows(opendp):
-    """At distance 1, where there is no neighbour, OpenDP's map is 0."""
-    measurement = noisy_sum(opendp, opendp.m.then_laplace(scale=2.0), size=100)
-    assert measurement.map(1) == 0
-    release = OtherRelease.from_opendp(measurement)
-    assert (release.relation, release.curve.pure_epsilon) == ("replace-one", 0.5)
-
-
-@pytest.mark.parametrize("n_rows", [1, 2, 3, 4])
-def test_several_rows_of_a_domain_of_a_fixed_size_are_replaced(opendp, n_rows):
-    """Three removed rows would be counted as one changed row."""
-    measurement = noisy_sum(opendp, opendp.m.then_laplace(scale=2.0), size=100)
-    release = OtherRelease.from_opendp(measurement, n_rows=n_rows)
-    assert release.relation == "replace-one"
-    assert release.curve.pure_epsilon == measurement.map(2 * n_rows) == n_rows / 2
-
-
-def test_a_composition_for_distances_without_neighbours_is_refused(opendp):
-    """Its parts may release the exact sum, whose map is 0 at distance 1."""
-    domain = opendp.vector_domain(opendp.atom_domain(T=int), size=100)
-    composition = opendp.c.make_adaptive_composition(
-        domain, opendp.symmetric_distance(), opendp.max_divergence(), 1, [0.5, 0.5]
-    )
-    assert composition.map(1) == 1
-    with pytest.raises(ValueError, match="make it with d_in=2 or more"):
-        OtherRelease.from_opendp(composition)
-
-
-def test_distances_of_changed_rows_are_for_replaced_ones(opendp):
-    domain = opendp.vector_domain(opendp.atom_domain(bounds=(0, 1), T=int), size=100)
-    for distance in ("change_one_distance", "insert_delete_distance"):
-        rows = domain, getattr(opendp, distance)()
-        to_sets = {
-            "change_one_distance": opendp.t.then_metric_unbounded,
-            "insert_delete_distance": opendp.t.then_unordered,
-        }[distance]
-        measurement = (
-            rows >> to_sets() >> opendp.t.then_sum() >> opendp.m.then_laplace(2.0)
-        )
-        release = OtherRelease.from_opendp(measurement)
-        assert (release.relation, release.curve.pure_epsilon) == ("replace-one", 0.5)
-
-
-def test_a_group_needs_its_number_of_rows(opendp):
-    measurement = noisy_sum(opendp, opendp.m.then_laplace(scale=2.0))
-    with pytest.raises(ValueError, match="n_rows=None with unit='group'"):
-        OtherRelease.from_opendp(measurement, unit="group")
-    for wrong in (0, -1, 1.5):
-        with pytest.raises(ValueError, match=f"n_rows={wrong} with unit='row'"):
-            OtherRelease.from_opendp(measurement, n_rows=wrong)
-    fixed = noisy_sum(opendp, opendp.m.then_laplace(scale=2.0), size=100)
-    with pytest.raises(ValueError, match="unit='group' with relation='replace-one'"):
-        OtherRelease.from_opendp(fixed, n_rows=2, unit="group")
-
-
-def test_a_pair_of_opendp_enters_an_empty_ledger(opendp, ledger):
-    gaussian = noisy_sum(opendp, opendp.m.then_gaussian(scale=5.0))
-    pair = opendp.c.make_fix_delta(opendp.c.make_zCDP_to_approxDP(gaussian), 1e-7)
-    release = OtherRelease.from_opendp(pair)
-    epsilon, delta = pair.map(1)
-    assert release.profile.delta_at(epsilon) == delta
-    release.charge(ledger)
-    OtherRelease.from_pure(0.01, relation="add-remove").charge(ledger)
-    assert ledger.spent == pytest.approx((epsilon + 0.01) / 3)
-    with pytest.raises(BudgetExceededError, match="as the first entry alone"):
-        release.charge(ledger)
-
-
-def test_measurements_of_numbers_or_of_other_costs_are_refused(opendp):
-    alone = opendp.m.make_laplace(
-        opendp.atom_domain(T=float, nan=False),
-        opendp.absolute_distance(T=float),
-        scale=1.0,
-    )
-    with pytest.raises(ValueError, match="input distance AbsoluteDistance"):
-        OtherRelease.from_opendp(alone)
-    gaussian = noisy_sum(opendp, opendp.m.then_gaussian(scale=5.0))
-    smoothed = opendp.c.make_zCDP_to_approxDP(gaussian)
-    with pytest.raises(ValueError, match="cost in SmoothedMaxDivergence"):
-        OtherRelease.from_opendp(smoothed)
-    with pytest.raises(TypeError, match=r"measurement=1\.0 must be a Measurement"):
-        OtherRelease.from_opendp(1.0)
-
-
-def test_the_domain_of_a_data_frame_is_refused(opendp):
-    """Its margins may declare the number of rows as public."""
-    count = opendp.user_domain("frames", lambda _: True)
-    release = opendp.m.make_user_measurement(
-        count,
-        opendp.symmetric_distance(),
-        opendp.max_divergence(),
-        lambda _: 0,
-        lambda d_in: float(d_in),
-    )
-    with pytest.raises(ValueError, match="in which more than the rows may be public"):
-        OtherRelease.from_opendp(release)
 
 
 # Relations and ledgers
@@ -372,7 +217,7 @@ def test_packages_that_are_missing_are_named(monkeypatch):
     with pytest.raises(ImportError, match="pip install dp-accounting"):
         GNMax(40).account_curve(1, 2).to_dp_accounting("replace-one")
     with pytest.raises(ImportError, match="pip install dp-accounting"):
-        OtherRelease.from_dp_accounting(object())
+        OtherRelease.from_dp_accounting(object(), relation="add-remove")
 
 
 def test_a_release_without_a_profile_is_charged_by_its_curve(ledger):
@@ -384,26 +229,3 @@ def test_a_release_without_a_profile_is_charged_by_its_curve(ledger):
         OtherRelease.from_approximate(1, 1e-9, relation="add-remove").profile,
         PrivacyProfile,
     )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("relation", ["ADD_OR_REMOVE_ONE", "REPLACE_ONE"])
-@pytest.mark.parametrize(
-    "event",
-    [
-        dp_accounting.GaussianDpEvent(1.0),
-        dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(5.0), 4),
-        dp_accounting.LaplaceDpEvent(2.0),
-    ],
-)
-def test_no_cost_of_a_loss_distribution_is_below_its_own(event, relation):
-    relation = dp_accounting.NeighboringRelation[relation]
-    accountant = PLDAccountant(relation)
-    if not accountant.supports(event):
-        pytest.skip("dp-accounting has no cost for it")
-    accountant.compose(event)
-    release = OtherRelease.from_dp_accounting(accountant)
-    for delta in (1e-3, 1e-5, 1e-7):
-        least = accountant.get_epsilon(delta) * (1 - 1e-3)
-        assert release.curve.quiet_epsilon(delta) >= least
-        assert release.profile.epsilon_at(delta) >= least

@@ -85,6 +85,26 @@ def test_shards_that_look_at_labels_are_found(monkeypatch):
 
 
 @pytest.mark.slow
+def test_a_teacher_that_gets_all_rows_is_found(monkeypatch):
+    monkeypatch.setattr(
+        PrivateInputs,
+        "shards",
+        lambda private, n_teachers, key: [np.arange(private.n_rows)] * n_teachers,
+    )
+    X, y = np.arange(300.0)[:, None], np.arange(300) % 2
+    changed = np.where(np.arange(300) == 0, 1, y)
+    result = audit_neighbours(
+        make(estimator=NearestRow(), random_state=0),
+        (X, y),
+        (X, changed),
+        X_public=X_PUBLIC,
+        n_runs=100,
+    )
+    assert result.contradicted
+    assert "contradicts the claim of epsilon=1.000" in str(result)
+
+
+@pytest.mark.slow
 def test_a_statistic_of_ones_own_and_a_group_that_is_removed():
     rng = np.random.default_rng(0)
     X, y, groups = rng.normal(size=(40, 1)), np.arange(40) % 2, np.arange(40) // 2

@@ -80,7 +80,6 @@ LINEAR = LogisticRegression(C=1e-3, max_iter=2000)
         {"metric": "cosine"},
         {"representation": PCA(20)},
         {"representation": FunctionTransformer(np.sqrt)},
-        {"query_strategy": "cluster"},
         {"student": LINEAR, "n_queries": 200, "epsilon": 20.0},
         {"student": DistillationClassifier(LINEAR), "mechanism": "histogram"},
         {"student": LINEAR, "query_strategy": "uncertainty"},
@@ -174,17 +173,6 @@ def test_groups_of_other_labels_displace_no_vote(blobs):
         groups=np.concatenate([np.arange(len(strange)) + 100, groups]),
     )
     np.testing.assert_array_equal(grouped.histograms_, expected)
-
-
-def test_the_queries_of_clusters_are_their_middle_rows(blobs):
-    X, y, X_public, _ = blobs
-    wanted = COUNTS | {"n_neighbors": 5, "n_queries": 20}
-    knn = fit(blobs, **wanted, query_strategy="cluster")
-    queried = X_public[knn.queried_indices_]
-    assert len(np.unique(queried, axis=0)) == len(queried)
-    nearest = np.argsort(((queried[:, np.newaxis] - X) ** 2).sum(axis=2), axis=1)[:, :5]
-    votes = np.array([np.bincount(y[rows], minlength=3) for rows in nearest])
-    np.testing.assert_array_equal(knn.histograms_, votes)
 
 
 @pytest.mark.parametrize("sigma", [0.3, 2.0, 26.3])

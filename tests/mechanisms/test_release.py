@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax, NoisyHistogram
-from sklearn_pate.students import ClusterQueries, DistillationClassifier
+from sklearn_pate.students import DistillationClassifier
 from sklearn_pate.students._train_student import soften
 
 
@@ -83,15 +83,6 @@ def test_a_student_of_all_rows_gets_zeros_for_rows_without_a_query(blobs):
     targets = pate.student_.targets_
     np.testing.assert_allclose(targets[pate.queried_indices_], soften(pate.histograms_))
     assert np.count_nonzero(targets.any(axis=1)) == 30
-
-
-def test_histograms_of_clusters_are_spread_over_their_rows(blobs):
-    pate = fit(
-        blobs, SeesUnlabeled(), query_strategy=ClusterQueries(core=1.0), n_queries=10
-    )
-    targets = pate.student_.targets_
-    np.testing.assert_allclose(targets.sum(axis=1), 1)
-    np.testing.assert_allclose(targets[pate.queried_indices_], soften(pate.histograms_))
 
 
 def test_any_other_student_learns_from_the_answers(blobs):

@@ -8,7 +8,6 @@ from sklearn.datasets import make_blobs
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._cli import main
 from sklearn_pate.accounting.bounds import pure_dp_curve
 from sklearn_pate.accounting.plurality._exact import Plurality
 from sklearn_pate.inspection import VoteMarginsDisplay, audit_mechanism, plan_fit
@@ -143,31 +142,3 @@ def test_answers_with_another_distribution_are_found():
 def test_impossible_laws_and_answers_are_refused(mechanism, message):
     with pytest.raises(ValueError, match=message):
         audit_mechanism(mechanism, ALL_VOTES, ONE_MOVED, n_trials=100)
-
-
-def test_the_command_line_says_what_is_not_known(tmp_path, capsys):
-    file = tmp_path / "mine.py"
-    file.write_text("from beside import NoisyMax\nmechanism = NoisyMax(c=0.5)\n")
-    (tmp_path / "beside.py").write_text(
-        "from tests.mechanisms.test_unknown_law import NoisyMax\n"
-    )
-    command = ["audit", "--file", str(file), "--counts", "3,2", "--trials", "1000"]
-    assert main(command) == 0
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "exact not known, as the mechanism states no distribution" in printed
-    assert "--queries 1 makes the trials more sensitive" in printed
-    file.write_text(
-        "from beside import NoisyMax\n"
-        "class Broken(NoisyMax):\n"
-        "    def _answer(self, counts, noise):\n"
-        "        return 1 / 0\n"
-        "mechanism = Broken(c=0.5)\n"
-    )
-    with pytest.raises(SystemExit) as exit_code:
-        main(command)
-    assert exit_code.value.code == 2
-    assert "failed with ZeroDivisionError" in capsys.readouterr().err
-    file.write_text("from beside import NoisyMax\nmechanism = NoisyMax\n")
-    with pytest.raises(SystemExit):
-        main(command)
-    assert "no instance of a subclass of Mechanism" in capsys.readouterr().err

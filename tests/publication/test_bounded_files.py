@@ -16,7 +16,7 @@ from sklearn_pate import PATEClassifier
 from sklearn_pate._cli._report_command import read_released
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.publication import PublishedClassifier, _model_file, publish
-from sklearn_pate.students import VATClassifier
+from sklearn_pate.students import FixMatchClassifier
 from tests.publication.forging import (
     READERS,
     card_of,
@@ -270,7 +270,7 @@ def test_a_network_is_not_built_for_more_features_than_its_weights(tmp_path):
     X = np.random.default_rng(0).normal(size=(30, 2))
     pate = PATEClassifier(
         GaussianNB(),
-        VATClassifier(max_epochs=1),
+        FixMatchClassifier(max_epochs=1),
         mechanism=GNMax(sigma=8.0),
         epsilon=None,
         classes=[0, 1],

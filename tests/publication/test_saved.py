@@ -133,9 +133,7 @@ def test_our_own_students_need_no_trust(student, digits, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("image_shape", [None, (8, 8)])
-@pytest.mark.parametrize(
-    "name", ["FixMatchClassifier", "GANClassifier", "VATClassifier"]
-)
+@pytest.mark.parametrize("name", ["FixMatchClassifier", "GANClassifier"])
 def test_our_own_networks_need_no_trust(name, image_shape, digits, tmp_path):
     torch = pytest.importorskip("torch")
     pytest.importorskip("skorch")

@@ -11,13 +11,10 @@ from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.accounting._assumptions import PUBLIC_REPRESENTATION
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.students import (
-    ClusterQueries,
-    Clusters,
     QuerySession,
     RandomQueries,
     RepresentativeQueries,
 )
-from sklearn_pate.students._queries import find_clusters
 
 
 def session_about(X, n_queries, *, seed=0, answer=None):
@@ -62,27 +59,6 @@ def test_identical_rows_are_followed_by_random_ones():
     X = np.zeros((30, 2))
     rows = RepresentativeQueries().choose(session_about(X, 5), 5)
     assert len(set(rows.tolist())) == 5
-
-
-def test_the_core_of_a_cluster_is_its_nearest_share_with_the_medoid_in_it(blobs):
-    X = blobs[2]
-    whole = find_clusters(X, 6, 1.0, np.random.RandomState(0))
-    core = find_clusters(X, 6, 0.3, np.random.RandomState(0))
-    np.testing.assert_array_equal(whole.medoids, core.medoids)
-    np.testing.assert_array_equal(core.of_row[core.medoids], np.arange(6))
-    for one in range(6):
-        members = whole.of_row == one
-        center = X[members].mean(axis=0)
-        distance = np.linalg.norm(X - center, axis=1)
-        inside = core.of_row == one
-        assert np.count_nonzero(inside) == np.ceil(0.3 * np.count_nonzero(members))
-        assert distance[inside].max() <= distance[members & ~inside].min()
-
-
-def test_an_answer_about_a_cluster_is_spread_over_its_rows():
-    clusters = Clusters(np.array([1, -1, 0, 1, 2]), medoids=np.array([2, 0, 4]))
-    rows, answers = clusters.spread(np.array([0, 2]), np.array([7, 8]))
-    assert dict(zip(rows.tolist(), answers.tolist(), strict=True)) == {0: 7, 3: 7, 2: 8}
 
 
 def fit(blobs, **parameters):
@@ -159,48 +135,6 @@ def test_few_typical_rows_teach_more_than_few_random_ones(digits):
         return np.mean(scores)
 
     assert score("representative") > score("random") + 0.03
-
-
-def test_a_cluster_costs_what_a_row_costs(blobs):
-    cluster, random = (
-        fit(blobs, query_strategy=one).privacy_spent_ for one in ("cluster", "random")
-    )
-    assert cluster.epsilon == random.epsilon
-    assert cluster.n_queries == random.n_queries == 20
-
-
-def test_every_row_in_the_core_of_a_cluster_teaches_the_student(blobs):
-    class Records(LogisticRegression):
-        def fit(self, X, y):
-            self.n_rows_ = len(X)
-            return super().fit(X, y)
-
-    small, all_rows = (
-        fit(blobs, student=Records(), query_strategy=ClusterQueries(core=core))
-        for core in (0.2, 1.0)
-    )
-    assert all_rows.student_.n_rows_ == 300
-    assert 300 * 0.2 <= small.student_.n_rows_ <= 300 * 0.2 + 20
-    assert len(all_rows.answers_) == len(all_rows.queried_indices_) == 20
-
-
-def test_parties_can_vote_on_clusters(blobs):
-    X, y, X_public, y_public = blobs
-    labels = [
-        LogisticRegression().fit(X[i::12], y[i::12]).predict(X_public)
-        for i in range(12)
-    ]
-    pate = PATEClassifier(
-        student=LogisticRegression(),
-        classes=[0, 1, 2],
-        query_strategy="cluster",
-        mechanism=GNMax(sigma=0.5),
-        epsilon=None,
-        n_queries=10,
-        random_state=0,
-    ).fit_from_votes(X_public, labels)
-    assert pate.score(X_public, y_public) > 0.85
-    assert pate.privacy_spent_.n_teachers == 12
 
 
 class RemembersItsRows(PCA):

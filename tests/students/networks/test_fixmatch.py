@@ -1,4 +1,4 @@
-"""VATClassifier and FixMatchClassifier: unlabelled rows help."""
+"""FixMatchClassifier: unlabelled rows help."""
 
 import numpy as np
 import pytest
@@ -11,10 +11,8 @@ from sklearn_pate.students import (
     FixMatchClassifier,
     ImageAugmentation,
     TabularAugmentation,
-    VATClassifier,
 )
-from sklearn_pate.students.networks._augmentation import PublicRows
-from sklearn_pate.students.networks._fixmatch import VATNet, shrunken_shares
+from sklearn_pate.students.networks._fixmatch import shrunken_shares
 
 
 def with_answers(digits, seed, n_public=600):
@@ -44,9 +42,6 @@ def few_answers(digits):
         ),
         pytest.param(
             FixMatchClassifier(), {"unlabeled_weight": 0}, id="FixMatch, rows"
-        ),
-        pytest.param(
-            VATClassifier(), {"adversarial_weight": 0, "entropy_weight": 0}, id="VAT"
         ),
     ],
 )
@@ -113,35 +108,12 @@ def test_the_augmentation_suits_the_inputs_unless_one_is_given(
             FixMatchClassifier(augmentation=TabularAugmentation(swap=2)),
             "swap=2 must be",
         ),
-        (VATClassifier(radius=-1), "radius=-1 must be"),
-        (VATClassifier(entropy_weight=None), "entropy_weight=None must be"),
     ],
 )
 def test_bad_parameters_are_named(student, message, few_answers):
     X, answers, _, _ = few_answers
     with pytest.raises(ValueError, match=message):
         student.fit(X, answers)
-
-
-def test_the_adversarial_change_alters_predictions_more_than_a_random_one():
-    torch.manual_seed(0)
-    module = torch.nn.Sequential(
-        torch.nn.Linear(20, 30), torch.nn.Tanh(), torch.nn.Linear(30, 4)
-    )
-    net = VATNet(module, radius=0.2, adversarial_weight=1, entropy_weight=1)
-    inputs = torch.randn(300, 20)
-    net.initialize()
-    net.n_planned_steps_ = 1
-    net.on_train_begin(net, X=PublicRows(inputs, torch.eye(4).repeat(75, 1)))
-    probabilities = net.module_(inputs).softmax(dim=1).detach()
-    change = net._adversarial_change(inputs, probabilities)
-    lengths = change.norm(dim=1)
-    torch.testing.assert_close(lengths, torch.full_like(lengths, net.length_))
-    assert abs(net.length_ - 0.2 * 20**0.5) < 0.1
-    direction = torch.randn_like(change)
-    random = direction / direction.norm(dim=1, keepdim=True) * net.length_
-    worst = net._divergence(inputs + change, probabilities)
-    assert worst > 2 * net._divergence(inputs + random, probabilities)
 
 
 @settings(deadline=None, max_examples=50)

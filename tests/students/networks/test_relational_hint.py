@@ -17,7 +17,6 @@ from sklearn_pate.students import (
     FixMatchClassifier,
     GANClassifier,
     RelationalHint,
-    VATClassifier,
 )
 from sklearn_pate.students._train_student import train_student
 from sklearn_pate.students.networks._network_classifier import disagreement
@@ -29,7 +28,6 @@ STUDENTS = [
         FixMatchClassifier(image_shape=(8, 8)), id="images", marks=pytest.mark.thorough
     ),
     pytest.param(FixMatchClassifier(ConvSmall(), image_shape=(8, 8)), id="small"),
-    pytest.param(VATClassifier(), id="VAT"),
 ]
 
 
@@ -134,7 +132,7 @@ def test_similar_groups_of_the_hint_become_similar_in_the_hidden_layer(public, h
 )
 def test_a_hint_without_a_similarity_changes_nothing(clusters, similarities, public):
     X, answers, _, _ = public
-    student = VATClassifier(max_epochs=1, random_state=0)
+    student = FixMatchClassifier(max_epochs=1, random_state=0)
     expected = student.fit(X, answers).module_.state_dict()
     without_pairs = RelationalHint(clusters, similarities, max_epochs=1)
     weights = student.fit(X, answers, hint=without_pairs).module_.state_dict()
@@ -202,7 +200,7 @@ def test_the_loss_is_least_where_pairs_agree_and_no_other_pairs_count():
 
 def test_a_pipeline_passes_the_hint_on(public, hint):
     X, answers, _, _ = public
-    student = VATClassifier(max_epochs=1)
+    student = FixMatchClassifier(max_epochs=1)
     nested = make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), student))
     parameters = {
         "X_public": X,
@@ -235,7 +233,7 @@ class Unused(nn.Module):
 )
 def test_a_module_without_a_last_linear_layer_is_refused(module, message, public, hint):
     X, answers, _, _ = public
-    student = VATClassifier(module, max_epochs=1)
+    student = FixMatchClassifier(module, max_epochs=1)
     with pytest.raises(ValueError, match=f"module is a .*{message}"):
         student.fit(X, answers, hint=hint)
     with pytest.raises(ValueError, match=message):
@@ -266,7 +264,7 @@ def test_a_hint_that_cannot_be_learnt_is_refused(parameters, message):
 def test_a_hint_about_other_rows_is_refused(public, hint):
     X, answers, _, _ = public
     with pytest.raises(ValueError, match="hint is about 1000 rows and X has 999"):
-        VATClassifier().fit(X[:-1], answers[:-1], hint=hint)
+        FixMatchClassifier().fit(X[:-1], answers[:-1], hint=hint)
 
 
 def test_the_hidden_representation_is_what_the_last_layer_gets(public):
