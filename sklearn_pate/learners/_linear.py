@@ -174,7 +174,6 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         mechanism = perturbation.noise.set_params(noise_seed=self.noise_seed)
         spent = self._state(
             mechanism,
-            perturbation.curve,
             n_classes=n_classes,
             epsilon=epsilon,
             delta=perturbation.delta,

@@ -22,7 +22,7 @@ def found(capsys, *options):
 def test_an_audit_prints_the_claim_and_the_result(capsys):
     assert main(QUICK) == 0
     text = capsys.readouterr().out
-    claim = GNMax(sigma=5.0).stated_epsilon(20, 2, 0.01)
+    claim = GNMax(sigma=5.0).cost(20, 2).epsilon(0.01)
     assert f"at most {write_epsilon(claim)}, at delta=0.01" in text
     assert "Not contradicted" in text
     assert "does not prove the claim" in text

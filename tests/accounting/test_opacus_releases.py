@@ -26,7 +26,7 @@ def trained(kind=RDPAccountant, n_steps=40):
 
 
 def test_one_account_over_a_network_and_answers_is_the_same_in_three_libraries():
-    answers = GNMax(40).account_curve(100, 10, WHOLE)
+    answers = GNMax(40).cost(100, 10, orders=WHOLE).curve
     theirs = answers.to_dp_accounting("add-remove-or-change")
     step = dp_accounting.PoissonSampledDpEvent(
         STEPS["sample_rate"], dp_accounting.GaussianDpEvent(STEPS["noise_multiplier"])
