@@ -165,7 +165,6 @@ def test_seeded_noise_has_an_infinite_cost():
     mechanism = NoisySum(40, noise_seed=0)
     assert mechanism.cost(1, SIZE).epsilon(1e-5) == np.inf
     assert np.all(mechanism.cost(1, SIZE).curve.values == np.inf)
-    assert np.all(np.isfinite(mechanism.cost(1, SIZE).curve.values))
 
 
 def test_there_is_no_data_dependent_figure_to_publish():

@@ -92,7 +92,7 @@ def test_the_curve_is_the_sum_of_both(release):
         rtol=1e-12,
     )
     other = np.array([1.5, 7.0])
-    assert whole.cost(*numbers, other).curve.orders.tolist() == other.tolist()
+    assert whole.cost(*numbers, orders=other).curve.orders.tolist() == other.tolist()
 
 
 @pytest.mark.slow
@@ -215,7 +215,7 @@ class AnswersTwice(GNMax):
 )
 def test_no_exact_cost_is_stated_for_a_subclass_of_either_part(counts, mechanism):
     whole = TwoPartRelease(counts, mechanism)
-    assert whole.cost(40, 2).exact.epsilon(1e-5) == np.inf
+    assert whole.cost(40, 2).exact is None
     by_curve = whole.cost(40, 2).curve.quiet_epsilon(1e-5)
     assert whole.cost(40, 2).epsilon(1e-5) == by_curve
 
