@@ -175,6 +175,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         spent = self._state(
             mechanism,
             n_classes=n_classes,
+            curve=perturbation.curve,
             epsilon=epsilon,
             delta=perturbation.delta,
             assumptions=(*rows.assumptions, bounded, FLOATING_POINT),

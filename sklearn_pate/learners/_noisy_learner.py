@@ -1,7 +1,7 @@
 """Base class of classifiers whose training adds noise: DP-ERM and DP-SGD."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from sklearn_pate.accounting._assumptions import (
     SEEDED,
     Assumption,
 )
+from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
 from sklearn_pate.mechanisms._noise import NoiseSource, check_noise_seed
@@ -148,15 +149,19 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         mechanism: AccountedRelease,
         *,
         n_classes: int,
+        curve: RdpCurve | None = None,
         epsilon: float | None = None,
         delta: float,
         assumptions: tuple[Assumption, ...],
     ) -> PrivacySpent:
         """Return the statement, with an infinite epsilon if the noise is seeded.
 
-        `epsilon` is that of a pure guarantee, or infinite where none holds.
+        `curve` and `epsilon` are those that the noise was calibrated to; None takes
+        them from the mechanism.
         """
         cost = mechanism.cost(0, n_classes)
+        if curve is not None and self.noise_seed is None:
+            cost = replace(cost, curve=curve)
         if epsilon is None:
             epsilon = cost.epsilon(delta)
         if self.noise_seed is not None:
