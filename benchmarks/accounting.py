@@ -133,9 +133,7 @@ def published_votes():
         if n_answers is not None:
             capped = ConfidentGNMax(*parameters, max_answers=n_answers)
             row |= {
-                "tight_capped": capped.stated_epsilon(
-                    n_queries, counts.shape[1], delta
-                ),
+                "tight_capped": capped.cost(n_queries, counts.shape[1]).epsilon(delta),
                 "classical_capped": (checks + answer * n_answers).to_epsilon(delta),
             }
         rows.append(row | all_epsilons(mechanism, counts, delta))
@@ -171,7 +169,7 @@ def all_epsilons(mechanism, counts, delta):
         "exact": exact,
         "exact_seconds": seconds,
         "sanitized": summary(releases),
-        "tight": mechanism.stated_epsilon(n_queries, n_classes, delta),
+        "tight": mechanism.cost(n_queries, n_classes).epsilon(delta),
     }
 
 
@@ -212,7 +210,7 @@ def default_mechanism():
                 if scale is not None:
                     mechanism = noise(scale)
                     row |= {
-                        "worst_case": mechanism.stated_epsilon(*counts.shape, DELTA),
+                        "worst_case": mechanism.cost(*counts.shape).epsilon(DELTA),
                         "exact": mechanism.local_curve(counts).to_epsilon(DELTA),
                     }
                 rows.append(row)
@@ -241,7 +239,7 @@ def worst_case():
     rows = []
     for sigma in (40.0, 100.0):
         for n_answers in (40, 100, 286, 500, 1000):
-            tight = GNMax(sigma).account_curve(n_answers, 10).to_epsilon(DELTA)
+            tight = GNMax(sigma).cost(n_answers, 10).curve.to_epsilon(DELTA)
             curve = bounds.gaussian_worst_case(sigma) * n_answers
             classical = curve.to_epsilon(DELTA)
             # All noisy counts together: two of them are shifted by 1 each.
@@ -362,7 +360,7 @@ def task(computation, kind, n_queries, n_classes, n_orders):
             n_classes=n_classes, epsilon=1.0, delta=DELTA, **public
         )
     if computation == "tight worst case":
-        return lambda: GNMax(SIGMA).account_curve(n_queries, n_classes)
+        return lambda: GNMax(SIGMA).cost(n_queries, n_classes).curve
     counts = votes(kind, n_queries, n_classes)
     if computation == "Theorem 6":
         return lambda: bounds.gaussian_2018(counts, SIGMA, orders)

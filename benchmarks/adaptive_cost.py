@@ -99,7 +99,7 @@ def cost():
     """Compare the exact epsilon with bounds from above and from below."""
     rows = []
     for sigma, n_answers in SETTINGS:
-        curve = GNMax(sigma).account_curve(n_answers, 2)
+        curve = GNMax(sigma).cost(n_answers, 2).curve
         adaptive_profile.cache_clear()
         tracemalloc.start()
         start = time.process_time()
@@ -146,9 +146,9 @@ def classes():
         seconds = time.process_time() - start
         two = adaptive_profile(plurality_tests(sigma, 2), n_answers).epsilon_at(DELTA)
         lower = lower_bound(two_class_mu(sigma), n_answers, exact)
-        stated = [GNMax(sigma).stated_epsilon(n_answers, k, DELTA) for k in CLASSES]
+        stated = [GNMax(sigma).cost(n_answers, k).epsilon(DELTA) for k in CLASSES]
         renyi = [
-            GNMax(sigma).account_curve(n_answers, k).to_epsilon(DELTA) for k in CLASSES
+            GNMax(sigma).cost(n_answers, k).curve.to_epsilon(DELTA) for k in CLASSES
         ]
         assert max(stated) - min(stated) < 1e-12 > max(renyi) - min(renyi)
         rows.append(
@@ -176,7 +176,7 @@ def mechanisms():
     for mechanism, n_queries, n_classes in MECHANISMS:
         adaptive_profile.cache_clear()
         start = time.process_time()
-        exact = mechanism.stated_epsilon(n_queries, n_classes, DELTA)
+        exact = mechanism.cost(n_queries, n_classes).epsilon(DELTA)
         seconds = time.process_time() - start
         checked = isinstance(mechanism, ConfidentGNMax)
         reached = best_fixed_order if checked else same_tie
@@ -188,9 +188,7 @@ def mechanisms():
                 "delta": DELTA,
                 "exact": exact,
                 "reached": reached(mechanism, n_queries),
-                "renyi": mechanism.account_curve(n_queries, n_classes).to_epsilon(
-                    DELTA
-                ),
+                "renyi": mechanism.cost(n_queries, n_classes).curve.to_epsilon(DELTA),
                 "seconds": seconds,
             }
         )
@@ -373,9 +371,8 @@ def _sigmas(data, epsilon, seed):
     fitted = pate(data, epsilon, seed)
 
     def curve(sigma, orders):
-        return GNMax(sigma).account_curve(
-            fitted.privacy_spent_.n_queries, len(fitted.classes_), orders
-        )
+        n_queries = fitted.privacy_spent_.n_queries
+        return GNMax(sigma).cost(n_queries, len(fitted.classes_), orders=orders).curve
 
     return {
         "renyi": calibrate_noise(curve, epsilon=epsilon, delta=DELTA),

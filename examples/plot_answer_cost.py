@@ -60,7 +60,7 @@ plt.show()
 
 mechanism, spent = clf.mechanism_, clf.privacy_spent_
 for n_queries in [200, 400, 600]:
-    epsilon = mechanism.stated_epsilon(n_queries, n_classes=3, delta=spent.delta)
+    epsilon = mechanism.cost(n_queries, n_classes=3).epsilon(spent.delta)
     print(f"{n_queries} queries: epsilon={epsilon:.2f}")
 
 # %%

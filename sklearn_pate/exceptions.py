@@ -174,7 +174,7 @@ class BudgetExceededError(RuntimeError):
     >>> from sklearn_pate.mechanisms import GNMax
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = PrivacyLedger(folder.name + "/patients.sqlite", epsilon=1, delta=1e-6)
-    >>> curve = GNMax(sigma=40).account_curve(n_queries=500, n_classes=2)
+    >>> curve = GNMax(sigma=40).cost(n_queries=500, n_classes=2).curve
     >>> try:
     ...     ledger.charge(
     ...         curve,

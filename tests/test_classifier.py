@@ -157,7 +157,7 @@ def test_confident_pays_for_its_cap_however_few_were_answered(blobs):
     mechanism = ConfidentGNMax(1000, 5, 5, max_answers=10)  # no count reaches 1000
     with pytest.warns(StudentWarning, match="No query was answered"):
         pate = make(mechanism=mechanism).fit(X, y, X_public=PublicData(X_public))
-    assert pate.privacy_spent_.curve == mechanism.account_curve(300, 3)
+    assert pate.privacy_spent_.curve == mechanism.cost(300, 3).curve
 
 
 @pytest.mark.slow

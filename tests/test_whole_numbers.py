@@ -319,7 +319,7 @@ def test_mechanisms_refuse_other_numbers(mechanism):
     def call(**wrong):
         other = type(mechanism)(**mechanism.get_params() | wrong)
         read(other)(COUNTS)
-        other.account_curve(10, 3)
+        other.cost(10, 3)
 
     for name, kind in documented(type(mechanism)).items():
         check_wrong(call, name, kind)

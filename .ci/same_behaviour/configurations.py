@@ -845,7 +845,7 @@ def composed():
     record["units"] = np.asarray(p.of_units(3).delta_at([0.5, 1.0, 3.0]))
     record["attack"] = [p.attack_accuracy(), p.detection_rate(0.05)]
     record["n_queries"] = public("calibrate_n_queries")(lambda n: names.cost_of(first, n, 3)[0], epsilon=1.0, delta=1e-5)
-    record["scale"] = public("calibrate_noise")(lambda s, *more: own("GNMax", sigma=s).account_curve(10, 2, *more), epsilon=1.0, delta=1e-5)
+    record["scale"] = public("calibrate_noise")(lambda s, *more: names.curve_of(own("GNMax", sigma=s), 10, 2, *more), epsilon=1.0, delta=1e-5)
     return record
 
 

@@ -139,6 +139,14 @@ def cost_of(mechanism, n_queries, n_classes):
     return cost.curve, cost.profile
 
 
+def curve_of(mechanism, n_queries, n_classes, *orders):
+    """Return the Renyi curve of a mechanism, at given orders."""
+    if hasattr(mechanism, "account_curve"):
+        return mechanism.account_curve(n_queries, n_classes, *orders)
+    given = {"orders": orders[0]} if orders else {}
+    return mechanism.cost(n_queries, n_classes, **given).curve
+
+
 def unseeded(source, arguments):
     """Check that a NoiseSource draws from the operating system."""
     return all(one is None for one in arguments)

@@ -32,7 +32,6 @@ from sklearn_pate._teachers._shards import one_row_of_groups
 from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
-from sklearn_pate.accounting._gdp import stated_mu
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis, VoteCosts
@@ -166,21 +165,22 @@ def _state(
     if accounted.noise_seed is not None and SEEDED not in assumptions:
         assumptions = (*assumptions, SEEDED)
     counts, _ = parts_of(accounted)
-    epsilon = accounted.stated_epsilon(n_queries, n_values, delta)
+    cost = accounted.cost(n_queries, n_values, unit=unit)
+    epsilon = cost.epsilon(delta)
     return PrivacySpent(
         epsilon=epsilon,
         delta=float(delta),
         unit=unit,
-        relation=accounted.relation(unit),
+        relation=cost.relation,
         release=accounted.released,
         mechanism=accounted.in_one_line(),
         n_teachers=int(n_teachers) or None,
         n_queries=int(n_queries) or None,
         assumptions=assumptions,
-        curve=accounted.stated_curve(n_queries, n_values),
-        profile=accounted.stated_profile(n_queries, n_values).thinned(epsilon, delta),
+        curve=cost.curve,
+        profile=cost.profile.thinned(epsilon, delta),
         n_tables=None if counts is None else counts.n_tables,
-        mu=stated_mu(accounted._gaussian_mu(n_queries), accounted.noise_seed),
+        mu=cost.mu,
     )
 
 

@@ -219,10 +219,7 @@ class FitPlan:
             release,
             n_rows,
             [useless],
-            epsilon_of_one=min(
-                mechanism._exact_epsilon(1, n_classes, delta),
-                mechanism.stated_curve(1, n_classes).quiet_epsilon(delta),
-            ),
+            epsilon_of_one=mechanism.cost(1, n_classes).quiet_epsilon(delta),
             at_margins=tuple(map(votes.at, margins)) if votes else (),
             margin_for_90=votes.margin_for(0.9) if votes else None,
             margin_for_99=votes.margin_for(0.99) if votes else None,

@@ -113,11 +113,11 @@ def calibrate_noise(
     >>> from sklearn_pate.accounting import calibrate_noise
     >>> from sklearn_pate.mechanisms import NoisyHistogram
     >>> def hundred(sigma, orders):
-    ...     return NoisyHistogram(sigma).account_curve(100, n_classes=10, orders=orders)
+    ...     return NoisyHistogram(sigma).cost(100, n_classes=10, orders=orders).curve
     >>> sigma = calibrate_noise(hundred, epsilon=1.0, delta=1e-5)
     >>> round(sigma, 1)
     57.2
-    >>> spent = NoisyHistogram(sigma).account_curve(100, n_classes=10)
+    >>> spent = NoisyHistogram(sigma).cost(100, n_classes=10).curve
     >>> 0.999 < spent.to_epsilon(1e-5) <= 1
     True
     """
@@ -224,7 +224,7 @@ def calibrate_n_queries(
     curve_at_n_queries : callable
         ``curve_at_n_queries(n_queries)`` returns the worst-case
         :class:`~sklearn_pate.accounting.RdpCurve` of that many queries, such as
-        ``lambda n: mechanism.account_curve(n, n_classes)``. More queries must not
+        ``lambda n: mechanism.cost(n, n_classes).curve``. More queries must not
         cost less. A curve that depends on votes voids the guarantee.
 
     epsilon : float
@@ -254,7 +254,7 @@ def calibrate_n_queries(
     >>> from sklearn_pate.mechanisms import GNMax
     >>> mechanism = GNMax(sigma=40)
     >>> calibrate_n_queries(
-    ...     lambda n: mechanism.account_curve(n, n_classes=2), epsilon=1.0, delta=1e-5
+    ...     lambda n: mechanism.cost(n, n_classes=2).curve, epsilon=1.0, delta=1e-5
     ... )
     76
     """

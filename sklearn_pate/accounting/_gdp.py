@@ -48,12 +48,6 @@ def gdp_mu(sigma: float, squared_distance: float = 2.0) -> float:
     return float(np.sqrt(squared_distance / variance)) if variance > 0 else np.inf
 
 
-def stated_mu(mu: float | None, noise_seed: int | None) -> float | None:
-    """Return the mu of a mechanism if a statement may name it."""
-    is_proved = mu is not None and noise_seed is None and 0 < mu < np.inf
-    return mu if is_proved else None
-
-
 def gdp_delta(epsilon: float, mu: float) -> float:
     """Compute the smallest delta of a Gaussian test at a given epsilon.
 

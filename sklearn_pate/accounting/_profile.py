@@ -495,7 +495,7 @@ def compose_profiles(profiles: Iterable[PrivacyProfile]) -> PrivacyProfile:
     >>> from sklearn_pate.accounting import compose_profiles
     >>> from sklearn_pate.mechanisms import GNMax
     >>> mechanism = GNMax(sigma=42.5)
-    >>> profile = mechanism.stated_profile(n_queries=100, n_classes=2)
+    >>> profile = mechanism.cost(n_queries=100, n_classes=2).profile
     >>> round(profile.epsilon_at(1e-5), 2)
     1.0
     >>> round(compose_profiles([profile, profile]).epsilon_at(1e-5), 2)

@@ -320,7 +320,7 @@ class RdpCurve:
         --------
         >>> from dp_accounting import GaussianDpEvent
         >>> from sklearn_pate.mechanisms import GNMax
-        >>> curve = GNMax(sigma=40).account_curve(n_queries=100, n_classes=10)
+        >>> curve = GNMax(sigma=40).cost(n_queries=100, n_classes=10).curve
         >>> accountant = curve.to_dp_accounting("replace-one")
         >>> accountant = accountant.compose(GaussianDpEvent(noise_multiplier=10))
         >>> round(float(accountant.get_epsilon(1e-5)), 2)

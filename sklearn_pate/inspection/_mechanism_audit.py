@@ -151,7 +151,7 @@ def audit_mechanism(
             n_teachers=n_teachers, n_queries=n_queries, n_classes=data_sets.shape[1]
         )
         aggregate = partial(_count_votes, n_teachers)
-    claim = mechanism.stated_epsilon(n_queries, data_sets.shape[1], delta)
+    claim = mechanism.cost(n_queries, data_sets.shape[1]).epsilon(delta)
     exact_share, laws = None, None
     if isinstance(mechanism, Mechanism) and mechanism._plurality() is not None:
         exact_share = _exact_share(mechanism, data_sets, n_queries)
@@ -202,7 +202,7 @@ def _audit_scores(
         for own in (0, 1)
     )
     # The cost does not depend on the number of classes.
-    claim = mechanism.stated_epsilon(n_queries * mechanism.n_steps, 2, delta)
+    claim = mechanism.cost(n_queries * mechanism.n_steps, 2).epsilon(delta)
     epsilon, evidence = epsilon_lower_bound(
         scores, neighbour_scores, delta=delta, confidence=confidence
     )
@@ -214,7 +214,7 @@ def _exact_share(
 ) -> float:
     """Return the largest exact cost as a share of the claimed curve."""
     n_classes = data_sets.shape[1]
-    claimed = mechanism.stated_curve(n_queries, n_classes)
+    claimed = mechanism.cost(n_queries, n_classes).curve
     shares = [0.0]
     for counts in data_sets:
         exact = mechanism.enumerated_curve(

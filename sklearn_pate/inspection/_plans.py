@@ -657,7 +657,8 @@ def _cost(
         counts=partial(learner._counts, public),
     )
     accounted = calibrated(learner.epsilon)
-    return ledger.filter.cost(accounted.stated_curve(design.n_queries, len(classes)))
+    cost = accounted.cost(design.n_queries, len(classes))
+    return ledger.filter.cost(cost.curve)
 
 
 def _rows(X: Any) -> Any:

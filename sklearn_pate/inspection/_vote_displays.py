@@ -432,7 +432,7 @@ def _epsilon(
     with warnings.catch_warnings():
         # For few answers, the best order may be missing, which raises the cost a bit.
         warnings.filterwarnings("ignore", message="The best order")
-        return mechanism.stated_epsilon(int(n_queries), n_classes, delta)
+        return mechanism.cost(int(n_queries), n_classes).epsilon(delta)
 
 
 def _epsilons(

@@ -412,9 +412,7 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         check_trainable(self.estimator, rows.X.shape[1:], n_classes, plan)
         spent = self._state(
             plan,
-            plan.stated_curve(0, n_classes),
             n_classes=n_classes,
-            epsilon=plan.stated_epsilon(0, n_classes, delta),
             delta=delta,
             assumptions=(*rows.assumptions, N_ROWS, ROW_BY_ROW, FLOATING_POINT),
         )

@@ -174,8 +174,8 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         mechanism = perturbation.noise.set_params(noise_seed=self.noise_seed)
         spent = self._state(
             mechanism,
-            perturbation.curve,
             n_classes=n_classes,
+            curve=perturbation.curve,
             epsilon=epsilon,
             delta=perturbation.delta,
             assumptions=(*rows.assumptions, bounded, FLOATING_POINT),

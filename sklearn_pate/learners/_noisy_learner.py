@@ -1,7 +1,7 @@
 """Base class of classifiers whose training adds noise: DP-ERM and DP-SGD."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -21,8 +21,6 @@ from sklearn_pate.accounting._assumptions import (
     SEEDED,
     Assumption,
 )
-from sklearn_pate.accounting._gdp import stated_mu
-from sklearn_pate.accounting._profile import curve_profile
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
@@ -149,34 +147,41 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
     def _state(
         self,
         mechanism: AccountedRelease,
-        curve: RdpCurve,
         *,
         n_classes: int,
-        epsilon: float,
+        curve: RdpCurve | None = None,
+        epsilon: float | None = None,
         delta: float,
         assumptions: tuple[Assumption, ...],
     ) -> PrivacySpent:
-        """Return the statement, with an infinite epsilon if the noise is seeded."""
-        profile = mechanism.stated_profile(0, n_classes)
+        """Return the statement, with an infinite epsilon if the noise is seeded.
+
+        `curve` and `epsilon` are those that the noise was calibrated to; None takes
+        them from the mechanism.
+        """
+        cost = mechanism.cost(0, n_classes)
+        if curve is not None and self.noise_seed is None:
+            cost = replace(cost, curve=curve)
+        if epsilon is None:
+            epsilon = cost.epsilon(delta)
         if self.noise_seed is not None:
             epsilon = np.inf
             assumptions = (*assumptions, SEEDED)
         if np.isinf(epsilon):
-            curve = curve.unbounded()
-            profile = curve_profile(curve)
+            cost = cost.unbounded()
         return PrivacySpent(
             epsilon=float(epsilon),
             delta=float(delta),
             unit="row",
-            relation=mechanism.relation("row"),
+            relation=cost.relation,
             release="model",
             mechanism=mechanism.in_one_line(),
             n_teachers=None,
             n_queries=None,
             assumptions=(*assumptions, CHOSEN_BLINDLY),
-            curve=curve,
-            profile=profile.thinned(float(epsilon), float(delta)),
-            mu=stated_mu(mechanism._gaussian_mu(0), self.noise_seed),
+            curve=cost.curve,
+            profile=cost.profile.thinned(float(epsilon), float(delta)),
+            mu=cost.mu,
         )
 
     def __sklearn_tags__(self) -> Tags:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate.accounting._calibrate import is_positive
-from sklearn_pate.accounting._profile import PrivacyProfile
+from sklearn_pate.accounting._cost import AdaptiveAnswers
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked
 from sklearn_pate.accounting.bounds import (
@@ -18,7 +18,6 @@ from sklearn_pate.accounting.bounds import (
 )
 from sklearn_pate.accounting.plurality._adaptive_answers import (
     check_mu,
-    checked_profile,
     gaussian_tests,
     plurality_tests,
 )
@@ -42,7 +41,7 @@ _THRESHOLD_NOISE_RATIO = 3.75
 class ConfidentGNMax(Mechanism):
     """GNMax that answers only if enough teachers agree, by a noisy check.
 
-    Its answers may be published, "no answer" included, at the cost of `account_curve`.
+    Its answers may be published, "no answer" included, at the cost of `cost`.
     The cost does not depend on the number of answers given.
 
     Parameters
@@ -75,8 +74,8 @@ class ConfidentGNMax(Mechanism):
     `sigma_threshold`, the answer is that of :class:`GNMax`, else there is none
     (Papernot et al. 2018, Algorithm 1). Privacy cost of checks:
     :func:`~sklearn_pate.accounting.tight_threshold_worst_case`; of answers:
-    :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`. `stated_epsilon` is the
-    exact cost of the worst order of checks and answers, if it is smaller; proofs:
+    :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`. Epsilon is the exact
+    cost of the worst order of checks and answers, if it is smaller; proofs:
     :doc:`/accounting`. The paper multiplies the cost of an answer by the probability
     that it is given, which is no upper bound; see
     :func:`~sklearn_pate.accounting.bounds.confident_2018`.
@@ -88,7 +87,7 @@ class ConfidentGNMax(Mechanism):
     >>> mechanism.answer([[250, 0], [130, 120]])
     array([ 0, -1])
     >>> mechanism = ConfidentGNMax(200, sigma_threshold=150, sigma=40, max_answers=300)
-    >>> curve = mechanism.account_curve(n_queries=640, n_classes=2)
+    >>> curve = mechanism.cost(n_queries=640, n_classes=2).curve
     >>> round(curve.to_epsilon(1e-5), 3)  # of 640 checks and 300 answers
     2.201
     """
@@ -137,15 +136,14 @@ class ConfidentGNMax(Mechanism):
         answers = tight_gaussian_worst_case(self.sigma, n_classes, orders) * n_answers
         return checks + answers
 
-    def _profile_of_answers(
-        self, n_queries: int, n_answers: int, n_classes: int, first_mu: float
-    ) -> PrivacyProfile | None:
+    def _adaptive_answers(
+        self, n_queries: int, n_answers: int, n_classes: int
+    ) -> AdaptiveAnswers | None:
         mu = check_mu(self.sigma_threshold)
         answers = plurality_tests(self.sigma, n_classes)
         if mu is None or answers is None:
             return None
-        checks = gaussian_tests(mu)
-        return checked_profile(checks, answers, n_queries, n_answers, first_mu)
+        return AdaptiveAnswers(answers, n_answers, gaussian_tests(mu), n_queries)
 
     def _plurality(self) -> GaussianPlurality:
         return GaussianPlurality(self.sigma)
@@ -199,7 +197,7 @@ class InteractiveGNMax(ConfidentGNMax):
     Queries come with the student's class probabilities. If the votes do not differ
     enough from them, the student's own class is returned, provided that the student is
     confident; only the check has a privacy cost then. All of it may be published, at
-    the cost of `account_curve`.
+    the cost of `cost`.
 
     Parameters
     ----------
@@ -310,7 +308,7 @@ class InteractiveGNMax(ConfidentGNMax):
         -------
         answers : ndarray of int of shape (n_queries,)
             Class indices of the teachers or of the student; -1 for no answer. To be
-            published at the cost of `account_curve`.
+            published at the cost of `cost`.
 
         Raises
         ------

@@ -96,7 +96,7 @@ class MeanScores(GaussianSum):
     --------
     >>> from sklearn_pate.mechanisms import MeanScores
     >>> mechanism = MeanScores(noise_scale=4)
-    >>> round(mechanism.stated_epsilon(n_queries=2, n_classes=2, delta=1e-5), 2)
+    >>> round(mechanism.cost(n_queries=2, n_classes=2).epsilon(1e-5), 2)
     1.99
     """
 
@@ -216,7 +216,7 @@ class MeanScores(GaussianSum):
         Returns
         -------
         estimate : Estimate
-            To be published at the cost of `stated_epsilon`.
+            To be published at the cost of `cost`.
 
         Raises
         ------

@@ -10,12 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, is_positive
-from sklearn_pate.accounting._gdp import gdp_epsilon
-from sklearn_pate.accounting._profile import (
-    PrivacyProfile,
-    curve_profile,
-    gaussian_profile,
-)
+from sklearn_pate.accounting._cost import Cost, ExactCost
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.mechanisms._noise import NoiseSource, check_noise_seed
@@ -48,134 +43,52 @@ class AccountedRelease(BaseEstimator, ABC):
     #: Name of the released thing in statements.
     released: ClassVar[str]
 
-    @abstractmethod
-    def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
-        """Privacy cost of a whole fit, for any data. May be published.
+    def cost(
+        self,
+        n_queries: int = 0,
+        n_classes: int = 2,
+        *,
+        unit: str = "row",
+        orders: ArrayLike = DEFAULT_ORDERS,
+    ) -> Cost:
+        """Compute the privacy cost of a whole fit, for any data.
 
         Parameters
         ----------
-        n_queries : int
+        n_queries : int, default=0
             Number of queries; not used by mechanisms that answer no queries.
 
-        n_classes : int
+        n_classes : int, default=2
             Number of classes.
+
+        unit : {"row", "group", "party"}, default="row"
+            Unit of privacy.
+
+        orders : array-like of shape (n_orders,)
+            Renyi orders of the curve, increasing, above 1.
 
         Returns
         -------
-        curve : RdpCurve
-            Data-independent.
-        """
-
-    def stated_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
-        """Privacy cost of a whole fit that is stated and charged. May be published.
-
-        Parameters
-        ----------
-        n_queries : int
-            Number of queries.
-
-        n_classes : int
-            Number of classes.
-
-        Returns
-        -------
-        curve : RdpCurve
-            Result of `account_curve`; infinite for seeded noise, which gives no
-            privacy.
+        cost : Cost
+            May be published. Infinite for seeded noise, which gives no privacy.
 
         Raises
         ------
         ValueError
-            If a noise parameter is not set or out of range.
+            If a noise parameter is not set or out of range, `orders` do not increase
+            from above 1, or the cost does not hold for this unit.
         """
-        curve = self.account_curve(n_queries, n_classes)
-        if self.noise_seed is None:
-            return curve
-        return curve.unbounded()
+        curve = self._curve(n_queries, n_classes, orders)
+        exact = self._exact(n_queries, n_classes) if self.noise_seed is None else None
+        cost = Cost(unit, self.relation(unit), curve, exact)
+        return cost if self.noise_seed is None else cost.unbounded()
 
-    def stated_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
-        """Stated epsilon of a whole fit. May be published.
+    @abstractmethod
+    def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
+        """Return the Renyi curve of a whole fit; the noise is set."""
 
-        Parameters
-        ----------
-        n_queries : int
-            Number of queries.
-
-        n_classes : int
-            Number of classes.
-
-        delta : float
-            The probability mass that epsilon does not cover, in (0, 1).
-
-        Returns
-        -------
-        epsilon : float
-            The smaller of two epsilons: that of `stated_curve`, by Canonne, Kamath,
-            Steinke (2020), Proposition 12, and the exact one, where it is known.
-
-        Raises
-        ------
-        ValueError
-            If a noise parameter is not set or out of range, or `delta` is.
-        """
-        curve = self.stated_curve(n_queries, n_classes)
-        exact = self._exact_epsilon(n_queries, n_classes, delta)
-        if exact == np.inf:
-            return curve.to_epsilon(delta)
-        return min(exact, curve.quiet_epsilon(delta))
-
-    def _exact_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
-        """Return the exact epsilon of answers or sums, infinite where none is known."""
-        if self.noise_seed is not None:
-            return np.inf
-        mu = self._gaussian_mu(n_queries)
-        if mu is not None:
-            return gdp_epsilon(mu, delta)
-        exact = self._exact_profile(n_queries, n_classes)
-        return np.inf if exact is None else exact.epsilon_at(delta)
-
-    def stated_profile(self, n_queries: int, n_classes: int) -> PrivacyProfile:
-        """Stated delta of a whole fit at every epsilon. May be published.
-
-        Parameters
-        ----------
-        n_queries : int
-            Number of queries.
-
-        n_classes : int
-            Number of classes.
-
-        Returns
-        -------
-        profile : PrivacyProfile
-            The smaller of two bounds at each epsilon: that of `stated_curve`, and the
-            exact one, where it is known. Delta is 1 everywhere for seeded noise.
-
-        Raises
-        ------
-        ValueError
-            If a noise parameter is not set or out of range.
-        """
-        profile = curve_profile(self.stated_curve(n_queries, n_classes))
-        if self.noise_seed is not None:
-            return profile
-        mu = self._gaussian_mu(n_queries)
-        if mu is not None:
-            return profile.intersect(gaussian_profile(mu))
-        exact = self._exact_profile(n_queries, n_classes)
-        return profile if exact is None else profile.intersect(exact)
-
-    def _gaussian_mu(self, n_queries: int) -> float | None:
-        """Return mu if a whole fit is a test of N(0, 1) against N(mu, 1)."""
-        return None
-
-    def _exact_profile(
-        self, n_queries: int, n_classes: int, first_mu: float = 0.0
-    ) -> PrivacyProfile | None:
-        """Return the exact profile of a whole fit, None if only a curve is known.
-
-        `first_mu` is that of a Gaussian release before the first query.
-        """
+    def _exact(self, n_queries: int, n_classes: int) -> ExactCost | None:
+        """Return the exact cost of a whole fit, None if only a curve is known."""
         return None
 
     def in_one_line(self) -> str:
@@ -341,35 +254,10 @@ class AccountedMechanism(AccountedRelease):
             return n_queries
         return min(n_queries, self.max_answers)
 
-    def account_curve(
-        self, n_queries: int, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
-    ) -> RdpCurve:
-        """Privacy cost of a whole fit, for any votes. May be published.
-
-        Parameters
-        ----------
-        n_queries : int
-            Number of queries.
-
-        n_classes : int
-            Number of classes.
-
-        orders : array-like of shape (n_orders,)
-            Renyi orders, increasing, above 1.
-
-        Returns
-        -------
-        curve : RdpCurve
-            Cost of `answer_cap` answers, even if fewer are given.
-
-        Raises
-        ------
-        ValueError
-            If a noise parameter is not set or out of range, or `orders` do
-            not increase from above 1.
-        """
+    def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
         self._check_noise()
         check_count("n_classes", n_classes, self._fewest_classes)
+        # Of all answers that may be given, even if fewer are.
         return self._cost(n_queries, self.answer_cap(n_queries), n_classes, orders)
 
     def relation(self, unit: str) -> str:
@@ -455,5 +343,5 @@ class VoteIndependentMixin:
         """
         raise TypeError(
             f"The privacy cost of {type(self).__name__} does not depend on the votes; "
-            "publish account_curve, or privacy_spent_ of a fit, without sanitizing it."
+            "publish cost, or privacy_spent_ of a fit, without sanitizing it."
         )

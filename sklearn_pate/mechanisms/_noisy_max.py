@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate.accounting._calibrate import six_digits
+from sklearn_pate.accounting._cost import GaussianTest
 from sklearn_pate.accounting._gdp import gdp_mu
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.bounds import (
@@ -50,7 +51,7 @@ _PAPER_ORDERS = np.arange(2, 10)
 class GNMax(Mechanism):
     """Plurality of vote counts with Gaussian noise.
 
-    Its answers may be published, at the cost of `account_curve`.
+    Its answers may be published, at the cost of `cost`.
 
     Parameters
     ----------
@@ -70,15 +71,15 @@ class GNMax(Mechanism):
     Pr[z] proportional to exp(-z^2 / (2 sigma^2)) (Canonne, Kamath, Steinke 2020), and
     ties broken at random. Privacy cost:
     :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`, about 0.64 a / sigma^2
-    an answer while the order a is far below sigma. `stated_epsilon` is smaller, by 6 to
-    8 %: the exact cost of adaptive answers; proofs: :doc:`/accounting`.
+    an answer while the order a is far below sigma. Epsilon is smaller, by 6 to 8 %:
+    the exact cost of adaptive answers; proofs: :doc:`/accounting`.
 
     Examples
     --------
     >>> from sklearn_pate.mechanisms import GNMax
     >>> GNMax(sigma=1).answer([[100, 0, 0]])
     array([0])
-    >>> curve = GNMax(sigma=40).account_curve(n_queries=100, n_classes=2)
+    >>> curve = GNMax(sigma=40).cost(n_queries=100, n_classes=2).curve
     >>> round(curve.to_epsilon(1e-5), 3)  # of all hundred answers together
     1.158
     """
@@ -126,7 +127,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
 
     Made from a :class:`GNMax` by ``mechanism="histogram"`` of
     :class:`~sklearn_pate.PATEClassifier`. Histograms may be published, at the cost of
-    `account_curve`. Their post-processing, such as pluralities and soft labels, has no
+    `cost`. Their post-processing, such as pluralities and soft labels, has no
     privacy cost.
 
     Parameters
@@ -159,7 +160,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
     >>> from sklearn_pate.mechanisms import NoisyHistogram
     >>> NoisyHistogram(sigma=20).release([[100, 0, 0]]).shape
     (1, 3)
-    >>> curve = NoisyHistogram(sigma=40).account_curve(n_queries=100, n_classes=10)
+    >>> curve = NoisyHistogram(sigma=40).cost(n_queries=100, n_classes=10).curve
     >>> round(curve.to_epsilon(1e-5), 3)
     1.478
     """
@@ -185,7 +186,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         -------
         histograms : ndarray of int of shape (n_queries, n_classes)
             Noisy counts, possibly negative. To be published at the cost of
-            `account_curve`.
+            `cost`.
 
         Raises
         ------
@@ -217,10 +218,10 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
     ) -> RdpCurve:
         return gaussian_worst_case(self.sigma, orders) * n_answers
 
-    def _gaussian_mu(self, n_queries: int) -> float | None:
+    def _exact(self, n_queries: int, n_classes: int) -> GaussianTest | None:
         if type(self) is not NoisyHistogram:
             return None
-        return gdp_mu(self.sigma, squared_distance=2.0 * n_queries)
+        return GaussianTest(gdp_mu(self.sigma, squared_distance=2.0 * n_queries))
 
     def _local_costs(
         self,
@@ -261,7 +262,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
     ) -> RdpCurve:
         self._check_ready()
         n_queries, n_classes = check_counts(counts).shape
-        return self.account_curve(n_queries, n_classes, orders)
+        return self._curve(n_queries, n_classes, orders)
 
     def _paper_curve(self, counts: ArrayLike) -> None:
         # The paper's data-dependent bounds hold for a plurality only.
@@ -278,7 +279,7 @@ def gaussian_plurality(
 class LNMax(Mechanism):
     """Plurality of vote counts with Laplace noise.
 
-    Its answers may be published, at the cost of `account_curve`.
+    Its answers may be published, at the cost of `cost`.
 
     Parameters
     ----------
@@ -305,7 +306,7 @@ class LNMax(Mechanism):
     >>> from sklearn_pate.mechanisms import LNMax
     >>> LNMax(gamma=0.2).answer([[200, 0, 0]])
     array([0])
-    >>> curve = LNMax(gamma=0.2).account_curve(n_queries=10, n_classes=2)
+    >>> curve = LNMax(gamma=0.2).cost(n_queries=10, n_classes=2).curve
     >>> round(curve.to_epsilon(1e-5), 2)  # of all ten answers together
     2.4
     """
@@ -375,7 +376,7 @@ class _AcceptedByGap(Mechanism):
 class GumbelMax(_AcceptedByGap):
     """Exponential mechanism on vote counts.
 
-    Its answers may be published, at the cost of `account_curve`.
+    Its answers may be published, at the cost of `cost`.
 
     Parameters
     ----------
@@ -402,7 +403,7 @@ class GumbelMax(_AcceptedByGap):
     >>> from sklearn_pate.mechanisms import GumbelMax
     >>> GumbelMax(c=1).answer([[100, 0, 0]])
     array([0])
-    >>> curve = GumbelMax(c=0.05).account_curve(n_queries=100, n_classes=10)
+    >>> curve = GumbelMax(c=0.05).cost(n_queries=100, n_classes=10).curve
     >>> round(curve.to_epsilon(1e-5), 2)  # of all hundred answers together
     2.15
     """
@@ -436,7 +437,7 @@ class GumbelMax(_AcceptedByGap):
 class PermuteAndFlip(_AcceptedByGap):
     """Permute-and-flip on vote counts.
 
-    Its answers may be published, at the cost of `account_curve`.
+    Its answers may be published, at the cost of `cost`.
 
     Parameters
     ----------
@@ -460,7 +461,7 @@ class PermuteAndFlip(_AcceptedByGap):
     >>> from sklearn_pate.mechanisms import PermuteAndFlip
     >>> PermuteAndFlip(c=1).answer([[100, 0, 0]])
     array([0])
-    >>> curve = PermuteAndFlip(c=0.05).account_curve(n_queries=100, n_classes=10)
+    >>> curve = PermuteAndFlip(c=0.05).cost(n_queries=100, n_classes=10).curve
     >>> round(curve.to_epsilon(1e-5), 2)  # of all hundred answers together
     4.62
     """

@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from sklearn_pate._votes._sums import STEPS
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, six_digits
+from sklearn_pate.accounting._cost import Cost, GaussianTest
 from sklearn_pate.accounting._gdp import ROUNDING_VARIANCE, gdp_mu, largest_gdp_mu
-from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked, counted
 from sklearn_pate.mechanisms._mechanism import (
@@ -86,7 +86,7 @@ class MarginalCounts(VoteIndependentMixin, AccountedMechanism):
 
         It is higher than that of `mu`, which the share is of.
         """
-        if self.account_curve(1, 1).quiet_epsilon(delta) >= epsilon:
+        if self._curve(1, 1, DEFAULT_ORDERS).quiet_epsilon(delta) >= epsilon:
             raise self._spends_all()
 
     def _spends_all(self) -> ValueError:
@@ -124,8 +124,8 @@ class MarginalCounts(VoteIndependentMixin, AccountedMechanism):
     def _squared_distance(self) -> int:
         return self.n_tables if self.add_remove else 2 * self.n_tables
 
-    def _gaussian_mu(self, n_queries: int) -> float | None:
-        return self.mu if type(self) is MarginalCounts else None
+    def _exact(self, n_queries: int, n_classes: int) -> GaussianTest | None:
+        return GaussianTest(self.mu) if type(self) is MarginalCounts else None
 
     def _cost(
         self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
@@ -174,7 +174,7 @@ class GaussianSum(VoteIndependentMixin, AccountedMechanism):
         Returns
         -------
         noisy : ndarray of int of shape (n_queries, size)
-            In the same units. To be published at the cost of `stated_epsilon`.
+            In the same units. To be published at the cost of `cost`.
 
         Raises
         ------
@@ -233,11 +233,11 @@ class GaussianSum(VoteIndependentMixin, AccountedMechanism):
     #: What a user can do about too much noise.
     _for_less_noise: ClassVar[str] = "raise epsilon"
 
-    def _gaussian_mu(self, n_queries: int) -> float | None:
+    def _exact(self, n_queries: int, n_classes: int) -> GaussianTest | None:
         if not type(self).__module__.startswith("sklearn_pate."):
             return None
         squared_distance = self._squared_distance(n_queries) * STEPS**2
-        return gdp_mu(self._sigma, squared_distance)
+        return GaussianTest(gdp_mu(self._sigma, squared_distance))
 
     @property
     def _sigma(self) -> float:
@@ -254,7 +254,7 @@ class GaussianSum(VoteIndependentMixin, AccountedMechanism):
 class NoisySum(GaussianSum):
     """Sum of the teachers' clipped vectors with Gaussian noise.
 
-    The noisy sum may be published, at the cost of `stated_epsilon`. Its
+    The noisy sum may be published, at the cost of `cost`. Its
     post-processing, such as labels and networks, has no privacy cost.
 
     Parameters
@@ -294,7 +294,7 @@ class NoisySum(GaussianSum):
     >>> mechanism = NoisySum(noise_scale=1)
     >>> mechanism.release([[1024, 0, 3]]).shape
     (1, 3)
-    >>> round(mechanism.stated_epsilon(n_queries=1, n_classes=10, delta=1e-5), 2)
+    >>> round(mechanism.cost(n_queries=1, n_classes=10).epsilon(1e-5), 2)
     6.57
     """
 
@@ -391,28 +391,22 @@ class TwoPartRelease(AccountedRelease):
             )
         return relation
 
-    def account_curve(
-        self, n_queries: int, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
-    ) -> RdpCurve:
-        """Privacy cost of both parts. May be published."""
-        curve = self.mechanism.account_curve(n_queries, n_classes, orders)
-        return curve_with_counts(self.counts, curve)
+    def cost(
+        self,
+        n_queries: int = 0,
+        n_classes: int = 2,
+        *,
+        unit: str = "row",
+        orders: ArrayLike = DEFAULT_ORDERS,
+    ) -> Cost:
+        """Add the costs of both parts. May be published."""
+        first = self.counts.cost(1, 1, unit=unit, orders=orders)
+        return first + self.mechanism.cost(
+            n_queries, n_classes, unit=unit, orders=orders
+        )
 
-    def _gaussian_mu(self, n_queries: int) -> float | None:
-        first = self.counts._gaussian_mu(n_queries)
-        second = self.mechanism._gaussian_mu(n_queries)
-        if first is None or second is None:
-            return None
-        return float(np.hypot(first, second))
-
-    def _exact_profile(
-        self, n_queries: int, n_classes: int, first_mu: float = 0.0
-    ) -> PrivacyProfile | None:
-        mu = self.counts._gaussian_mu(n_queries)
-        if mu is None or not np.isfinite(mu):
-            return None
-        first_mu = float(np.hypot(first_mu, mu))
-        return self.mechanism._exact_profile(n_queries, n_classes, first_mu)
+    def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
+        return self.cost(n_queries, n_classes, orders=orders).curve
 
     def _check_ready(self) -> None:
         self.counts._check_ready()
@@ -435,4 +429,4 @@ def parts_of(release: AccountedRelease) -> tuple[MarginalCounts | None, Any]:
 
 def curve_with_counts(counts: MarginalCounts | None, curve: RdpCurve) -> RdpCurve:
     """Add the cost of counts to the curve of a mechanism, if there are any."""
-    return curve if counts is None else counts.account_curve(1, 1, curve.orders) + curve
+    return curve if counts is None else counts._curve(1, 1, curve.orders) + curve

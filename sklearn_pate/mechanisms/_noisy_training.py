@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate.accounting._calibrate import calibrate_noise, check_positive
-from sklearn_pate.accounting._profile import PrivacyProfile
+from sklearn_pate.accounting._cost import PureCost
+from sklearn_pate.accounting._profile import PrivacyProfile, curve_profile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.composition import (
@@ -155,31 +156,15 @@ class DPSGDSteps(AccountedRelease):
         self.accountant = accountant
         self.noise_seed = noise_seed
 
-    def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
-        """Privacy cost of all steps together."""
-        of_step = sampled_gaussian_curve(self.noise_multiplier, self.sampling_rate)
+    def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
+        of_step = sampled_gaussian_curve(
+            self.noise_multiplier, self.sampling_rate, orders
+        )
         return of_step * self.n_steps
 
-    def stated_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
-        """Stated epsilon of all steps together, by the `accountant`."""
-        if self.noise_seed is not None:
-            return super().stated_epsilon(n_queries, n_classes, delta)
-        epsilon, _ = dpsgd_cost(
-            self.noise_multiplier,
-            self.sampling_rate,
-            self.n_steps,
-            delta=delta,
-            accountant=self.accountant,
-        )
-        return epsilon
-
-    def stated_profile(self, n_queries: int, n_classes: int) -> PrivacyProfile:
-        """Stated delta of all steps together at every epsilon, by the `accountant`."""
-        profile = super().stated_profile(n_queries, n_classes)
-        if self.noise_seed is not None or self.accountant == "rdp":
-            return profile
-        return profile.intersect(
-            dpsgd_profile(self.noise_multiplier, self.sampling_rate, self.n_steps)
+    def _exact(self, n_queries: int, n_classes: int) -> "_AccountedSteps":
+        return _AccountedSteps(
+            self.noise_multiplier, self.sampling_rate, self.n_steps, self.accountant
         )
 
     def relation(self, unit: str) -> str:
@@ -214,6 +199,41 @@ class DPSGDSteps(AccountedRelease):
             raise ValueError(
                 f"accountant={self.accountant!r} is unknown; use 'pld' or 'rdp'."
             )
+
+
+@dataclass(frozen=True)
+class _AccountedSteps:
+    """Cost of steps over Poisson samples, by an accountant."""
+
+    noise_multiplier: float
+    sampling_rate: float
+    n_steps: int
+    accountant: Literal["pld", "rdp"]
+    is_all: ClassVar[bool] = True
+
+    def epsilon(self, delta: float) -> float:
+        """Compute epsilon at a delta."""
+        epsilon, _ = dpsgd_cost(
+            self.noise_multiplier,
+            self.sampling_rate,
+            self.n_steps,
+            delta=delta,
+            accountant=self.accountant,
+        )
+        return epsilon
+
+    @property
+    def profile(self) -> PrivacyProfile:
+        """Delta at every epsilon."""
+        steps = self.noise_multiplier, self.sampling_rate, self.n_steps
+        curve = sampled_gaussian_curve(*steps[:2]) * self.n_steps
+        profile = curve_profile(curve)
+        if self.accountant == "rdp":
+            return profile
+        return profile.intersect(dpsgd_profile(*steps))
+
+    def after(self, mu: float) -> None:
+        """Return None: with a Gaussian release, curves are added."""
 
 
 def largest_shift(method: str, regularisation: float) -> float:
@@ -271,8 +291,7 @@ class NoisyObjective(AccountedRelease):
         """Draw the noise that is added to one problem's weights."""
         return self._draw(noise, n_weights, self.output_scale)
 
-    def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
-        """Privacy cost of all problems together."""
+    def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
         if self.n_problems != (1 if n_classes == 2 else n_classes):
             raise ValueError(
                 f"n_problems={self.n_problems!r} does not match {n_classes} classes"
@@ -286,11 +305,10 @@ class NoisyObjective(AccountedRelease):
         output = RdpCurve(DEFAULT_ORDERS, DEFAULT_ORDERS * shift**2 / 2)
         return (minimiser + output) * self.n_problems
 
-    def stated_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
-        """Stated epsilon of all problems together, pure except for Gaussian noise."""
-        if self.method == "gaussian" or self.noise_seed is not None:
-            return super().stated_epsilon(n_queries, n_classes, delta)
-        return self.account_curve(n_queries, n_classes).pure_epsilon
+    def _exact(self, n_queries: int, n_classes: int) -> PureCost | None:
+        if self.method == "gaussian":
+            return None
+        return PureCost(self._curve(n_queries, n_classes, DEFAULT_ORDERS))
 
     def relation(self, unit: str) -> str:
         """Return the neighbour relation, which depends on the noise."""

@@ -160,7 +160,7 @@ class Oracle:
         self._answers_left = mechanism.answer_cap(n_queries)
         self._n_queries = n_queries
         self.n_charged = 0
-        self.curve = mechanism.stated_curve(n_queries, votes.n_classes)
+        self.curve = mechanism.cost(n_queries, votes.n_classes).curve
 
     def answer(
         self, rows: ArrayLike, probabilities: ArrayLike | None = None

@@ -9,14 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate.accounting._calibrate import calibrate_noise, least_noise
+from sklearn_pate.accounting._cost import AdaptiveAnswers, ExactCost
 from sklearn_pate.accounting._gdp import gdp_mu
-from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.plurality._adaptive_answers import (
     MOST_ANSWERS,
     AnswerTests,
-    adaptive_profile,
 )
 from sklearn_pate.accounting.plurality._closed_form import check_counts
 from sklearn_pate.accounting.plurality._discrete_noise import NoisyCheck
@@ -44,7 +43,6 @@ from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_sum import (
     MarginalCounts,
     curve_with_counts,
-    with_counts,
 )
 
 NO_ANSWER = -1
@@ -271,7 +269,7 @@ class AnalysedMechanism(AccountedMechanism):
         plurality = self._plurality()
         if plurality is None:  # the worst case of all votes
             n_queries, n_classes = counts.shape
-            return self.account_curve(n_queries, n_classes, orders)
+            return self._curve(n_queries, n_classes, orders)
         log_q = log_losing(plurality, counts, orders.max())
         guarantee, check = self._guarantee(), self._check()
         ceiling = self._cost_at(1, counts.shape[1], orders).values[:, np.newaxis]
@@ -338,7 +336,7 @@ class AnalysedMechanism(AccountedMechanism):
         """Release `optimal_curve` at one order with noise. May be published.
 
         Every call has a privacy cost: call it once. With strong noise or few queries
-        the released epsilon exceeds that of `account_curve`, which is then the better
+        the released epsilon exceeds that of `cost`, which is then the better
         statement, at no additional cost.
 
         Parameters
@@ -413,7 +411,7 @@ class AnalysedMechanism(AccountedMechanism):
 class Mechanism(AnalysedMechanism):
     """Noisy plurality vote: base class of all mechanisms that answer with a class.
 
-    The results of `answer` may be published, at the cost of `account_curve`, which does
+    The results of `answer` may be published, at the cost of `cost`, which does
     not depend on the votes. The results of `local_curve`, `optimal_curve` and
     `paper_epsilon` depend on the votes and are as sensitive as they are;
     `sanitized_cost` releases such a figure, at an additional cost.
@@ -440,7 +438,7 @@ class Mechanism(AnalysedMechanism):
     ...     def _cost(self, n_queries, n_answers, n_classes, orders):
     ...         return gaussian_worst_case(self.sigma, orders) * n_answers
     >>> for mechanism in (GNMax(sigma=40), ClassicalGNMax(sigma=40)):
-    ...     curve = mechanism.account_curve(n_queries=100, n_classes=2)
+    ...     curve = mechanism.cost(n_queries=100, n_classes=2).curve
     ...     print(isinstance(mechanism, Mechanism), round(curve.to_epsilon(1e-5), 2))
     True 1.16
     True 1.48
@@ -479,7 +477,7 @@ class Mechanism(AnalysedMechanism):
         -------
         answers : ndarray of int of shape (n_queries,)
             Class indices, -1 for no answer. To be published at the cost of
-            `account_curve`.
+            `cost`.
 
         Raises
         ------
@@ -528,20 +526,19 @@ class Mechanism(AnalysedMechanism):
         """Return tests that dominate one answer, None if only its curve is known."""
         return None
 
-    def _exact_profile(
-        self, n_queries: int, n_classes: int, first_mu: float = 0.0
-    ) -> PrivacyProfile | None:
+    def _exact(self, n_queries: int, n_classes: int) -> ExactCost | None:
         n_answers = self.answer_cap(n_queries)
         # Of the class itself: a subclass may release more, and state another cost.
         if "_answers_are_known" not in vars(type(self)) or n_answers > MOST_ANSWERS:
             return None
-        return self._profile_of_answers(n_queries, n_answers, n_classes, first_mu)
+        return self._adaptive_answers(n_queries, n_answers, n_classes)
 
-    def _profile_of_answers(
-        self, n_queries: int, n_answers: int, n_classes: int, first_mu: float
-    ) -> PrivacyProfile | None:
+    def _adaptive_answers(
+        self, n_queries: int, n_answers: int, n_classes: int
+    ) -> AdaptiveAnswers | None:
+        """Return the cost of answers whose law is known."""
         tests = self._answer_tests(n_classes)
-        return None if tests is None else adaptive_profile(tests, n_answers, first_mu)
+        return None if tests is None else AdaptiveAnswers(tests, n_answers)
 
     @abstractmethod
     def _with_scale(self, scale: float) -> Self:
@@ -605,8 +602,10 @@ class Mechanism(AnalysedMechanism):
         n_answers = ready.answer_cap(n_queries)
 
         def exact_epsilon(scale: float, n_classes: int = n_classes) -> float:
-            whole = with_counts(counts, ready._with_scale(scale))
-            return whole._exact_epsilon(n_queries, n_classes, delta)
+            exact = ready._with_scale(scale)._exact(n_queries, n_classes)
+            if exact is not None and counts is not None:
+                exact = exact.after(counts.mu)
+            return np.inf if exact is None else exact.epsilon(delta)
 
         def ceiling(scale: float, orders: ArrayLike) -> RdpCurve:
             cost = ready._with_scale(scale)._ceiling(orders) * n_answers

@@ -1,12 +1,16 @@
 """Best of several private fits, chosen by noisy scores."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._cost import PureCost
 from sklearn_pate.accounting._profile import PrivacyProfile, curve_profile
-from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting.composition import (
     OnDisjointRows,
@@ -46,6 +50,26 @@ def curves_of_fits(
     if n_trials_distribution == "disjoint":  # a row is used by one candidate
         return [law.cost(curve) for curve in fits]
     return [law.cost(upper_envelope(fits))]
+
+
+@dataclass(frozen=True)
+class _LargestCase:
+    """Cost of a search: the larger cost of each use of a changed row."""
+
+    cases: list[RdpCurve]
+    is_all: ClassVar[bool] = True
+
+    def epsilon(self, delta: float) -> float:
+        """Compute epsilon at a delta."""
+        return max(case.to_epsilon(delta) for case in self.cases)
+
+    @property
+    def profile(self) -> PrivacyProfile:
+        """Delta at every epsilon."""
+        return PrivacyProfile.largest(curve_profile(case) for case in self.cases)
+
+    def after(self, mu: float) -> None:
+        """Return None: with a Gaussian release, curves are added."""
 
 
 class SelectedFit(AccountedRelease):
@@ -100,29 +124,17 @@ class SelectedFit(AccountedRelease):
         )
         return kind(self.score_scale, self.pure_scores)
 
-    def account_curve(self, n_queries: int, n_classes: int) -> RdpCurve:
-        """Privacy cost of the whole search."""
+    def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
         curve, pure = upper_envelope(self._cases()), self.pure_epsilon()
         if pure is None:
             return curve
         ceiling = pure_dp_curve(pure, curve.orders)
         return RdpCurve(curve.orders, np.minimum(curve.values, ceiling.values), pure)
 
-    def stated_epsilon(self, n_queries: int, n_classes: int, delta: float) -> float:
-        """Stated epsilon of the whole search, pure if all fits and scores are."""
-        if self.noise_seed is not None:
-            return np.inf
-        pure = self.pure_epsilon()
-        if pure is not None:
-            return pure
-        return max(case.to_epsilon(delta) for case in self._cases())
-
-    def stated_profile(self, n_queries: int, n_classes: int) -> PrivacyProfile:
-        """Stated delta of the whole search at every epsilon."""
-        pure = self.pure_epsilon()
-        if self.noise_seed is not None or pure is not None:
-            return super().stated_profile(n_queries, n_classes)
-        return PrivacyProfile.largest(curve_profile(case) for case in self._cases())
+    def _exact(self, n_queries: int, n_classes: int) -> "PureCost | _LargestCase":
+        if self.pure_epsilon() is not None:
+            return PureCost(self._curve(n_queries, n_classes, DEFAULT_ORDERS))
+        return _LargestCase(self._cases())
 
     def pure_epsilon(self) -> float | None:
         """Pure cost of the whole search, if it has one."""

@@ -186,7 +186,8 @@ def state_search(
     trials keeps it.
     """
     seeded = selection.noise_seed is not None
-    epsilon = selection.stated_epsilon(0, 0, delta)
+    cost = selection.cost()
+    epsilon = cost.epsilon(delta)
     if np.isinf(epsilon) and not seeded:
         warn_user(
             "A candidate gives no privacy (epsilon=inf), perhaps because its noise is "
@@ -214,8 +215,8 @@ def state_search(
         n_teachers=None,
         n_queries=None,
         assumptions=tuple(dict.fromkeys(assumptions)),
-        curve=selection.stated_curve(0, 0),
-        profile=selection.stated_profile(0, 0).thinned(epsilon, delta),
+        curve=cost.curve,
+        profile=cost.profile.thinned(epsilon, delta),
     )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from sklearn_pate.accounting._assumptions import ASSUMPTIONS, Assumption
-from sklearn_pate.accounting._gdp import stated_mu
 from sklearn_pate.accounting._profile import (
     LARGEST_EPSILON,
     SMALLEST_DELTA,
@@ -137,8 +136,8 @@ def _check_mu(card: dict[str, Any], mechanism: AccountedRelease) -> None:
         return
     least = None
     if not card["noise_is_seeded"]:
-        mu = mechanism._gaussian_mu(_n_queries(card, mechanism))
-        least = stated_mu(mu, mechanism.noise_seed)
+        cost = mechanism.cost(_n_queries(card, mechanism), len(card["classes"]))
+        least = cost.mu
     if least is None or card["mu"] < least * (1 - _ROUNDING):
         raise ValueError(
             f"it states mu={card['mu']!r}, and its mechanism has mu={least!r}"
@@ -178,7 +177,7 @@ def _check_winner(card: dict[str, Any], mechanism: AccountedRelease) -> None:
         raise ValueError(f"the fit that won the search, by {name}, has no n_queries")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit warned of the orders
-        cost = fit.stated_curve(_n_queries(card, fit), len(card["classes"]))
+        cost = fit.cost(_n_queries(card, fit), len(card["classes"])).curve
     up = 1 + _ROUNDING
     if not any(
         np.all(cost.values <= up * one.values)
@@ -217,14 +216,11 @@ def _checked_cost(
     n_classes, delta = len(card["classes"]), card["delta"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit warned of the orders
-        cost = mechanism.stated_curve(n_queries, n_classes)
-        epsilon = (
-            mechanism.stated_epsilon(n_queries, n_classes, delta)
-            if delta
-            else cost.pure_epsilon
-        )
+        whole = mechanism.cost(n_queries, n_classes, unit=card["unit"])
+        cost = whole.curve
+        epsilon = whole.epsilon(delta) if delta else cost.pure_epsilon
         # The profile of a mechanism need not have the pair that it states.
-        computed = mechanism.stated_profile(n_queries, n_classes)
+        computed = whole.profile
         computed = lower_hull(
             np.append(computed.epsilons, epsilon), np.append(computed.deltas, delta)
         )

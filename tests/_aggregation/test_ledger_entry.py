@@ -239,7 +239,7 @@ def test_a_cost_that_has_changed_is_charged_again(ledger):
     what = {"delta": 1e-6, "unit": "row", "relation": "replace-one"}
     what |= {"description": "", "dataset": ""}
     for c in (0.1, 0.2):
-        cost = PrivacyCost(GumbelMax(c).account_curve(20, 2), **what, fit="the same")
+        cost = PrivacyCost(GumbelMax(c).cost(20, 2).curve, **what, fit="the same")
         account = FitEntry(ledger, cost, 20, str)
         account.open(5)
         account.keep(np.arange(5), Response(np.zeros(5, dtype=int), 5))

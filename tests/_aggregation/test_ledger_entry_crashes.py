@@ -113,7 +113,7 @@ def test_of_two_equal_fits_at_once_both_pay_and_both_get_the_first_answers(
 def test_of_two_equal_fits_in_rounds_each_pays_once(ledger):
     # Two accounts of one fit, in lockstep: each draws while the other is drawing.
     cost = PrivacyCost(
-        GumbelMax(0.1).account_curve(20, 2), 1e-6, "row", "replace-one", "", "", "fit"
+        GumbelMax(0.1).cost(20, 2).curve, 1e-6, "row", "replace-one", "", "", "fit"
     )
     one, other = (FitEntry(ledger, cost, 20, str) for _ in range(2))
     for start in range(0, 20, 2):

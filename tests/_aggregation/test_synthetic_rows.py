@@ -60,7 +60,7 @@ def test_the_release_has_two_parts_at_one_stated_cost(kind, unit):
     n_queries = spent.n_queries or 0
     if kind in ("sum", "scores"):
         n_queries = 1
-    assert spent.epsilon == whole.stated_epsilon(n_queries, 2, spent.delta)
+    assert spent.epsilon == whole.cost(n_queries, 2).epsilon(spent.delta)
     assert spent.relation == whole.mechanism.relation(unit)
     assert whole.counts.add_remove == (kind == "neighbours")
 
@@ -102,7 +102,7 @@ def test_rows_with_a_label_that_is_no_class_are_not_counted():
 def test_the_analysis_of_votes_adds_the_cost_of_the_counts(kind):
     fitted = fit(kind, mechanism=GNMax(sigma=3), **other(sigma=30.0))
     analysis, spent = fitted.privacy_analysis_, fitted.privacy_spent_
-    counts = fitted.mechanism_.counts.account_curve(1, 2, analysis.curve.orders)
+    counts = fitted.mechanism_.counts.cost(1, 2, orders=analysis.curve.orders).curve
     assert np.all(analysis.curve.values > counts.values)
     assert counts.quiet_epsilon(1e-5) < analysis.epsilon <= spent.epsilon
     assert analysis.optimal_epsilon > counts.quiet_epsilon(1e-5)

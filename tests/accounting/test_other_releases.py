@@ -38,7 +38,7 @@ def ledger(tmp_path):
     ],
 )
 def test_a_curve_becomes_an_accountant(relation, name):
-    curve = GNMax(40).account_curve(100, 10)
+    curve = GNMax(40).cost(100, 10).curve
     accountant = curve.to_dp_accounting(relation)
     assert accountant.neighboring_relation.name == name
     assert accountant.get_epsilon(DELTA) == pytest.approx(curve.to_epsilon(DELTA))
@@ -58,7 +58,7 @@ def test_a_statement_becomes_an_accountant_with_its_relation():
 
 
 def test_an_accountant_for_replaced_rows_refuses_a_sample_of_rows():
-    accountant = GNMax(40).account_curve(100, 10).to_dp_accounting("replace-one")
+    accountant = GNMax(40).cost(100, 10).curve.to_dp_accounting("replace-one")
     step = dp_accounting.PoissonSampledDpEvent(0.1, dp_accounting.GaussianDpEvent(1.0))
     with pytest.raises(dp_accounting.UnsupportedEventError):
         accountant.compose(step)
@@ -67,11 +67,11 @@ def test_an_accountant_for_replaced_rows_refuses_a_sample_of_rows():
 def test_a_version_that_would_forget_the_cost_is_refused(monkeypatch):
     monkeypatch.setattr(RdpAccountant, "rdp", property(lambda self: 0 * self.orders))
     with pytest.raises(RuntimeError, match="would count it as 0"):
-        GNMax(40).account_curve(1, 2).to_dp_accounting("replace-one")
+        GNMax(40).cost(1, 2).curve.to_dp_accounting("replace-one")
 
 
 def test_seeded_noise_stays_without_a_guarantee():
-    curve = GNMax(40).account_curve(1, 2).unbounded()
+    curve = GNMax(40).cost(1, 2).curve.unbounded()
     assert curve.to_dp_accounting("replace-one").get_epsilon(DELTA) == np.inf
 
 
@@ -208,14 +208,14 @@ def test_a_replaced_row_says_nothing_about_a_removed_one(ledger):
 
 def test_the_relation_of_a_curve_is_checked():
     with pytest.raises(ValueError, match="relation='swap' is unknown"):
-        GNMax(40).account_curve(1, 2).to_dp_accounting("swap")
+        GNMax(40).cost(1, 2).curve.to_dp_accounting("swap")
 
 
 def test_packages_that_are_missing_are_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "dp_accounting.rdp", None)
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     with pytest.raises(ImportError, match="pip install dp-accounting"):
-        GNMax(40).account_curve(1, 2).to_dp_accounting("replace-one")
+        GNMax(40).cost(1, 2).curve.to_dp_accounting("replace-one")
     with pytest.raises(ImportError, match="pip install dp-accounting"):
         OtherRelease.from_dp_accounting(object(), relation="add-remove")
 

@@ -51,7 +51,7 @@ def test_a_pair_composes_by_adding_both_numbers_at_least():
 
 def test_two_fits_cost_less_than_twice_and_more_than_one_of_both():
     mechanism = GNMax(42.5)
-    one, both = (mechanism.stated_profile(n, 2) for n in (100, 200))
+    one, both = (mechanism.cost(n, 2).profile for n in (100, 200))
     composed = compose_profiles([one, one])
     assert both.epsilon_at(1e-5) < composed.epsilon_at(1e-5) < 2 * one.epsilon_at(1e-5)
     assert compose_profiles([one]) is one

@@ -95,7 +95,7 @@ def test_the_default_order_holds_a_fit_that_spends_the_whole_budget(
     mechanism, epsilon, delta
 ):
     def curve(scale, orders):
-        return mechanism._with_scale(scale).account_curve(100, 3, orders)
+        return mechanism._with_scale(scale).cost(100, 3, orders=orders).curve
 
     # Noise by the curve, which is what a filter counts.
     scale = calibrate_noise(curve, epsilon=epsilon, delta=delta)

@@ -109,18 +109,18 @@ def test_a_mu_that_is_no_positive_number_is_refused(mu):
     "mechanism", [NoisyHistogram(sigma=9.0), MeanScores(noise_scale=4.0)]
 )
 def test_rho_of_a_gaussian_release_bounds_its_renyi_curve(mechanism, n_queries):
-    mu = mechanism._gaussian_mu(n_queries)
-    curve = mechanism.account_curve(n_queries, 3)
+    mu = mechanism.cost(n_queries).mu
+    curve = mechanism.cost(n_queries, 3).curve
     rho = replace(VOTES, mu=mu).facts.rho
     assert np.all(curve.values <= curve.orders * rho * (1 + 1e-12))
     # Larger than with continuous noise by the share of rounding alone.
     assert rho < curve.values[0] / curve.orders[0] * 1.05
-    of_mu, stated = gaussian_profile(mu), mechanism.stated_profile(n_queries, 3)
+    of_mu, stated = gaussian_profile(mu), mechanism.cost(n_queries, 3).profile
     assert np.all(stated.deltas <= of_mu.delta_at(stated.epsilons) + 1e-12)
 
 
 def test_votes_that_are_not_gaussian_have_no_mu():
-    assert GNMax(sigma=9.0)._gaussian_mu(10) is None
+    assert GNMax(sigma=9.0).cost(10).mu is None
 
 
 def test_no_guarantee_protects_nothing():

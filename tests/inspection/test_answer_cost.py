@@ -97,7 +97,7 @@ def test_beyond_the_cap_a_query_costs_its_check_alone():
     )
     assert 33 in display.n_queries
     checks = adaptive_profile(gaussian_tests(check_mu(15)), 900)
-    both = compose_profiles([checks, GNMax(4)._exact_profile(33, 2)])
+    both = compose_profiles([checks, GNMax(4).cost(33, 2).exact.profile])
     expected = both.epsilon_at(1e-5)
     assert display.lines_[0].get_ydata()[-1] == pytest.approx(expected, rel=1e-12)
 
@@ -165,7 +165,7 @@ def test_noisy_counts_before_the_queries_are_in_all_costs(kind):
     (epsilons,) = display.epsilons.values()
     paid = epsilons[display.n_queries == display.paid[0]]
     assert paid == pytest.approx(display.paid[1], rel=1e-9)
-    counts = fitted.mechanism_.counts.stated_epsilon(1, 2, display.delta)
+    counts = fitted.mechanism_.counts.cost(1, 2).epsilon(display.delta)
     assert np.all(epsilons > counts)
 
 

@@ -72,7 +72,7 @@ def bound_and_claim(data_sets, drawn=drawn_once, score=None):
     ]
     counts = planned[0][1].release.counts
     bound, _ = epsilon_lower_bound(*scores, delta=DELTA, confidence=CONFIDENCE)
-    return bound, counts.stated_epsilon(1, 2, DELTA)
+    return bound, counts.cost(1, 2).epsilon(DELTA)
 
 
 @pytest.mark.slow

@@ -126,9 +126,9 @@ def test_no_cost_is_contradicted(mechanism, counts, neighbour, n_queries, delta)
     )
     assert not result.contradicted
     n_classes = len(counts)
-    claimed = mechanism.stated_epsilon(n_queries, n_classes, delta)
+    claimed = mechanism.cost(n_queries, n_classes).epsilon(delta)
     assert result.epsilon_claimed == pytest.approx(claimed)
-    assert claimed <= mechanism.account_curve(n_queries, n_classes).to_epsilon(delta)
+    assert claimed <= mechanism.cost(n_queries, n_classes).curve.to_epsilon(delta)
     assert "does not contradict the claim" in str(result)
 
 
@@ -170,7 +170,7 @@ def test_the_cost_of_a_sum_is_not_contradicted(
     )
     assert not result.contradicted
     size = np.size(counts)
-    assert result.epsilon_claimed == mechanism.stated_epsilon(n_queries, size, delta)
+    assert result.epsilon_claimed == mechanism.cost(n_queries, size).epsilon(delta)
 
 
 @pytest.mark.slow
@@ -207,9 +207,9 @@ class HalfTheNoise(NoisySum):
 
 
 class OnePartIsFree(NoisySum):
-    def stated_epsilon(self, n_queries, n_classes, delta):
+    def cost(self, n_queries=0, n_classes=2, **options):
         fewer = NoisySum(self.noise_scale, n_parts=self.n_parts - 1)
-        return fewer.stated_epsilon(n_queries, n_classes, delta)
+        return fewer.cost(n_queries, n_classes, **options)
 
 
 @pytest.mark.slow
@@ -300,9 +300,7 @@ def test_an_oracle_that_draws_new_noise_without_cost_is_found(
 @pytest.mark.slow
 def test_a_cost_of_one_query_too_few_is_found(monkeypatch):
     one = LNMax(gamma=0.5)
-    monkeypatch.setattr(
-        LNMax, "account_curve", lambda self, *_: one.worst_case_curve(2)
-    )
+    monkeypatch.setattr(LNMax, "_curve", lambda self, *_: one.worst_case_curve(2))
     assert audit_mechanism(
         one, [4, 3], [3, 4], n_queries=6, n_trials=20_000
     ).contradicted

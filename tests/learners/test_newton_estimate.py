@@ -38,13 +38,13 @@ SHARES = NewtonSteps.shares
 @pytest.mark.parametrize("delta", [1e-9, 1e-5])
 def test_calibrated_noise_costs_at_most_epsilon(epsilon, delta):
     mechanism = NewtonSteps().prepared(epsilon=epsilon, delta=delta)
-    spent = mechanism.stated_epsilon(0, 10, delta)
+    spent = mechanism.cost(0, 10).epsilon(delta)
     assert 0.999 * epsilon < spent <= epsilon
 
 
 def test_three_steps_cost_as_much_as_one_release_of_all_lengths():
     sigma, delta = 5000.0, 1e-6
-    together = NewtonSteps(noise_scale=sigma / STEPS).stated_epsilon(0, 2, delta)
+    together = NewtonSteps(noise_scale=sigma / STEPS).cost(0, 2).epsilon(delta)
     steps = [gdp_mu(sigma, 4 * share * STEPS**2) for share in SHARES]
     assert_allclose(together, gdp_epsilon(np.linalg.norm(steps), delta), rtol=1e-9)
 
@@ -56,12 +56,12 @@ def test_the_cost_is_that_of_three_gaussians_by_dp_accounting():
     for share in SHARES:
         multiplier = noise_scale / (2 * np.sqrt(share))
         accountant.compose(dp_event.GaussianDpEvent(multiplier))
-    stated = NewtonSteps(noise_scale=noise_scale).stated_epsilon(0, 2, delta)
+    stated = NewtonSteps(noise_scale=noise_scale).cost(0, 2).epsilon(delta)
     assert_allclose(stated, accountant.get_epsilon(delta), rtol=2e-4)
 
 
 def test_the_renyi_curve_is_that_of_a_gaussian():
-    curve = NewtonSteps(noise_scale=4.0).account_curve(0, 5)
+    curve = NewtonSteps(noise_scale=4.0).cost(0, 5).curve
     assert_allclose(curve.values, curve.orders * 4 / (2 * 4.0**2))
 
 
@@ -257,7 +257,7 @@ def test_rounding_takes_less_than_half_of_the_shortest_vector(n_classes):
 
 def test_bad_noise_is_refused():
     with pytest.raises(ValueError, match=r"noise_scale=-1.0 of NewtonSteps must be a"):
-        NewtonSteps(noise_scale=-1.0).stated_epsilon(0, 2, 1e-5)
+        NewtonSteps(noise_scale=-1.0).cost(0, 2).epsilon(1e-5)
 
 
 def test_noise_beyond_what_can_be_drawn_is_refused():
@@ -288,7 +288,7 @@ def audit(n_trials=1500, delta=0.01):
             one, other = step.rounded(left * right)
             scores[own, trial] += np.vdot(released - (one + other) / 2, one - other)
     lower, _ = epsilon_lower_bound(*scores, delta=delta, confidence=0.9999)
-    return lower, mechanism.stated_epsilon(0, 2, delta)
+    return lower, mechanism.cost(0, 2).epsilon(delta)
 
 
 @pytest.mark.slow

@@ -298,7 +298,7 @@ def test_the_statement_names_samples_and_neighbours(blobs):
     ):
         assert part in str(spent)
     assert "number of rows is public" not in str(spent)
-    expected = SampledMechanism(GNMax(20.0), 0.15).account_curve(60, 3)
+    expected = SampledMechanism(GNMax(20.0), 0.15).cost(60, 3).curve
     assert spent.curve == expected
     np.testing.assert_array_equal(spent.curve.orders, DEFAULT_ORDERS)
 

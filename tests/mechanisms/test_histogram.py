@@ -54,16 +54,16 @@ def test_an_abstention_costs_half_and_both_directions_the_same(sigma):
     [(40, 0.897), (100, 1.478), (286, 2.642), (500, 3.617), (1000, 5.378)],
 )
 def test_epsilon_of_many_histograms_is_that_of_the_classical_bound(n_queries, epsilon):
-    curve = NoisyHistogram(40).account_curve(n_queries, 10)
+    curve = NoisyHistogram(40).cost(n_queries, 10).curve
     assert curve.to_epsilon(1e-5) == pytest.approx(epsilon, abs=1e-3)
-    assert GNMax(40).account_curve(n_queries, 10).to_epsilon(1e-5) < 0.8 * epsilon
+    assert GNMax(40).cost(n_queries, 10).curve.to_epsilon(1e-5) < 0.8 * epsilon
 
 
 def test_noise_is_calibrated_to_the_cost_of_the_whole_histogram():
     ready = NoisyHistogram().prepared(
         n_teachers=250, n_queries=100, n_classes=10, epsilon=1.0
     )
-    assert 0.999 < ready.stated_epsilon(100, 10, 1e-5) <= 1.0
+    assert 0.999 < ready.cost(100, 10).epsilon(1e-5) <= 1.0
     answers = GNMax().prepared(n_teachers=250, n_queries=100, n_classes=2, epsilon=1.0)
     assert 1.2 * answers.sigma < ready.sigma < 1.3 * answers.sigma
 
@@ -89,7 +89,7 @@ def test_local_costs_are_the_worst_case_but_for_abstentions(votes_by_teacher):
         mechanism.local_curve(counts, ORDERS, votes_by_teacher=votes_by_teacher).values,
         one_count * max(by_teacher),
     )
-    worst = mechanism.account_curve(*counts.shape, ORDERS).values
+    worst = mechanism.cost(*counts.shape, ORDERS).curve.values
     assert np.all(mechanism.local_curve(counts, ORDERS).values <= worst * (1 + 1e-12))
     np.testing.assert_allclose(mechanism.optimal_curve(counts, ORDERS).values, worst)
 

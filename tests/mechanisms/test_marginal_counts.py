@@ -22,7 +22,7 @@ def test_the_curve_is_that_of_gaussian_noise_on_all_tables(
     n_tables, add_remove, per_table
 ):
     counts = MarginalCounts(30.0, n_tables=n_tables, add_remove=add_remove)
-    curve = counts.account_curve(1, 2)
+    curve = counts.cost(1, 2).curve
     rho = per_table * n_tables / (2 * 30.0**2)
     np.testing.assert_allclose(curve.values, rho * curve.orders, rtol=1e-12)
     assert counts.mu**2 == pytest.approx(per_table * n_tables / (30.0**2 - 2.25))
@@ -32,7 +32,7 @@ def test_the_curve_is_that_of_gaussian_noise_on_all_tables(
 @pytest.mark.parametrize("n_queries", [0, 1, 2000])
 def test_the_cost_depends_on_no_number_of_queries_or_classes(n_queries, n_classes):
     counts = MarginalCounts(30.0, n_tables=5)
-    stated = counts.stated_epsilon(n_queries, n_classes, DELTA)
+    stated = counts.cost(n_queries, n_classes).epsilon(DELTA)
     assert stated == gdp_epsilon(counts.mu, DELTA)
 
 
@@ -41,7 +41,7 @@ def test_the_stated_cost_is_above_that_of_the_same_gaussian_noise():
     exact = pld.from_gaussian_mechanism(
         30.0, sensitivity=np.sqrt(10), value_discretization_interval=1e-4
     ).get_epsilon_for_delta(DELTA)
-    assert exact < counts.stated_epsilon(1, 2, DELTA) < 1.005 * exact
+    assert exact < counts.cost(1, 2).epsilon(DELTA) < 1.005 * exact
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_noise_that_cannot_be_drawn_is_an_error_about_the_columns():
 @pytest.mark.parametrize("n_tables", [0, -1, 1.5, True, None])
 def test_a_number_of_tables_that_is_none_is_refused(n_tables):
     with pytest.raises(ValueError, match="n_tables"):
-        MarginalCounts(3, n_tables=n_tables).account_curve(1, 2)
+        MarginalCounts(3, n_tables=n_tables).cost(1, 2)
 
 
 @pytest.mark.parametrize("sigma", [None, 0, -1, np.nan, np.inf, "3", 2**21])
@@ -109,7 +109,7 @@ def test_seeded_noise_repeats_and_has_no_cost():
         first = counts.release(np.zeros(100))
     with pytest.warns(PrivacyLeakWarning):
         np.testing.assert_array_equal(first, counts.release(np.zeros(100)))
-    assert counts.stated_epsilon(1, 2, DELTA) == np.inf
+    assert counts.cost(1, 2).epsilon(DELTA) == np.inf
 
 
 def test_as_an_answer_the_counts_are_released_whole():
@@ -127,5 +127,5 @@ class Twice(MarginalCounts):
 
 
 def test_a_subclass_has_the_cost_of_its_own_curve():
-    curve = Twice(30.0).stated_curve(1, 2)
-    assert Twice(30.0).stated_epsilon(1, 2, DELTA) == curve.quiet_epsilon(DELTA)
+    curve = Twice(30.0).cost(1, 2).curve
+    assert Twice(30.0).cost(1, 2).epsilon(DELTA) == curve.quiet_epsilon(DELTA)

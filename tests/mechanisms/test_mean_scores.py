@@ -15,13 +15,13 @@ from sklearn_pate.mechanisms import MeanScores
 @pytest.mark.parametrize("delta", [1e-9, 1e-5])
 def test_calibrated_noise_costs_at_most_epsilon(epsilon, delta):
     mechanism = MeanScores().prepared(epsilon=epsilon, delta=delta)
-    spent = mechanism.stated_epsilon(2, 10, delta)
+    spent = mechanism.cost(2, 10).epsilon(delta)
     assert 0.999 * epsilon < spent <= epsilon
 
 
 def test_two_steps_cost_as_much_as_one_release_of_both_lengths():
     sigma, delta = 5000.0, 1e-6
-    together = MeanScores(noise_scale=sigma / STEPS).stated_epsilon(2, 2, delta)
+    together = MeanScores(noise_scale=sigma / STEPS).cost(2, 2).epsilon(delta)
     steps = [gdp_mu(sigma, 4 * share * STEPS**2) for share in (0.3, 0.7)]
     assert_allclose(together, gdp_epsilon(np.hypot(*steps), delta), rtol=1e-9)
 
@@ -32,18 +32,18 @@ def test_the_cost_is_that_of_two_gaussians_by_dp_accounting():
     for share in (0.3, 0.7):
         multiplier = noise_scale / (2 * np.sqrt(share))
         accountant.compose(dp_event.GaussianDpEvent(multiplier))
-    stated = MeanScores(noise_scale=noise_scale).stated_epsilon(2, 2, delta)
+    stated = MeanScores(noise_scale=noise_scale).cost(2, 2).epsilon(delta)
     assert_allclose(stated, accountant.get_epsilon(delta), rtol=2e-4)
 
 
 def test_the_renyi_curve_is_that_of_a_gaussian():
-    curve = MeanScores(noise_scale=4.0).account_curve(2, 5)
+    curve = MeanScores(noise_scale=4.0).cost(2, 5).curve
     assert_allclose(curve.values, curve.orders * 4 / (2 * 4.0**2))
 
 
 def test_a_part_of_a_fit_costs_as_much_as_the_fit():
     mechanism = MeanScores(noise_scale=4.0)
-    costs = [mechanism.stated_epsilon(n, 2, 1e-5) for n in (0, 1, 2, 3, 4)]
+    costs = [mechanism.cost(n, 2).epsilon(1e-5) for n in (0, 1, 2, 3, 4)]
     assert costs[0] == costs[1] == costs[2] < costs[3] == costs[4]
 
 
@@ -52,9 +52,9 @@ def test_a_subclass_states_its_renyi_cost():
         pass
 
     other, known = Other(noise_scale=4.0), MeanScores(noise_scale=4.0)
-    curve = known.stated_curve(2, 2)
-    assert other.stated_epsilon(2, 2, 1e-5) == curve.to_epsilon(1e-5)
-    assert known.stated_epsilon(2, 2, 1e-5) < curve.to_epsilon(1e-5)
+    curve = known.cost(2, 2).curve
+    assert other.cost(2, 2).epsilon(1e-5) == curve.to_epsilon(1e-5)
+    assert known.cost(2, 2).epsilon(1e-5) < curve.to_epsilon(1e-5)
 
 
 def estimates(teachers, noise_scale, n_runs=1, n_coordinates=(6, 6)):
@@ -127,7 +127,7 @@ def test_more_noise_allows_fewer_coordinates():
 )
 def test_bad_parameters_are_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
-        MeanScores(**{"noise_scale": 3.0} | parameters).stated_epsilon(2, 2, 1e-5)
+        MeanScores(**{"noise_scale": 3.0} | parameters).cost(2, 2).epsilon(1e-5)
 
 
 def test_noise_beyond_what_can_be_drawn_is_refused():

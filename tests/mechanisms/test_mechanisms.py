@@ -64,12 +64,12 @@ def test_confident_stops_at_its_cap_and_costs_the_cap_only():
     answers = mechanism.answer(np.tile([250, 0], (10, 1)))
     assert answers.tolist() == [0, 0, 0] + [-1] * 7
     cost = tight_threshold_worst_case(1) * 10 + tight_gaussian_worst_case(1, 2) * 3
-    assert mechanism.account_curve(10, 2) == cost
+    assert mechanism.cost(10, 2).curve == cost
 
 
 def test_confident_has_a_cost_before_its_share_is_a_number_of_votes():
     share, votes = ConfidentGNMax(0.8, 30, 10), ConfidentGNMax(200, 30, 10)
-    assert share.account_curve(50, 2) == votes.account_curve(50, 2)
+    assert share.cost(50, 2).curve == votes.cost(50, 2).curve
 
 
 @pytest.mark.parametrize("gap", [0, 10, 60])
@@ -133,9 +133,10 @@ def test_the_cap_of_interactive_leaves_the_students_own_answers():
     counts = np.tile([250, 0], (6, 1))
     answers = mechanism.answer(counts, probabilities=PROBABILITIES[:2] * 3)
     assert answers.tolist() == [0, 0, -1, 0, -1, 0]
-    assert mechanism.account_curve(6, 2) == ConfidentGNMax(
-        100, 1, 1, max_answers=1
-    ).account_curve(6, 2)
+    assert (
+        mechanism.cost(6, 2).curve
+        == ConfidentGNMax(100, 1, 1, max_answers=1).cost(6, 2).curve
+    )
 
 
 def test_interactive_costs_less_where_the_student_agrees_with_the_teachers():
@@ -193,7 +194,7 @@ def test_on_real_votes_exact_is_below_q_optimal_below_the_worst_case(
         exact = mechanism.local_curve(counts, orders, direction=direction).values
         optimal = mechanism.optimal_curve(counts, orders, direction=direction).values
         assert np.all(exact <= optimal * (1 + 1e-9))
-    worst = mechanism.account_curve(*counts.shape, orders).values
+    worst = mechanism.cost(*counts.shape, orders).curve.values
     assert np.all(exact <= worst)
     assert mechanism.paper_epsilon(counts, 1e-5) is None or (
         mechanism.optimal_curve(counts).quiet_epsilon(1e-5)
@@ -212,7 +213,7 @@ def test_a_sanitized_cost_covers_the_q_optimal_one(mechanism, data_set):
     assert (
         sanitized.cost >= cost
         or sanitized.cost
-        >= (mechanism.account_curve(*counts.shape, [sanitized.order]).values[0])
+        >= (mechanism.cost(*counts.shape, [sanitized.order]).curve.values[0])
     )
     assert sanitized.epsilon > mechanism.optimal_curve(counts).quiet_epsilon(1e-5)
 

@@ -81,7 +81,7 @@ def test_an_oracle_releases_a_sum_once():
     oracle.answer([0])
     (noisy,) = oracle.transcript().histograms
     np.testing.assert_allclose(noisy, [STEPS, STEPS, 0, STEPS], atol=20)
-    expected = mechanism.account_curve(1, layout.size).values
+    expected = mechanism.cost(1, layout.size).curve.values
     np.testing.assert_array_equal(oracle.curve.values, expected)
 
 
@@ -107,9 +107,9 @@ def test_the_curve_is_the_divergence_of_teachers_that_are_sure_of_other_classes(
     mechanism = NoisySum(noise_scale, n_parts=3)
     for order in (1.25, 2, 3, 8):
         one = logsumexp(order * there + (1 - order) * here) / (order - 1)
-        cost = mechanism.account_curve(1, SIZE, [order]).values[0]
+        cost = mechanism.cost(1, SIZE, orders=[order]).curve.values[0]
         assert 2 * 3 * one == pytest.approx(cost, rel=1e-9)
-        of_four = mechanism.account_curve(4, SIZE, [order]).values[0]
+        of_four = mechanism.cost(4, SIZE, orders=[order]).curve.values[0]
         assert of_four == pytest.approx(4 * cost)
 
 
@@ -126,7 +126,7 @@ def test_epsilon_is_that_of_the_enumerated_laws(noise_scale):
         return np.maximum(there - np.exp(epsilon) * here, 0).sum()
 
     for delta in (1e-8, 1e-5, 1e-2):
-        epsilon = NoisySum(noise_scale).stated_epsilon(1, 2, delta)
+        epsilon = NoisySum(noise_scale).cost(1, 2).epsilon(delta)
         assert exact_delta(epsilon) <= delta
         assert exact_delta(0.999 * epsilon) > delta
 
@@ -135,8 +135,8 @@ def test_epsilon_is_that_of_the_enumerated_laws(noise_scale):
 @given(noise_scale=noise_scales, n_parts=n_parts, delta=deltas)
 def test_the_exact_epsilon_is_at_most_that_of_the_curve(noise_scale, n_parts, delta):
     mechanism = NoisySum(noise_scale, n_parts=n_parts)
-    of_curve = mechanism.stated_curve(1, SIZE).quiet_epsilon(delta)
-    assert mechanism.stated_epsilon(1, SIZE, delta) <= of_curve
+    of_curve = mechanism.cost(1, SIZE).curve.quiet_epsilon(delta)
+    assert mechanism.cost(1, SIZE).epsilon(delta) <= of_curve
 
 
 @given(
@@ -146,26 +146,25 @@ def test_parts_queries_and_noise_can_have_the_same_cost(
     noise_scale, n_parts, delta, factor
 ):
     one = NoisySum(noise_scale, n_parts=n_parts)
-    cost = one.stated_epsilon(factor, SIZE, delta)
+    cost = one.cost(factor, SIZE).epsilon(delta)
     parts = NoisySum(noise_scale, n_parts=n_parts * factor)
-    assert parts.stated_epsilon(1, SIZE, delta) == pytest.approx(cost, rel=1e-12)
+    assert parts.cost(1, SIZE).epsilon(delta) == pytest.approx(cost, rel=1e-12)
     noise = NoisySum(noise_scale / np.sqrt(factor), n_parts=n_parts)
-    assert noise.stated_epsilon(1, SIZE, delta) == pytest.approx(cost, rel=1e-3)
-    assert cost >= one.stated_epsilon(1, SIZE, delta)
-    assert NoisySum(2 * noise_scale).stated_epsilon(1, SIZE, delta) <= cost
+    assert noise.cost(1, SIZE).epsilon(delta) == pytest.approx(cost, rel=1e-3)
+    assert cost >= one.cost(1, SIZE).epsilon(delta)
+    assert NoisySum(2 * noise_scale).cost(1, SIZE).epsilon(delta) <= cost
 
 
 def test_the_width_of_a_vector_costs_nothing():
     mechanism = NoisySum(3, n_parts=4)
-    costs = {mechanism.stated_epsilon(1, size, 1e-5) for size in (1, 2, 10_000)}
+    costs = {mechanism.cost(1, size).epsilon(1e-5) for size in (1, 2, 10_000)}
     assert len(costs) == 1
 
 
 def test_seeded_noise_has_an_infinite_cost():
     mechanism = NoisySum(40, noise_seed=0)
-    assert mechanism.stated_epsilon(1, SIZE, 1e-5) == np.inf
-    assert np.all(mechanism.stated_curve(1, SIZE).values == np.inf)
-    assert np.all(np.isfinite(mechanism.account_curve(1, SIZE).values))
+    assert mechanism.cost(1, SIZE).epsilon(1e-5) == np.inf
+    assert np.all(mechanism.cost(1, SIZE).curve.values == np.inf)
 
 
 def test_there_is_no_data_dependent_figure_to_publish():
@@ -180,7 +179,7 @@ def test_there_is_no_data_dependent_figure_to_publish():
 def test_noise_is_calibrated_to_the_target_from_below(epsilon, n_parts, delta):
     ready = NoisySum().prepared(n_parts=n_parts, epsilon=epsilon, delta=delta)
     assert ready.n_parts == n_parts
-    assert 0.999 * epsilon < ready.stated_epsilon(1, SIZE, delta) <= epsilon
+    assert 0.999 * epsilon < ready.cost(1, SIZE).epsilon(delta) <= epsilon
 
 
 def test_prepared_is_a_clone_and_keeps_noise_that_is_given():
@@ -214,9 +213,7 @@ def test_a_target_that_cannot_be_reached_is_refused(mechanism, target, message):
 
 CALLS = {
     "release": lambda mechanism: mechanism.release(SUMS),
-    "account_curve": lambda mechanism: mechanism.account_curve(1, SIZE),
-    "stated_curve": lambda mechanism: mechanism.stated_curve(1, SIZE),
-    "stated_epsilon": lambda mechanism: mechanism.stated_epsilon(1, SIZE, 1e-5),
+    "cost": lambda mechanism: mechanism.cost(1, SIZE),
     "worst_case_curve": lambda mechanism: mechanism.worst_case_curve(SIZE),
 }
 
@@ -246,7 +243,7 @@ def test_parameters_out_of_range_are_refused_by_every_method(call, parameters, m
 
 
 def test_the_widest_noise_that_is_accepted_has_a_cost():
-    assert 0 < NoisySum(1024, n_parts=500).stated_epsilon(1, SIZE, 1e-5) < 0.1
+    assert 0 < NoisySum(1024, n_parts=500).cost(1, SIZE).epsilon(1e-5) < 0.1
 
 
 def test_it_is_cloned_and_set_like_an_estimator():
@@ -258,4 +255,4 @@ def test_it_is_cloned_and_set_like_an_estimator():
     }
     assert repr(copied) == "NoisySum(n_parts=2, noise_scale=7.0)"
     assert copied.in_one_line() == repr(copied)
-    assert len(copied.account_curve(1, SIZE).values) == len(DEFAULT_ORDERS)
+    assert len(copied.cost(1, SIZE).curve.values) == len(DEFAULT_ORDERS)

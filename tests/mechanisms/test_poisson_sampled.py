@@ -99,7 +99,7 @@ def test_samples_repeat_with_the_seed_of_the_noise_only_and_are_not_its_stream()
 @pytest.mark.parametrize(("n_queries", "epsilon"), [(100, 0.15), (250, 0.25)])
 def test_the_cost_has_its_known_values(n_queries, epsilon):
     mechanism = SampledMechanism(GNMax(50.0), 0.15)
-    cost = mechanism.stated_epsilon(n_queries, 10, 1e-5)
+    cost = mechanism.cost(n_queries, 10).epsilon(1e-5)
     assert cost == pytest.approx(epsilon, abs=0.006)
 
 
@@ -113,13 +113,13 @@ def test_the_cost_is_that_of_another_library(sigma, rate):
     mechanism = SampledMechanism(GNMax(sigma), rate)
     renyi = RdpAccountant(ORDERS)
     renyi.compose(event)
-    ours = mechanism.account_curve(100, 10, ORDERS)
+    ours = mechanism.cost(100, 10, orders=ORDERS).curve
     np.testing.assert_allclose(ours.values, renyi._rdp, rtol=1e-9, atol=1e-14)
     # A sharper accountant, which rounds up by an interval a query at most.
     interval = 1e-4
     exact = PLDAccountant(value_discretization_interval=interval)
     exact.compose(event)
-    cost = mechanism.stated_epsilon(100, 10, 1e-5)
+    cost = mechanism.cost(100, 10).epsilon(1e-5)
     assert cost >= exact.get_epsilon(1e-5) - 100 * interval
 
 
@@ -158,7 +158,7 @@ def test_the_cost_of_a_check_and_an_answer_covers_the_enumerated_laws(moved, rat
     mixed = (1 - rate) * without + rate * shifted
     mechanism = SampledMechanism(ConfidentGNMax(5, sigma_threshold, sigma), rate)
     for order, cost in zip(
-        (2, 3, 5), mechanism.account_curve(1, 3, [2, 3, 5]).values, strict=True
+        (2, 3, 5), mechanism.cost(1, 3, orders=[2, 3, 5]).curve.values, strict=True
     ):
         divergences = [
             np.log((one**order * other ** (1.0 - order)).sum()) / (order - 1)
@@ -174,7 +174,7 @@ def test_the_cost_of_a_check_and_an_answer_covers_the_enumerated_laws(moved, rat
 @given(rate=rates, sigma=sigmas, n_queries=st.integers(1, 5000))
 def test_sampling_never_costs_and_answers_never_count(rate, sigma, n_queries):
     def cost(mechanism, rate):
-        return SampledMechanism(mechanism, rate).account_curve(n_queries, 10).values
+        return SampledMechanism(mechanism, rate).cost(n_queries, 10).curve.values
 
     sampled = cost(GNMax(sigma), rate)
     assert np.all(sampled <= cost(GNMax(sigma), 1.0))
@@ -187,8 +187,8 @@ def test_sampling_never_costs_and_answers_never_count(rate, sigma, n_queries):
 
 def test_seeded_noise_has_an_infinite_cost():
     mechanism = SampledMechanism(GNMax(40.0, noise_seed=0), 0.15)
-    assert mechanism.stated_epsilon(1, 10, 1e-5) == np.inf
-    assert np.all(np.isfinite(mechanism.account_curve(1, 10).values))
+    assert mechanism.cost(1, 10).epsilon(1e-5) == np.inf
+    assert np.all(mechanism.cost(1, 10).curve.values == np.inf)
 
 
 def test_there_is_no_data_dependent_figure_to_publish():
@@ -207,7 +207,7 @@ def test_there_is_no_data_dependent_figure_to_publish():
 def test_noise_is_calibrated_to_the_target_from_below(base, epsilon):
     mechanism = SampledMechanism(base, 0.15)
     ready = mechanism.calibrated(n_queries=100, epsilon=epsilon, delta=1e-6)
-    assert 0.999 * epsilon < ready.stated_epsilon(100, 10, 1e-6) <= epsilon
+    assert 0.999 * epsilon < ready.cost(100, 10).epsilon(1e-6) <= epsilon
     assert mechanism.mechanism.sigma is None
     if isinstance(base, ConfidentGNMax):
         inner = ready.for_neighbors(200).mechanism
@@ -231,8 +231,7 @@ CALLS = {
     "calibrated": lambda one: one.calibrated(n_queries=3),
     "for_neighbors": lambda one: one.for_neighbors(10),
     "respond": lambda one: one.respond([[3, 1]], NoiseSource(), 1),
-    "account_curve": lambda one: one.account_curve(1, 2),
-    "stated_epsilon": lambda one: one.stated_epsilon(1, 2, 1e-5),
+    "cost": lambda one: one.cost(1, 2),
 }
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_pate.accounting import DEFAULT_ORDERS, calibrate_noise
+from sklearn_pate.accounting import calibrate_noise
 from sklearn_pate.accounting._gdp import gdp_epsilon
 from sklearn_pate.accounting._profile import curve_profile
 from sklearn_pate.accounting.bounds import gaussian_worst_case
@@ -45,8 +45,8 @@ class Twice(NoisyHistogram):
 class WithPilot(GNMax):
     """Releases something else first, and adds its cost to the curve of the fit."""
 
-    def account_curve(self, n_queries, n_classes, orders=DEFAULT_ORDERS):
-        answers = super().account_curve(n_queries, n_classes, orders)
+    def _curve(self, n_queries, n_classes, orders):
+        answers = super()._curve(n_queries, n_classes, orders)
         return answers + gaussian_worst_case(5, orders)
 
 
@@ -57,8 +57,8 @@ class InformedChecks(ConfidentGNMax):
 class SummedTwice(NoisySum):
     """Releases every sum twice, and states the sum of both costs."""
 
-    def stated_curve(self, n_queries, n_classes):
-        return 2 * super().stated_curve(n_queries, n_classes)
+    def _curve(self, n_queries, n_classes, orders):
+        return 2 * super()._curve(n_queries, n_classes, orders)
 
 
 @pytest.mark.slow
@@ -67,11 +67,11 @@ class SummedTwice(NoisySum):
 def test_answers_have_their_exact_cost(sigma, n_queries, n_classes):
     mechanism = GNMax(sigma)
     exact = adaptive_profile(plurality_tests(sigma, n_classes), n_queries)
-    by_curve = mechanism.stated_curve(n_queries, n_classes).quiet_epsilon(DELTA)
-    stated = mechanism.stated_epsilon(n_queries, n_classes, DELTA)
+    by_curve = mechanism.cost(n_queries, n_classes).curve.quiet_epsilon(DELTA)
+    stated = mechanism.cost(n_queries, n_classes).epsilon(DELTA)
     assert stated == min(exact.epsilon_at(DELTA), by_curve)
     assert stated < 0.98 * by_curve or sigma == 3
-    profile = mechanism.stated_profile(n_queries, n_classes)
+    profile = mechanism.cost(n_queries, n_classes).profile
     epsilons = np.linspace(0, 3, 50)
     assert np.all(profile.delta_at(epsilons) <= exact.delta_at(epsilons) + 1e-13)
 
@@ -96,11 +96,9 @@ RENYI_ONLY = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "n_queries", "n_classes"), RENYI_ONLY)
 def test_other_answers_have_the_cost_of_their_curve(mechanism, n_queries, n_classes):
-    curve = mechanism.stated_curve(n_queries, n_classes)
-    stated = mechanism.stated_epsilon(n_queries, n_classes, DELTA)
-    assert stated == curve.quiet_epsilon(DELTA)
-    assert mechanism._exact_epsilon(n_queries, n_classes, DELTA) == np.inf
-    assert mechanism.stated_profile(n_queries, n_classes) == curve_profile(curve)
+    cost = mechanism.cost(n_queries, n_classes)
+    assert cost.epsilon(DELTA) == cost.curve.quiet_epsilon(DELTA)
+    assert cost.profile == curve_profile(cost.curve)
 
 
 EXACT = [
@@ -116,19 +114,18 @@ EXACT = [
 
 @pytest.mark.parametrize(("mechanism", "n_queries", "n_classes"), EXACT)
 def test_other_answers_cost_less_than_their_curve(mechanism, n_queries, n_classes):
-    by_curve = mechanism.stated_curve(n_queries, n_classes).quiet_epsilon(DELTA)
-    stated = mechanism.stated_epsilon(n_queries, n_classes, DELTA)
+    cost = mechanism.cost(n_queries, n_classes)
+    by_curve, stated = cost.curve.quiet_epsilon(DELTA), cost.epsilon(DELTA)
     assert 0.9 * by_curve < stated < 0.99 * by_curve
-    profile = mechanism.stated_profile(n_queries, n_classes)
-    assert profile.epsilon_at(DELTA) == pytest.approx(stated, rel=1e-9)
+    assert cost.profile.epsilon_at(DELTA) == pytest.approx(stated, rel=1e-9)
 
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12, 1e-30, 1e-200])
 @pytest.mark.parametrize(("sigma", "n_queries"), [(3, 1), (40, 100), (20, 600)])
 def test_the_stated_cost_is_never_above_that_of_the_curve(sigma, n_queries, delta):
     mechanism = GNMax(sigma)
-    by_curve = mechanism.stated_curve(n_queries, 2).quiet_epsilon(delta)
-    assert mechanism.stated_epsilon(n_queries, 2, delta) <= by_curve
+    by_curve = mechanism.cost(n_queries, 2).curve.quiet_epsilon(delta)
+    assert mechanism.cost(n_queries, 2).epsilon(delta) <= by_curve
 
 
 @pytest.mark.parametrize(("sigma", "n_queries"), [(5, 1), (40, 100), (100, 3000)])
@@ -136,23 +133,23 @@ def test_histograms_have_the_exact_cost_of_gaussian_noise(sigma, n_queries):
     mechanism = NoisyHistogram(sigma)
     mu = np.sqrt(2 * n_queries / (sigma**2 - 2.25))
     for n_classes in 2, 10:
-        stated = mechanism.stated_epsilon(n_queries, n_classes, DELTA)
+        stated = mechanism.cost(n_queries, n_classes).epsilon(DELTA)
         assert stated == pytest.approx(gdp_epsilon(mu, DELTA), rel=1e-9)
-        profile = mechanism.stated_profile(n_queries, n_classes)
+        profile = mechanism.cost(n_queries, n_classes).profile
         assert stated <= profile.epsilon_at(DELTA) <= 1.0002 * stated
 
 
 def test_the_sum_of_several_parts_has_the_exact_cost_of_gaussian_noise():
     mechanism = NoisySum(2.0, n_parts=3)
-    stated = mechanism.stated_epsilon(4, 10, DELTA)
+    stated = mechanism.cost(4, 10).epsilon(DELTA)
     assert stated == pytest.approx(gdp_epsilon(np.sqrt(2 * 3 * 4) / 2, DELTA), rel=1e-6)
 
 
 @pytest.mark.parametrize("mechanism", [GNMax(40), NoisyHistogram(40), NoisySum(2.0)])
 def test_seeded_noise_has_no_profile(mechanism):
     seeded = mechanism.set_params(noise_seed=0)
-    assert seeded.stated_epsilon(10, 2, DELTA) == np.inf
-    assert seeded.stated_profile(10, 2).delta_at(100.0) == 1
+    assert seeded.cost(10, 2).epsilon(DELTA) == np.inf
+    assert seeded.cost(10, 2).profile.delta_at(100.0) == 1
 
 
 @pytest.mark.slow
@@ -163,9 +160,9 @@ def test_two_classes_need_seven_per_cent_less_noise_than_by_the_curve(
     ready = GNMax().prepared(
         n_teachers=250, n_queries=n_queries, n_classes=2, epsilon=epsilon
     )
-    assert 0.999 * epsilon < ready.stated_epsilon(n_queries, 2, DELTA) <= epsilon
+    assert 0.999 * epsilon < ready.cost(n_queries, 2).epsilon(DELTA) <= epsilon
     by_curve = calibrate_noise(
-        lambda sigma, orders: GNMax(sigma).account_curve(n_queries, 2, orders),
+        lambda sigma, orders: GNMax(sigma).cost(n_queries, 2, orders=orders).curve,
         epsilon=epsilon,
         delta=DELTA,
     )
@@ -177,7 +174,7 @@ def test_two_classes_need_seven_per_cent_less_noise_than_by_the_curve(
 def test_noise_of_one_answer_is_calibrated_from_below(epsilon):
     ready = GNMax().prepared(n_teachers=250, n_queries=1, n_classes=2, epsilon=epsilon)
     # Six digits of sigma, and its precision.
-    assert 0.995 * epsilon < ready.stated_epsilon(1, 2, DELTA) <= epsilon
+    assert 0.995 * epsilon < ready.cost(1, 2).epsilon(DELTA) <= epsilon
 
 
 @pytest.mark.parametrize("counts", [[3, 3], [103, 100], [0, 7]])

@@ -121,7 +121,7 @@ def test_a_whole_interactive_fit_spends_no_more_than_it_claims(
     sigma_threshold, sigma, n_queries
 ):
     mechanism = interactive(sigma_threshold, sigma)
-    claimed = mechanism.stated_epsilon(n_queries, 2, 1e-5)
+    claimed = mechanism.cost(n_queries, 2).epsilon(1e-5)
     assert 0.9 < claimed <= 1
     # Numbers of queries with each of three outcomes: a trinomial law.
     i, j = np.meshgrid(*2 * [np.arange(n_queries + 1)])

@@ -75,8 +75,8 @@ def test_both_parts_together_have_the_epsilon_that_was_asked_for(
     release, epsilon, delta
 ):
     whole, *numbers = calibrated(release, epsilon, delta)
-    assert 0.999 * epsilon < whole.stated_epsilon(*numbers, delta) <= epsilon
-    alone = whole.mechanism.stated_epsilon(*numbers, delta)
+    assert 0.999 * epsilon < whole.cost(*numbers).epsilon(delta) <= epsilon
+    alone = whole.mechanism.cost(*numbers).epsilon(delta)
     assert alone < 0.97 * epsilon
 
 
@@ -85,22 +85,22 @@ def test_both_parts_together_have_the_epsilon_that_was_asked_for(
 def test_the_curve_is_the_sum_of_both(release):
     whole, *numbers = calibrated(release, 1.0, 1e-5)
     sigma = whole.counts.sigma
-    alone = whole.mechanism.account_curve(*numbers)
+    alone = whole.mechanism.cost(*numbers).curve
     np.testing.assert_allclose(
-        whole.account_curve(*numbers).values,
+        whole.cost(*numbers).curve.values,
         alone.values + DEFAULT_ORDERS * N_TABLES / sigma**2,
         rtol=1e-12,
     )
     other = np.array([1.5, 7.0])
-    assert whole.account_curve(*numbers, other).orders.tolist() == other.tolist()
+    assert whole.cost(*numbers, orders=other).curve.orders.tolist() == other.tolist()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_profile_agrees_with_the_stated_epsilon(release):
     whole, *numbers = calibrated(release, 1.0, 1e-5)
-    profile = whole.stated_profile(*numbers)
-    stated = whole.stated_epsilon(*numbers, 1e-5)
+    profile = whole.cost(*numbers).profile
+    stated = whole.cost(*numbers).epsilon(1e-5)
     assert stated <= profile.epsilon_at(1e-5) * (1 + 1e-9) <= 1.001 * stated
 
 
@@ -108,21 +108,21 @@ def test_the_profile_agrees_with_the_stated_epsilon(release):
 def test_the_cost_is_never_above_that_of_the_curve(release):
     whole, *numbers = calibrated(release, 1.0, 1e-5)
     for delta in 1e-3, 1e-6, 1e-12:
-        by_curve = whole.stated_curve(*numbers).quiet_epsilon(delta)
-        assert whole.stated_epsilon(*numbers, delta) <= by_curve
+        by_curve = whole.cost(*numbers).curve.quiet_epsilon(delta)
+        assert whole.cost(*numbers).epsilon(delta) <= by_curve
 
 
 @pytest.mark.parametrize("release", GAUSSIAN)
 def test_squares_of_mu_of_gaussian_parts_add_up(release):
     whole, n_queries, _ = calibrated(release, 1.0, 1e-5)
-    parts = [one._gaussian_mu(n_queries) for one in (whole.counts, whole.mechanism)]
-    mu = whole._gaussian_mu(n_queries)
+    parts = [one.cost(n_queries).mu for one in (whole.counts, whole.mechanism)]
+    mu = whole.cost(n_queries).mu
     assert mu**2 == pytest.approx(sum(one**2 for one in parts), rel=1e-12)
     options = {"value_discretization_interval": 1e-4}
     first, second = (pld.from_gaussian_mechanism(1 / one, **options) for one in parts)
     composed = first.compose(second).get_epsilon_for_delta(1e-5)
     assert gdp_epsilon(mu, 1e-5) == pytest.approx(composed, rel=1e-3)
-    stated = whole.stated_epsilon(n_queries, 2, 1e-5)
+    stated = whole.cost(n_queries, 2).epsilon(1e-5)
     assert stated == pytest.approx(gdp_epsilon(mu, 1e-5))
 
 
@@ -131,7 +131,7 @@ def test_exact_costs_are_below_that_of_the_curve(release):
     whole, *numbers = calibrated(release, 1.0, 1e-5)
     # Orders of checks and answers are bounded less tightly where both are few.
     least = 1.0 if release in ("confident", "interactive") else 1.02
-    assert whole.account_curve(*numbers).quiet_epsilon(1e-5) > least
+    assert whole.cost(*numbers).curve.quiet_epsilon(1e-5) > least
 
 
 @pytest.mark.parametrize("release", ["gnmax of two", "gumbel", "scores"])
@@ -160,11 +160,9 @@ def test_answers_on_samples_and_counts_have_the_epsilon_that_was_asked_for(
     rate, epsilon, delta
 ):
     whole = sampled(rate, epsilon, delta)
-    assert 0.999 * epsilon < whole.stated_epsilon(30, 2, delta) <= epsilon
+    assert 0.999 * epsilon < whole.cost(30, 2).epsilon(delta) <= epsilon
     # A unit that is added or removed is in one cell of each table.
-    rest = (
-        whole.account_curve(30, 2).values - whole.mechanism.account_curve(30, 2).values
-    )
+    rest = whole.cost(30, 2).curve.values - whole.mechanism.cost(30, 2).curve.values
     np.testing.assert_allclose(
         rest, DEFAULT_ORDERS * N_TABLES / (2 * whole.counts.sigma**2), rtol=1e-6
     )
@@ -217,9 +215,9 @@ class AnswersTwice(GNMax):
 )
 def test_no_exact_cost_is_stated_for_a_subclass_of_either_part(counts, mechanism):
     whole = TwoPartRelease(counts, mechanism)
-    assert whole._exact_epsilon(40, 2, 1e-5) == np.inf
-    by_curve = whole.stated_curve(40, 2).quiet_epsilon(1e-5)
-    assert whole.stated_epsilon(40, 2, 1e-5) == by_curve
+    assert whole.cost(40, 2).exact is None
+    by_curve = whole.cost(40, 2).curve.quiet_epsilon(1e-5)
+    assert whole.cost(40, 2).epsilon(1e-5) == by_curve
 
 
 def test_without_counts_a_release_has_one_part():
@@ -231,7 +229,7 @@ def test_without_counts_a_release_has_one_part():
 def test_a_small_epsilon_is_calibrated_and_a_smaller_one_has_its_error(mechanism):
     prepared, *numbers = votes(mechanism, n_queries=2000)
     ready = prepared(epsilon=1e-3)
-    assert 0.999e-3 < ready.stated_epsilon(*numbers, 1e-5) <= 1e-3
+    assert 0.999e-3 < ready.cost(*numbers).epsilon(1e-5) <= 1e-3
     with pytest.raises(ValueError, match="epsilon=1e-05 cannot be reached"):
         prepared(epsilon=1e-5)
 
@@ -245,7 +243,7 @@ def test_counts_whose_renyi_cost_is_all_of_epsilon_are_refused(release):
 @pytest.mark.parametrize("release", ["scores", "newton", "sum"])
 def test_functions_and_sums_get_all_that_a_large_share_leaves(release):
     whole, *numbers = calibrated(release, 1.0, 1e-5, share=0.95)
-    assert 0.999 < whole.stated_epsilon(*numbers, 1e-5) <= 1
+    assert 0.999 < whole.cost(*numbers).epsilon(1e-5) <= 1
 
 
 def test_counts_that_cost_more_than_all_are_refused_by_a_sum():
@@ -259,8 +257,8 @@ def test_seeded_noise_has_no_cost():
     whole = TwoPartRelease(
         MarginalCounts(30.0, noise_seed=0), GNMax(40.0, noise_seed=0)
     )
-    assert whole.stated_epsilon(40, 2, 1e-5) == np.inf
-    assert whole.stated_profile(40, 2).delta_at(100.0) == 1
+    assert whole.cost(40, 2).epsilon(1e-5) == np.inf
+    assert whole.cost(40, 2).profile.delta_at(100.0) == 1
 
 
 def test_the_line_of_a_statement_names_both_parts():

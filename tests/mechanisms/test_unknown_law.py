@@ -84,7 +84,7 @@ def test_a_fit_is_calibrated_and_its_analysis_is_the_worst_case():
     pate.fit(X[:600], y[:600], X_public=PublicData(X[600:]))
     assert 3.99 < pate.privacy_spent_.epsilon <= 4.0
     analysis = pate.privacy_analysis_
-    worst = pate.mechanism_.account_curve(20, 3)
+    worst = pate.mechanism_.cost(20, 3).curve
     assert analysis.epsilon == pytest.approx(worst.quiet_epsilon(1e-5), rel=1e-3)
     assert not analysis.exceeds_claim
 

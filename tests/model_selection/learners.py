@@ -37,7 +37,7 @@ class NoisyMeansNoise(AccountedRelease):
         self.radius = radius
         self.noise_seed = noise_seed
 
-    def account_curve(self, n_queries, n_classes):
+    def _curve(self, n_queries, n_classes, orders):
         return pure_dp_curve(self.epsilon)
 
     def relation(self, unit):
@@ -82,7 +82,7 @@ class NoisyMeans(NoisyTraining[None]):
         noise = NoisyMeansNoise(self.epsilon, self.radius, self.noise_seed)
         spent = self._state(
             noise,
-            noise.account_curve(0, len(rows.classes)),
+            noise.cost(0, len(rows.classes)).curve,
             n_classes=len(rows.classes),
             epsilon=self.epsilon,
             delta=0,

@@ -113,7 +113,7 @@ class LedgerEntry:
     >>> from sklearn_pate.mechanisms import GNMax
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = PrivacyLedger(folder.name + "/patients.sqlite", epsilon=3, delta=1e-6)
-    >>> curve = GNMax(sigma=40).account_curve(n_queries=50, n_classes=2)
+    >>> curve = GNMax(sigma=40).cost(n_queries=50, n_classes=2).curve
     >>> number = ledger.charge(
     ...     curve,
     ...     delta=1e-6,

@@ -124,7 +124,7 @@ def run(folder, n_kills, seed=0):
     log.touch()
     ledger = PrivacyLedger(path, epsilon=EPSILON, delta=DELTA)
     c = 1.0
-    while ledger.budget_fractions(GumbelMax(c).stated_curve(N_QUERIES, 2))[0] > 1 / (
+    while ledger.budget_fractions(GumbelMax(c).cost(N_QUERIES, 2).curve)[0] > 1 / (
         CHARGES_A_KILL * n_kills
     ):
         c *= 0.97

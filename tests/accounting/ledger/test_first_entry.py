@@ -46,11 +46,11 @@ def histogram(epsilon):
     """Cost of a noisy histogram with this exact epsilon: curve and profile."""
     mu = largest_gdp_mu(epsilon, DELTA)
     mechanism = NoisyHistogram(sigma=np.sqrt(2 / mu**2 + 2.25) * (1 + 1e-9))
-    stated = mechanism.stated_epsilon(1, 2, DELTA)
+    stated = mechanism.cost(1, 2).epsilon(DELTA)
     assert stated <= epsilon
     return {
-        "curve": mechanism.stated_curve(1, 2),
-        "profile": mechanism.stated_profile(1, 2).thinned(stated, DELTA),
+        "curve": mechanism.cost(1, 2).curve,
+        "profile": mechanism.cost(1, 2).profile.thinned(stated, DELTA),
     }
 
 

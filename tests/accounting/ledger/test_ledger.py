@@ -207,7 +207,7 @@ PURE_HALF = {
     "the same at all orders": RdpCurve(
         DEFAULT_ORDERS, np.full(DEFAULT_ORDERS.size, 0.5), pure_epsilon=0.5
     ),
-    "permute-and-flip": PermuteAndFlip(c=0.25).stated_curve(1, 10),
+    "permute-and-flip": PermuteAndFlip(c=0.25).cost(1, 10).curve,
 }
 
 

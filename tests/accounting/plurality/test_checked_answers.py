@@ -96,8 +96,8 @@ def test_an_order_exceeds_the_profile_of_fewer_checks_or_answers(numbers):
 @pytest.mark.slow
 def test_the_reference_setting_costs_less_than_its_curve():
     mechanism = ConfidentGNMax(200, 150, 40, max_answers=100)
-    by_curve = mechanism.account_curve(1000, 2).to_epsilon(1e-5)
-    stated_epsilon = mechanism.stated_epsilon(1000, 2, 1e-5)
+    by_curve = mechanism.cost(1000, 2).curve.to_epsilon(1e-5)
+    stated_epsilon = mechanism.cost(1000, 2).epsilon(1e-5)
     assert 1.25 < stated_epsilon < 0.95 * by_curve
 
 
@@ -133,8 +133,8 @@ def test_too_many_checks_are_not_resolved():
 
 def test_checks_without_a_resolved_scale_have_the_cost_of_their_curve():
     mechanism = ConfidentGNMax(200, 2.5, 40, max_answers=5)
-    by_curve = mechanism.account_curve(10, 2).to_epsilon(1e-5)
-    assert mechanism.stated_epsilon(10, 2, 1e-5) == by_curve
+    by_curve = mechanism.cost(10, 2).curve.to_epsilon(1e-5)
+    assert mechanism.cost(10, 2).epsilon(1e-5) == by_curve
     assert check_mu(2.5) is None
     assert two_class_mu(40) is not None
 
@@ -142,5 +142,5 @@ def test_checks_without_a_resolved_scale_have_the_cost_of_their_curve():
 def test_a_number_of_checks_beyond_all_numbers_has_the_cost_of_its_curve():
     mechanism = ConfidentGNMax(200, 150, 40, max_answers=10)
     n_queries = 10**25
-    by_curve = mechanism.account_curve(n_queries, 2).quiet_epsilon(1e-5)
-    assert mechanism.stated_epsilon(n_queries, 2, 1e-5) == by_curve
+    by_curve = mechanism.cost(n_queries, 2).curve.quiet_epsilon(1e-5)
+    assert mechanism.cost(n_queries, 2).epsilon(1e-5) == by_curve

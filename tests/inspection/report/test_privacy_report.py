@@ -129,9 +129,9 @@ def test_the_figures_of_two_classes_at_epsilon_one():
     mechanism = GNMax().prepared(
         n_teachers=250, n_queries=100, n_classes=2, epsilon=1.0, delta=1e-5
     )
-    epsilon = mechanism.stated_epsilon(100, 2, 1e-5)
-    profile = mechanism.stated_profile(100, 2).thinned(epsilon, 1e-5)
-    curve = mechanism.stated_curve(100, 2)
+    epsilon = mechanism.cost(100, 2).epsilon(1e-5)
+    profile = mechanism.cost(100, 2).profile.thinned(epsilon, 1e-5)
+    curve = mechanism.cost(100, 2).curve
     stated = {"epsilon": epsilon, "curve": curve, "profile": profile}
     text = report_on(Stated(**stated)).to_markdown()
     assert "guesses the outcome correctly in at most 554 of 1000 cases" in text
@@ -268,7 +268,7 @@ def test_two_fits_cost_what_their_curves_or_profiles_add_up_to():
 def test_a_query_costs_an_equal_share():
     clf = pate()
     one = report_on(clf).to_dict()["costs"]["one_query"]
-    alone = GNMax(sigma=12).account_curve(1, 3).to_epsilon(1e-5)
+    alone = GNMax(sigma=12).cost(1, 3).curve.to_epsilon(1e-5)
     assert alone <= one["epsilon"] + 1e-9
     assert one["epsilon"] < alone + 1e-3
     assert report_on(linear()).to_dict()["costs"]["one_query"] is None

@@ -1,0 +1,263 @@
+"""Privacy cost of a release: its Renyi curve, and what is known exactly."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from sklearn_pate.accounting._gdp import gdp_epsilon
+from sklearn_pate.accounting._profile import (
+    PrivacyProfile,
+    curve_profile,
+    gaussian_profile,
+)
+from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting.plurality._adaptive_answers import (
+    AnswerTests,
+    adaptive_profile,
+    checked_profile,
+)
+
+
+class ExactCost(Protocol):
+    """Privacy losses of a release that are known better than by a curve."""
+
+    #: Whether a Renyi curve beside it adds nothing.
+    is_all: ClassVar[bool]
+
+    def epsilon(self, delta: float) -> float:
+        """Compute epsilon at a delta; infinite where it is not resolved."""
+
+    @property
+    def profile(self) -> PrivacyProfile | None:
+        """Delta at every epsilon, None where it is not resolved."""
+
+    def after(self, mu: float) -> "ExactCost | None":
+        """Return the cost with a Gaussian release before, None where none is known."""
+
+
+@dataclass(frozen=True)
+class GaussianTest:
+    """A release that is a test of N(0, 1) against N(mu, 1)."""
+
+    mu: float
+    is_all: ClassVar[bool] = False
+
+    def epsilon(self, delta: float) -> float:
+        """Compute epsilon at a delta."""
+        return gdp_epsilon(self.mu, delta)
+
+    @property
+    def profile(self) -> PrivacyProfile:
+        """Delta at every epsilon."""
+        return gaussian_profile(self.mu)
+
+    def after(self, mu: float) -> "GaussianTest":
+        """Add squares of mu: Dong, Roth, Su (2022), Corollary 3.3."""
+        return GaussianTest(float(np.hypot(mu, self.mu)))
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptiveAnswers:
+    """Answers, each dominated by a test, after noisy checks and a Gaussian release."""
+
+    answers: AnswerTests
+    n_answers: int
+    checks: AnswerTests | None = None
+    n_checks: int = 0
+    first_mu: float = 0.0
+    is_all: ClassVar[bool] = False
+
+    def epsilon(self, delta: float) -> float:
+        """Compute epsilon at a delta."""
+        return np.inf if self.profile is None else self.profile.epsilon_at(delta)
+
+    @cached_property
+    def profile(self) -> PrivacyProfile | None:
+        """Delta at every epsilon, by the recursion over answers."""
+        if self.checks is None:
+            return adaptive_profile(self.answers, self.n_answers, self.first_mu)
+        return checked_profile(
+            self.checks, self.answers, self.n_checks, self.n_answers, self.first_mu
+        )
+
+    def after(self, mu: float) -> "AdaptiveAnswers | None":
+        """Make a Gaussian release the first move of the recursion."""
+        first_mu = float(np.hypot(mu, self.first_mu))
+        if not np.isfinite(first_mu):
+            return None
+        return AdaptiveAnswers(
+            self.answers, self.n_answers, self.checks, self.n_checks, first_mu
+        )
+
+
+@dataclass(frozen=True)
+class PureCost:
+    """A guarantee without delta, which the statement names at any delta."""
+
+    curve: RdpCurve
+    is_all: ClassVar[bool] = True
+
+    def epsilon(self, delta: float) -> float:
+        """Return epsilon, which holds at delta 0."""
+        return self.curve.pure_epsilon
+
+    @property
+    def profile(self) -> PrivacyProfile:
+        """Delta at every epsilon."""
+        return curve_profile(self.curve)
+
+    def after(self, mu: float) -> None:
+        """Return None: with a Gaussian release, curves are added."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cost:
+    """Privacy cost of a release, for any data.
+
+    It follows from the parameters of a mechanism and from numbers that do not depend on
+    private data, and may be published.
+
+    Parameters
+    ----------
+    unit : {"row", "group", "party"}
+        Unit of privacy.
+
+    relation : {"replace-one", "add-remove", "add-remove-or-change"}
+        Neighbour relation.
+
+    curve : RdpCurve
+        Renyi curve, infinite for seeded noise, which gives no privacy.
+
+    exact : ExactCost, default=None
+        A sharper bound where one is known: a Gaussian test, or the recursion over
+        adaptive answers.
+
+    Notes
+    -----
+    Costs of one unit and relation add up, also where the second release depends on the
+    results of the first: Renyi curves by Proposition 1 of Mironov (2017), squares of mu
+    by Corollary 3.3 of Dong, Roth, Su (2022), and answers after a Gaussian release by
+    their own recursion, whose first move is that release (:doc:`/accounting`).
+
+    Examples
+    --------
+    >>> from sklearn_pate.mechanisms import GNMax
+    >>> cost = GNMax(sigma=42.5).cost(n_queries=100, n_classes=2)
+    >>> round(cost.epsilon(1e-5), 2)
+    1.0
+    >>> round(cost.curve.to_epsilon(1e-5), 2)
+    1.09
+    """
+
+    unit: str
+    relation: str
+    curve: RdpCurve
+    exact: ExactCost | None = None
+
+    @property
+    def mu(self) -> float | None:
+        """Mu of the Gaussian test that the release is, if it is one.
+
+        Returns
+        -------
+        mu : float or None
+            None where it is not known, zero or infinite.
+        """
+        if isinstance(self.exact, GaussianTest) and 0 < self.exact.mu < np.inf:
+            return self.exact.mu
+        return None
+
+    def epsilon(self, delta: float) -> float:
+        """Compute epsilon at a given delta.
+
+        Parameters
+        ----------
+        delta : float
+            The probability mass that epsilon does not cover, in (0, 1).
+
+        Returns
+        -------
+        epsilon : float
+            The smaller of two epsilons: that of the curve, by Canonne, Kamath, Steinke
+            (2020), Proposition 12, and the exact one, where it is known.
+        """
+        if self.exact is None or self.exact.epsilon(delta) == np.inf:
+            return self.curve.to_epsilon(delta)  # warns where orders are too few
+        return self.quiet_epsilon(delta)
+
+    def quiet_epsilon(self, delta: float) -> float:
+        """Compute epsilon at a given delta, without a warning.
+
+        Parameters
+        ----------
+        delta : float
+            The probability mass that epsilon does not cover, in (0, 1).
+
+        Returns
+        -------
+        epsilon : float
+            As `epsilon`.
+        """
+        exact = np.inf if self.exact is None else self.exact.epsilon(delta)
+        if self.exact is not None and self.exact.is_all:
+            return exact
+        return min(exact, self.curve.quiet_epsilon(delta))
+
+    def delta(self, epsilon: float) -> float:
+        """Compute delta at a given epsilon.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        delta : float
+            As `profile` has it.
+        """
+        return float(self.profile.delta_at(epsilon))
+
+    @cached_property
+    def profile(self) -> PrivacyProfile:
+        """Delta at every epsilon.
+
+        Returns
+        -------
+        profile : PrivacyProfile
+            The smaller of two bounds at each epsilon: that of the curve, and the exact
+            one, where it is known.
+        """
+        exact = None if self.exact is None else self.exact.profile
+        if exact is not None and self.exact is not None and self.exact.is_all:
+            return exact
+        profile = curve_profile(self.curve)
+        return profile if exact is None else profile.intersect(exact)
+
+    def __add__(self, other: "Cost") -> "Cost":
+        if not isinstance(other, Cost):
+            return NotImplemented
+        if (self.unit, self.relation) != (other.unit, other.relation):
+            raise ValueError(
+                f"A cost for unit={self.unit!r} and relation={self.relation!r} and one "
+                f"for unit={other.unit!r} and relation={other.relation!r} do not add "
+                "up; state both for one unit and relation."
+            )
+        exact = None
+        if isinstance(self.exact, GaussianTest) and other.exact is not None:
+            exact = other.exact.after(self.exact.mu)
+        elif isinstance(other.exact, GaussianTest) and self.exact is not None:
+            exact = self.exact.after(other.exact.mu)
+        return Cost(self.unit, self.relation, self.curve + other.curve, exact)
+
+    def unbounded(self) -> "Cost":
+        """Return an infinite cost, for noise that somebody may know.
+
+        Returns
+        -------
+        cost : Cost
+            Of the same unit and relation.
+        """
+        return Cost(self.unit, self.relation, self.curve.unbounded())
