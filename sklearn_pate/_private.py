@@ -1,5 +1,6 @@
 """Base class of all private classifiers."""
 
+import html
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from inspect import signature
@@ -14,7 +15,6 @@ from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms._mechanism import AccountedRelease
 from sklearn_pate.publication import Deployment, PublishedClassifier, publish
-from sklearn_pate.publication._published import ReportLinkMixin
 
 
 class StatedPlan(Protocol):
@@ -25,7 +25,7 @@ class StatedPlan(Protocol):
         """Privacy statement of the fit."""
 
 
-class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
+class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Base class of classifiers that state their privacy cost before they are fitted.
 
     Its `fit` is a plan, an entry in the `ledger`, and a release. A subclass provides
@@ -143,6 +143,20 @@ class PrivateClassifier(ReportLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     @abstractmethod
     def _published_model(self) -> Any:
         """Return the model that predicts class indices, and nothing else of the fit."""
+
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + self._statement_in_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._statement_in_html()
+        return bundle
+
+    def _statement_in_html(self) -> str:
+        """Write the privacy statement for notebooks; empty before a fit."""
+        stated = vars(self).get("privacy_spent_")
+        return "" if stated is None else f"<p>{html.escape(repr(stated))}</p>"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without sensitive attributes.

@@ -129,7 +129,7 @@ def _read(path: str) -> tuple[PrivacySpent, str]:
     model = card.pop("sha256")
     check_card(card, path)
     try:
-        spent = checked_statement(card, len(card["classes"]), card["statement"])
+        spent = checked_statement(card)
     except Exception as error:
         raise ValueError(f"{path} contradicts itself: {printable(error)}.") from error
     if np.isinf(spent.epsilon):

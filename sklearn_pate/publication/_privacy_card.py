@@ -294,12 +294,27 @@ def make_card(
 ) -> dict[str, Any]:
     """Write the card of a published classifier, which is complete but for its card."""
     names = getattr(published, "feature_names_in_", None)
-    curve = published.privacy_spent_.curve
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "private": bool(np.isfinite(published.privacy_spent_.epsilon)),
-        **statement_fields(published.privacy_spent_),
+        **release_fields(published.privacy_spent_, mechanism, deployment),
+        "model": full_name(type(published.student_)),
+        "classes": [plain_label(label) for label in published.classes_.tolist()],
+        "n_features": published.n_features_in_,
+        "feature_names": None if names is None else [str(name) for name in names],
+        "date": datetime.now(UTC).date().isoformat(),
+        "versions": versions_of(published.student_),
+    }
+
+
+def release_fields(
+    spent: PrivacySpent, mechanism: AccountedRelease, deployment: Deployment
+) -> dict[str, Any]:
+    """Write the fields about a release, which a reader of the card derives again."""
+    curve = spent.curve
+    return {
+        "private": bool(np.isfinite(spent.epsilon)),
+        **statement_fields(spent),
         "curve": [
             [order, value if math.isfinite(value) else None]
             for order, value in zip(
@@ -309,12 +324,6 @@ def make_card(
         "deployment": deployment.to_dict(),
         "mechanism_fields": described(mechanism),
         "noise_is_seeded": mechanism.noise_seed is not None,
-        "model": full_name(type(published.student_)),
-        "classes": [plain_label(label) for label in published.classes_.tolist()],
-        "n_features": published.n_features_in_,
-        "feature_names": None if names is None else [str(name) for name in names],
-        "date": datetime.now(UTC).date().isoformat(),
-        "versions": versions_of(published.student_),
     }
 
 
@@ -339,9 +348,9 @@ def plain_label(label: Any) -> bool | int | float | str:
     return label if isinstance(label, float) and np.isfinite(label) else str(label)
 
 
-def canonical_text(card: dict[str, Any]) -> bytes:
-    """Write a card as strict JSON that distinguishes 1, 1.0 and true."""
-    return json.dumps(card, sort_keys=True, allow_nan=False).encode()
+def canonical_text(value: Any) -> bytes:
+    """Write a card, or one field, as strict JSON that distinguishes 1, 1.0 and true."""
+    return json.dumps(value, sort_keys=True, allow_nan=False).encode()
 
 
 def written_card(card: dict[str, Any]) -> bytes:
@@ -359,9 +368,12 @@ def profile_of(card: dict[str, Any]) -> PrivacyProfile:
 def curve_of(card: dict[str, Any]) -> RdpCurve:
     """Read the Renyi curve on a card, or raise ValueError if it is none."""
     orders, values = zip(*card["curve"], strict=True)
-    curve = RdpCurve(orders, [np.inf if one is None else one for one in values])
-    pure_epsilon = profile_of(card).epsilon_at(0.0)
-    return RdpCurve(curve.orders, curve.values, pure_epsilon)
+    return RdpCurve(orders, [np.inf if one is None else one for one in values])
+
+
+_NUMBERS = (int, float)
+# Reader of pairs, and the types of their second numbers.
+_PAIRS = {"profile": (profile_of, _NUMBERS), "curve": (curve_of, (*_NUMBERS, _NOTHING))}
 
 
 def parse_card(content: bytes, path: Path) -> dict[str, Any]:
@@ -412,13 +424,13 @@ def check_card(card: dict[str, Any], path: Path | str) -> None:
                 f"{path} is damaged: its assumptions must be at least one, each a code "
                 "and a sentence."
             )
-        if name == "profile" and not _is_profile(card):
+        if name == "profile" and not _is_made_of_pairs(card, name):
             raise ValueError(
                 f"{path} is damaged: its profile must be pairs of two numbers, epsilon "
                 "and delta, where epsilon increases from 0, and delta is between 0 and "
                 "1 and does not increase."
             )
-        if name == "curve" and not _is_curve(card):
+        if name == "curve" and not _is_made_of_pairs(card, name):
             raise ValueError(
                 f"{path} is damaged: its curve must be pairs of a Renyi order, which "
                 "increases from above 1, and a divergence, which is not negative, or "
@@ -453,28 +465,16 @@ def _is_assumption(item: dict[str, Any]) -> bool:
     )
 
 
-def _is_profile(card: dict[str, Any]) -> bool:
-    pairs = card["profile"]
-    if any(len(pair) != 2 or not {*map(type, pair)} <= {int, float} for pair in pairs):
-        return False
-    try:
-        profile_of(card)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_curve(card: dict[str, Any]) -> bool:
-    pairs, numbers = card["curve"], {int, float}
+def _is_made_of_pairs(card: dict[str, Any], name: str) -> bool:
+    """Check that a profile or a curve can be read."""
+    read, second = _PAIRS[name]
     if any(
-        len(pair) != 2
-        or type(pair[0]) not in numbers
-        or type(pair[1]) not in {*numbers, _NOTHING}
-        for pair in pairs
+        len(pair) != 2 or type(pair[0]) not in _NUMBERS or type(pair[1]) not in second
+        for pair in card[name]
     ):
         return False
     try:
-        curve_of(card)
+        read(card)
     except ValueError:
         return False
     return True

@@ -3,7 +3,6 @@
 import hashlib
 import html
 import os
-from base64 import b64encode
 from collections.abc import Collection
 from copy import deepcopy
 from dataclasses import replace
@@ -63,54 +62,6 @@ from sklearn_pate.publication._student_state import (
 
 # Parts of the statement in the model file.
 _STATED = ("n_classes", "statement")
-
-
-class ReportLinkMixin:
-    """Add the privacy statement and its report to the HTML of a fitted classifier.
-
-    It comes before BaseEstimator in the bases, and needs ``privacy_spent_``.
-    """
-
-    def _repr_html_inner(self) -> str:
-        page: str = super()._repr_html_inner()  # type: ignore[misc]
-        return page + _statement_and_link(self)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(  # type: ignore[misc]
-            **kwargs
-        )
-        if "text/html" in bundle:
-            bundle["text/html"] += _statement_and_link(self)
-        return bundle
-
-
-def report_link(estimator: Any) -> str:
-    """Link to the report of a fitted classifier, as HTML that contains the report.
-
-    The report has no figures of quality and no history of a ledger: it may be
-    published. Before the fit, the link is empty.
-    """
-    if "privacy_spent_" not in vars(estimator):
-        return ""
-    # Imported here: its package imports the classifiers.
-    from sklearn_pate.inspection.report import PrivacyReport
-
-    try:
-        page = PrivacyReport.from_estimator(estimator).to_html()
-    except Exception:  # a damaged estimator must be shown, too
-        return ""
-    content = b64encode(page.encode()).decode()
-    return (
-        '<a download="privacy-report.html" href="data:text/html;charset=utf-8;base64,'
-        f'{content}">privacy report</a>'
-    )
-
-
-def _statement_and_link(estimator: Any) -> str:
-    link = report_link(estimator)
-    if not link:
-        return ""
-    return f"<p>{html.escape(repr(estimator.privacy_spent_))}: {link}</p>"
 
 
 class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator):
@@ -320,9 +271,9 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
         ValueError
             If a file is damaged, edited, swapped, too large (also unpacked) or of an
-            unknown format, holds types that are not trusted, or states less than the
-            cost of its mechanism; or if the student is not that of the card, or has
-            HTML in it.
+            unknown format, holds types that are not trusted, or states another cost
+            than that of its mechanism; or if the student is not that of the card, or
+            has HTML in it.
 
         Warns
         -----
@@ -331,12 +282,11 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
         Notes
         -----
-        The cost of the mechanism on the card is computed again, from its noise, the
-        numbers of queries, answers and classes, and delta, which takes up to a second
-        (several for :class:`~sklearn_pate.mechanisms.LNMax` with much noise). Epsilon,
-        the Renyi curve and every delta of the privacy profile must be at least that,
-        except for rounding (one part in 10^9, or in 10^5 for epsilon and deltas of
-        DP-SGD; deltas by 10^-12). This shows consistency, not
+        The statement is derived again from mechanism, delta, unit, assumptions and
+        numbers on the card, which takes up to a second (several for
+        :class:`~sklearn_pate.mechanisms.LNMax` with much noise). All other fields about
+        the release must be the derived ones, except for rounding: costs by one part in
+        10^9, or in 10^5 for epsilon and deltas of DP-SGD. This shows consistency, not
         authenticity: only your signature shows who published the files, see
         :meth:`save`.
         """
@@ -410,15 +360,27 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         return published
 
     def _take_statement(
-        self, card_path: Path, *parts: Any, trusted: Collection[str | type] = ()
+        self,
+        card_path: Path,
+        n_classes: int,
+        statement: str,
+        *,
+        trusted: Collection[str | type] = (),
     ) -> None:
-        """Read the statement on the card if it agrees with that in the model file."""
+        """Set the statement that follows from the card, if the model file agrees."""
         try:
-            self.privacy_spent_ = checked_statement(self._card, *parts, trusted=trusted)
+            spent = checked_statement(self._card, trusted=trusted)
+            for name, of_card, of_model in (
+                ("n_classes", len(self._card["classes"]), n_classes),
+                ("statement", self._card["statement"], statement),
+            ):
+                if of_card != of_model:
+                    raise ValueError(f"its {name} differs from that in the model file")
         except Exception as error:
             raise ValueError(
                 f"{card_path} contradicts itself or its model: {printable(error)}."
             ) from error
+        self.privacy_spent_ = spent
 
     def _pack(self, skops_io: ModuleType) -> tuple[bytes, set[str]]:
         """Return the content of the model file, and the types that readers must trust.
@@ -498,7 +460,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         if shown is None:
             return f"<pre>{html.escape(repr(self))}</pre>"
         statement = html.escape(str(self.privacy_spent_))
-        return f"<p>{statement}</p>{shown()}<p>{report_link(self)}</p>"
+        return f"<p>{statement}</p>{shown()}"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle = {"text/plain": repr(self)}

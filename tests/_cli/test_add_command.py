@@ -138,7 +138,7 @@ def test_a_forged_card_is_refused(cards, capsys, tmp_path):
     forged = tmp_path / "forged.json"
     forged.write_text(json.dumps(card))
     message = refused(capsys, "second.json", str(forged))
-    assert "contradicts itself: its Renyi curve is" in message
+    assert "contradicts itself: its curve is" in message
     card["curve"] = [[1.5, "a"]]
     forged.write_text(json.dumps(card))
     assert "its curve must be pairs" in refused(capsys, "second.json", str(forged))

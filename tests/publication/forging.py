@@ -6,6 +6,7 @@ import json
 import tracemalloc
 import warnings
 import zipfile
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -26,6 +27,8 @@ from sklearn_pate.mechanisms import (
     PermuteAndFlip,
 )
 from sklearn_pate.publication import PublishedClassifier, publish
+from sklearn_pate.publication._card_check import checked_statement
+from sklearn_pate.publication._privacy_card import check_card
 from sklearn_pate.students import DistillationClassifier
 
 N_PARTIES, N_PUBLIC = 60, 40
@@ -134,18 +137,18 @@ def card_of(path):
     return card
 
 
-def forge(path, change=dict, *, curve=None, statement=None):
+def forge(path, change=dict, *, statement=None, of_model=None):
     """Change the card, both copies, and what the model file has of the statement."""
     members, card = members_of(path), card_of(path)
     changed = change(card)
     card = card if changed is None else changed
-    if curve is not None:
-        card["curve"] = [[*curve(*pair)] for pair in card["curve"]]
     if statement is not None:
         card["statement"] = statement
-        schema = json.loads(members["schema.json"])
-        schema["content"]["statement"]["content"] = json.dumps(statement)
-        members["schema.json"] = json.dumps(schema).encode()
+    index = json.loads(members["schema.json"])
+    stated = {} if statement is None else {"statement": statement}
+    for name, value in (stated | (of_model or {})).items():
+        index["content"][name]["content"] = json.dumps(value)
+    members["schema.json"] = json.dumps(index).encode()
     write(path, members, card)
 
 
@@ -167,6 +170,67 @@ def number(name, value):
         )
 
     return change
+
+
+#: Given by the publisher, or about the computer: nothing to compare these with.
+FREE = {"date", "deployment", "feature_names", "versions"}
+#: Compared when the files are opened.
+OF_FILE = {"format", "format_version", "model"}
+#: Compared with the student, which a reader of the statement alone does not load.
+OF_STUDENT = {"classes", "n_features"}
+
+
+def mutated(value):
+    """Return another value of the same type, if there is one."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, str):
+        return f"{value} and more"
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, float):
+        return 0.9 * value if value else 0.1
+    if isinstance(value, list):
+        return value[1:] if value[1:] else [*value, *value]
+    if isinstance(value, dict):
+        name = next(iter(value), "name")
+        return value | {name: mutated(value.get(name, "A model"))}
+    return 1
+
+
+def values_of(value, *path):
+    """Give the place of every value on a card, and of the first in lists."""
+    yield path
+    if isinstance(value, dict):
+        for name in value:
+            yield from values_of(value[name], *path, name)
+    elif isinstance(value, list) and value:
+        yield from values_of(value[0], *path, 0)
+
+
+def assert_every_value_is_compared(card):
+    """Change the values of a card, one at a time: each changed card is refused.
+
+    Two kinds of values decide nothing: parameters that a mechanism does not use, which
+    leave the statement as it is, and delta without a guarantee.
+    """
+    check_card(card, "card")
+    spent = checked_statement(card)
+    for path in values_of(card):
+        if not path or path[0] in {*OF_FILE, *OF_STUDENT, *FREE}:
+            continue
+        forged = deepcopy(card)
+        inner, last = forged, path[0]
+        for one in path[1:]:
+            inner, last = inner[last], one
+        inner[last] = mutated(inner[last])
+        try:
+            check_card(forged, "card")
+            found = checked_statement(forged)
+        except ValueError:
+            continue
+        decides_nothing = path[0] == "mechanism_fields" and found == spent
+        assert decides_nothing or (path == ("delta",) and not card["private"]), path
 
 
 def refused(path):

@@ -8,25 +8,10 @@ import pytest
 from sklearn_pate import PublishedClassifier
 from sklearn_pate._estimators._class_codes import last_step
 from sklearn_pate.accounting._statement import NEIGHBOURS
+from sklearn_pate.publication._card_check import checked_statement
 from sklearn_pate.publication._privacy_card import rebuilt
+from tests.publication.forging import assert_every_value_is_compared
 from tests.publication.learners import LEARNERS, TRUSTED, fit
-
-#: Each costs more than is stated, or is not what the words say.
-FORGERIES = [
-    ("output", "output_scale", 1e9),
-    ("output", "n_problems", 1),
-    ("objective", "linear_scale", 1e9),
-    ("objective", "curvature", 1e3),
-    ("gaussian", "linear_scale", 1e3),
-    ("dpsgd", "noise_multiplier", 1e3),
-    ("dpsgd", "n_steps", 1),
-    ("dpsgd", "n_steps", 0.5),
-    ("pure search", "mean_n_trials", 1.01),
-    ("pure search", "fits", [{"pure_epsilon": 5.0, "values": None}]),
-    ("search", "score_scale", 1e9),
-    ("search", "n_trials_distribution", "disjoint"),
-    ("search", "fits", []),
-]
 
 
 def forge(path, change):
@@ -51,41 +36,27 @@ def test_rounding_of_steps_on_another_platform_is_no_contradiction(
 
     forge(path, lower)
     if part > 1e-5:
-        with pytest.raises(ValueError, match="it states epsilon="):
+        with pytest.raises(ValueError, match="its epsilon is "):
             PublishedClassifier.load(path, trusted=TRUSTED)
     else:
         PublishedClassifier.load(path, trusted=TRUSTED)
 
 
-@pytest.mark.parametrize("name", ["output", "gaussian", "dpsgd", "search"])
-def test_an_epsilon_below_the_cost_is_refused(name, originals, tmp_path):
-    path = tmp_path / "model.skops"
-    originals(name).save(path)
-
-    def halve(published):
-        spent = published.privacy_spent_
-        epsilon = published._card["epsilon"] = spent.epsilon / 2
-        published.privacy_spent_ = replace(spent, epsilon=epsilon)
-
-    forge(path, halve)
-    with pytest.raises(ValueError, match=r"it states epsilon=.*, and .* cost"):
-        PublishedClassifier.load(path, trusted=TRUSTED)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_smaller_delta_in_one_pair_than_the_cost_is_refused(
-    name, originals, tmp_path
-):
-    path = tmp_path / "model.skops"
-    originals(name).save(path)
+def test_every_value_on_a_card_is_compared(name, originals):
+    assert_every_value_is_compared(originals(name).card)
 
-    def lower(published):
-        pair = published._card["profile"][0]
-        pair[1] *= 0.98
 
-    forge(path, lower)
-    with pytest.raises(ValueError, match=r"its profile has delta=.* at epsilon=0, and"):
-        PublishedClassifier.load(path, trusted=TRUSTED)
+@pytest.mark.parametrize(
+    ("name", "fits"),
+    [("search", []), ("pure search", [{"pure_epsilon": 5.0, "values": None}])],
+)
+def test_other_costs_of_the_fits_of_a_search_are_refused(name, fits, originals):
+    card = originals(name).card
+    card["mechanism_fields"]["parameters"]["fits"] = fits
+    with pytest.raises(ValueError, match=r"fits is empty|its epsilon is"):
+        checked_statement(card)
 
 
 #: In each, the fit that won costs more than the search accounts for.
@@ -132,7 +103,7 @@ def test_a_winner_without_its_number_of_queries_is_refused(rows, tmp_path):
         published.privacy_spent_ = replace(published.privacy_spent_, n_queries=None)
 
     forge(path, change)
-    with pytest.raises(ValueError, match="by GNMax, has no n_queries"):
+    with pytest.raises(ValueError, match="GNMax, needs n_queries"):
         PublishedClassifier.load(path)
 
 
@@ -150,7 +121,7 @@ def test_a_winner_of_another_relation_than_its_search_is_refused(rows, tmp_path)
         published.privacy_spent_ = replace(published.privacy_spent_, relation=stronger)
 
     forge(path, change)
-    with pytest.raises(ValueError, match=r"by DPSGDSteps, does not"):
+    with pytest.raises(ValueError, match=r"by DP-SGD.*another neighbour"):
         PublishedClassifier.load(path, trusted=TRUSTED)
 
 
@@ -187,20 +158,3 @@ def test_a_parameter_of_another_kind_is_refused(name, parameter, value, original
     fields["parameters"][parameter] = value
     with pytest.raises(ValueError, match=rf"{parameter}|epsilon=|curve"):
         rebuilt(fields, seeded=False)
-
-
-@pytest.mark.parametrize(("name", "parameter", "value"), FORGERIES)
-def test_a_mechanism_that_is_not_the_one_in_words_is_refused(
-    name, parameter, value, originals, tmp_path
-):
-    path = tmp_path / "model.skops"
-    originals(name).save(path)
-
-    def change(published):
-        fields = published._card["mechanism_fields"]["parameters"]
-        assert fields[parameter] != value
-        fields[parameter] = value
-
-    forge(path, change)
-    with pytest.raises(ValueError, match="contradicts itself or its model"):
-        PublishedClassifier.load(path, trusted=TRUSTED)
