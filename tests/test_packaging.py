@@ -30,6 +30,15 @@ def test_the_version_is_the_same_everywhere():
     assert read("CITATION.cff")["version"] == version
 
 
+def test_every_file_of_the_package_is_distributed():
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    package = ROOT / "sklearn_pate"
+    patterns = ["**/*.py", *config["package-data"]["sklearn_pate"]]
+    distributed = {path for pattern in patterns for path in package.glob(pattern)}
+    files = {path for path in package.rglob("*") if path.is_file()}
+    assert {path for path in files if "__pycache__" not in path.parts} == distributed
+
+
 def test_the_licence_is_the_same_everywhere():
     licence = importlib.metadata.metadata("sklearn-pate")["License-Expression"]
     assert read("CITATION.cff")["license"] == licence

@@ -1,26 +1,18 @@
 """PrivacySpent: the privacy statement of a fit, and its text."""
 
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
+from importlib.resources import files
 from math import isinf
 from typing import Any
 
 import numpy as np
 
 from sklearn_pate.accounting._assumptions import (
-    BOUNDS,
     CHOSEN_BLINDLY,
-    COLUMNS,
     DOMAIN_DECLARED,
     FLOATING_POINT,
-    HELD_OUT_ROWS,
-    LABEL_SET,
-    LABEL_SET_READ,
-    N_FITTED,
-    N_ROWS,
-    N_ROWS_PUBLIC,
-    PUBLIC_ROWS,
-    PUBLIC_ROWS_IN_MODEL,
     ROW_BY_ROW,
     SEEDED,
     Assumption,
@@ -30,30 +22,31 @@ from sklearn_pate.accounting._profile import PrivacyProfile, curve_profile
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._value_checks import counted
 
+_TEXTS: dict[str, Any] = tomllib.loads(
+    files("sklearn_pate.accounting").joinpath("statement.toml").read_text("utf-8")
+)
+
+
+def _by_unit_and_relation(name: str) -> dict[tuple[str, str], str]:
+    """Return texts by unit of privacy and relation."""
+    return {
+        (unit, relation): text
+        for unit, texts in _TEXTS[name].items()
+        for relation, text in texts.items()
+    }
+
+
+#: Difference between neighbouring data sets, by unit of privacy and relation.
+NEIGHBOURS = _by_unit_and_relation("neighbours")
 #: Content that the guarantee hides, by unit of privacy and relation.
-PROTECTED = {
-    ("row", "replace-one"): "content of one row",
-    ("group", "add-remove-or-change"): "presence and content of one group",
-    ("party", "replace-one"): "all votes of one party and all they were made from",
-    ("row", "add-remove"): "presence of one row, with its content",
-    ("group", "add-remove"): "presence of one group, with all its rows",
-}
+PROTECTED = _by_unit_and_relation("protected")
+#: Quantities that are not protected, by the code of the assumption that it is public.
+UNPROTECTED: dict[str, str] = _TEXTS["unprotected"]
+#: Headings of the facts.
+HEADINGS: dict[str, str] = _TEXTS["heading"]
+# Sentences of the codes. Cards contain the codes alone.
+_SENTENCES: dict[str, dict[str, str]] = _TEXTS["sentence"]
 _NUMBER = {"row": "number of rows", "party": "number of parties"}
-#: Quantities that are not protected, by the assumption that it is public.
-UNPROTECTED: dict[Assumption, str] = {
-    LABEL_SET: "set of labels",
-    LABEL_SET_READ: "set of labels",
-    COLUMNS: "columns, their types and categories",
-    DOMAIN_DECLARED: "declared values and ranges of the columns",
-    BOUNDS: "declared bounds",
-    PUBLIC_ROWS: "public rows",
-    HELD_OUT_ROWS: "rows held out as public rows",
-    PUBLIC_ROWS_IN_MODEL: "public rows that the model holds",
-    N_ROWS_PUBLIC: _NUMBER["row"],
-    N_ROWS: _NUMBER["row"],
-    N_FITTED: _NUMBER["row"],
-    CHOSEN_BLINDLY: "parameters of the fit",
-}
 _POST_PROCESSING = {
     "scores": "function",
     "newton": "predictions",
@@ -67,115 +60,6 @@ _COMPOSITION = {
     "learner": "unknown",
 }
 
-#: Headings of the facts.
-HEADINGS = {
-    "variant": "Variant",
-    "mu": "mu",
-    "rho": "rho",
-    "protected": "Protected",
-    "unprotected": "Not protected",
-    "release_type": "Releases",
-    "data_source": "Data",
-    "access": "Access",
-    "trust_model": "Trust",
-    "tuning": "Choice of parameters",
-    "composition": "Composition",
-    "post_processing": "Post-processing",
-    "arithmetic": "Arithmetic of the noise",
-    "randomness": "Randomness",
-    "timing": "Timing",
-}
-_WITH_VALUE = {
-    "mu": "Gaussian differential privacy with mu={}.",
-    "rho": "Zero-concentrated differential privacy with rho={}.",
-    "protected": "{}.",
-    "unprotected": "{}.",
-}
-# Sentences of the codes. Cards contain the codes alone.
-_SENTENCES = {
-    "variant": {
-        "pure": "Pure: delta is 0.",
-        "approximate": "Approximate: epsilon leaves a probability of delta uncovered.",
-        "none": "No guarantee.",
-    },
-    "release_type": {
-        "one": "One release. Each further release about the same data adds to its cost."
-    },
-    "data_source": {"static": "Static: one fixed set of private rows."},
-    "access": {
-        "non-interactive": "Non-interactive: users have the model, and no access to "
-        "private rows."
-    },
-    "trust_model": {
-        "central": "Central: the data holder has the raw data, adds the noise, and is "
-        "trusted with both.",
-        "collector": "Central: each party keeps its raw data. A collector, who is "
-        "trusted with all votes, adds the noise.",
-    },
-    "tuning": {
-        "blind": "Assumed to be made without private data. The cost of any other "
-        "tuning is not included.",
-        "paid": "By the private search, whose cost is included. Choices around it are "
-        "not.",
-        "unknown": "Not stated.",
-    },
-    "composition": {
-        "gaussian": "All noise is Gaussian. The whole fit is one test of N(0, 1) "
-        "against N(mu, 1); squares of mu of its steps add up.",
-        "renyi": "Renyi costs of all answers add up, also if queries follow from "
-        "earlier answers; the exact cost is stated where it is known and smaller.",
-        "sampled": "Renyi costs of all answers add up, each about a secret sample of "
-        "the rows.",
-        "steps": "Costs of all steps, each on a secret sample of the rows, are "
-        "composed by their privacy losses or Renyi costs.",
-        "parts": "Costs of all parts of the training add up.",
-        "search": "Cost of the whole search: all of its fits, their scores and the "
-        "choice.",
-        "unknown": "Not stated.",
-    },
-    "post_processing": {
-        "student": "The student is trained on released results and public rows alone. "
-        "Its training and its predictions have no further cost.",
-        "function": "The model is the released function, or is trained on it and on "
-        "public rows. Its predictions have no further cost.",
-        "counts": "The model is computed from the released counts. Its predictions "
-        "have no further cost.",
-        "predictions": "Predictions of the released model have no further cost.",
-    },
-    "arithmetic": {
-        "whole-numbers": "Noise is drawn in whole numbers, with exactly the "
-        "distribution that the cost is computed for. A mechanism of another package "
-        "needs a check of its own.",
-        "floating-point": "Noise is drawn in floating point, and results are rounded "
-        "far above the last bits. That these reveal nothing is assumed.",
-        "unknown": "Not stated.",
-    },
-    "randomness": {
-        "operating-system": "All noise comes from the random numbers of the operating "
-        "system, and not from random_state.",
-        "seeded": "The noise was seeded: there is no guarantee.",
-        "unknown": "Not stated.",
-    },
-    "timing": {
-        "variable": "Run time is not made constant and may depend on private rows: "
-        "publish no durations."
-    },
-}
-#: Difference between neighbouring data sets, by unit of privacy and relation.
-NEIGHBOURS = {
-    ("row", "replace-one"): (
-        "replace one row by any other; the number of rows is public"
-    ),
-    ("group", "add-remove-or-change"): (
-        "add or remove one group, or change any of its rows while its id stays "
-        "(a change of id is two such steps)"
-    ),
-    ("party", "replace-one"): (
-        "change all votes of one party; the number of parties is public"
-    ),
-    ("row", "add-remove"): "add or remove one row",
-    ("group", "add-remove"): "add or remove one group with all its rows",
-}
 RELEASES = ("answers", "scores", "newton", "sum", "model", "search")
 
 
@@ -306,7 +190,7 @@ def facts_of(spent: "PrivacySpent") -> StatementFacts:
     pure_epsilon = spent.profile.epsilon_at(0.0)
     number = _NUMBER.get(spent.unit) if spent.relation == "replace-one" else None
     unprotected = [number] if number else []
-    unprotected += [text for one, text in UNPROTECTED.items() if one.code in codes]
+    unprotected += [text for code, text in UNPROTECTED.items() if code in codes]
     with_guarantee = "approximate" if spent.delta else "pure"
     rho = None if isinf(pure_epsilon) else pure_epsilon**2 / 2
     if spent.mu is not None:
@@ -361,7 +245,7 @@ def sentences_of(facts: Mapping[str, Any]) -> dict[str, str]:
             if isinstance(value, float):
                 value = f"{six_digits(value, np.ceil):g}"
             text = ", ".join(value) if isinstance(value, (list, tuple)) else value
-            found[name] = _WITH_VALUE[name].format(text)
+            found[name] = _TEXTS["value"][name].format(text)
     return {name: text[0].upper() + text[1:] for name, text in found.items()}
 
 
@@ -656,47 +540,31 @@ class PrivacySpent:
         )
 
     def __str__(self) -> str:
-        if np.isinf(self.epsilon):
-            guarantee = "This fit gives no privacy guarantee (epsilon=inf)"
-        else:
-            guarantee = (
-                f"This fit is (epsilon={write_epsilon(self.epsilon)}, "
-                f"delta={self.delta})-differentially private"
-            )
-        if self.release == "scores":
-            release = (
-                f"The mean score function of {counted(self.n_teachers, 'teacher')} was "
-                f"released by {self.mechanism}"
-            )
-        elif self.release == "newton":
-            release = (
-                "The model is a logistic regression. It was computed in 3 steps; in "
-                f"each, every {self.unit} contributed one vector of bounded length, "
-                f"and noise was added to the sum, by {self.mechanism}"
-            )
-        elif self.n_queries is None:
-            release = f"One model was released by {self.mechanism}"
-        else:
-            # Of the learners with votes, only nearest neighbours have this relation.
-            from_samples = self.relation == "add-remove"
-            voter = "nearest row" if from_samples else "teacher"
-            voters = counted(self.n_teachers, voter)
-            if from_samples:
-                voters = f"the {voters} of secret samples"
-            release = (
-                f"{counted(self.n_queries, 'query')} to {voters} "
-                f"{'was' if self.n_queries == 1 else 'were'} answered by "
-                f"{self.mechanism}"
-            )
+        texts = _TEXTS["text"]
+        guarantee = texts["void" if np.isinf(self.epsilon) else "private"].format(
+            epsilon=write_epsilon(self.epsilon), delta=self.delta
+        )
+        kind = self.release
+        if kind not in ("scores", "newton"):
+            kind = "model" if self.n_queries is None else "answers"
+        voters = counted(self.n_teachers, "teacher")
+        # Of the learners with votes, only nearest neighbours have this relation.
+        if kind == "answers" and self.relation == "add-remove":
+            voters = f"the {counted(self.n_teachers, 'nearest row')} of secret samples"
+        release = _TEXTS["release"][kind].format(
+            voters=voters,
+            unit=self.unit,
+            queries=counted(self.n_queries, "query"),
+            were="was" if self.n_queries == 1 else "were",
+            mechanism=self.mechanism,
+        )
         if self.n_tables is not None:
-            release += (
-                ". The public rows were drawn from noisy counts of the values in "
-                f"{counted(self.n_tables, 'column')}, which the statement covers, too"
-            )
+            columns = counted(self.n_tables, "column")
+            release += f". {texts['tables'].format(columns=columns)}"
+        end = texts["end"].format(assumptions=_enumerate(self.assumptions))
         return (
             f"{guarantee}. Neighbouring data sets differ by one change: "
-            f"{self.neighbours}. {release}. The statement covers this fit alone, no "
-            f"search or other fit around it. It assumes {_enumerate(self.assumptions)}."
+            f"{self.neighbours}. {release}. {end}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -48,6 +48,7 @@ def test_every_value_on_a_card_is_compared(name, originals):
     assert_every_value_is_compared(originals(name).card)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "fits"),
     [("search", []), ("pure search", [{"pure_epsilon": 5.0, "values": None}])],

@@ -23,11 +23,13 @@ def test_a_fitted_classifier_shows_its_statement(fit):
     assert clf._repr_mimebundle_()["text/html"].count(statement) == 1
 
 
+@pytest.mark.slow
 def test_a_published_classifier_shows_its_statement():
     published = pate().publish()
     assert html.escape(str(published.privacy_spent_)) in published._repr_html_()
 
 
+@pytest.mark.slow
 def test_a_search_shows_the_statement_of_all_of_it():
     X, y = rows()
     learner = DPLogisticRegression(feature_bounds=BOUNDS)

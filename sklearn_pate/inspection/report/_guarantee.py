@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._statement import HEADINGS, sentences_of, write_epsilon
 from sklearn_pate.inspection.report._blocks import (
+    TEXTS,
     THOUSAND,
     Block,
     Bullets,
@@ -35,69 +36,7 @@ _ASKED = (
 )
 _TO_FILL_IN = "to fill in: "
 _BY_SUBPOPULATION = "accuracy on public rows of each, such as by sex or age"
-_UNITS_OF_DATA = {
-    "row": ("each {name} has one row", "Does any {name} have several rows?"),
-    "group": ("each {name} has one id", "Does any {name} have several ids?"),
-    "party": ("each {name} is one party", "Did any {name} send labels several times?"),
-}
-
-
-class _Unit(NamedTuple):
-    plural: str
-    text: str
-    examples: str
-
-
-_UNITS = {
-    "row": _Unit(
-        "rows",
-        "The unit of privacy is one row of the training table. A person with one row "
-        "is protected as a whole. For a person with several rows, the guarantee is "
-        "weaker, as the table shows.",
-        "k rows of one person, or of k people",
-    ),
-    "group": _Unit(
-        "groups",
-        "The unit of privacy is one group: all rows that share an id, such as all "
-        "visits of one patient. They are protected together, however many they are. A "
-        "person with several ids is protected as several groups, and so are several "
-        "people together.",
-        "k groups, such as k patients",
-    ),
-    "party": _Unit(
-        "parties",
-        "The unit of privacy is one party: the sender of one array of labels. "
-        "Everything that these labels were made from is protected together. A person "
-        "whose rows are with several parties is protected as several parties.",
-        "k parties",
-    ),
-}
-_GUESSES = {
-    ("row", "replace-one"): "which of two contents {one} has",
-    ("group", "add-remove-or-change"): (
-        "whether {one} {are} in the data, or which of two contents {they} {have}"
-    ),
-    ("party", "replace-one"): "which of two sets of votes {one} has cast",
-    ("row", "add-remove"): "whether {one} is in the data",
-    ("group", "add-remove"): "whether {one} {are} in the data",
-}
-#: Correct guesses of 1000, for comparison.
-_EXAMPLES = (
-    (500, "Nothing is published"),
-    (
-        750,
-        "A survey in which each person tosses a coin, and answers truthfully, or as a "
-        "second coin says (epsilon 1.1)",
-    ),
-    (900, "A survey in which one answer in ten is reversed (epsilon 2.2)"),
-    (1000, "The private data are published"),
-)
-# One unit, without a name of the user for it and with one.
-_ONE = {
-    "row": ("one row", "the row of one {name}"),
-    "group": ("one group", "the rows of one {name}"),
-    "party": ("one party", "one {name}"),
-}
+PARAGRAPHS: dict[str, str] = TEXTS["paragraphs"]
 
 
 def guarantee_sections(facts: dict[str, Any]) -> list[Section]:
@@ -135,13 +74,13 @@ def conclusion_of(facts: dict[str, Any]) -> str:
 def _guessed(facts: dict[str, Any]) -> str:
     """Write the guess of an attacker about one unit, by the user's name for it."""
     unit, name = facts["unit"], facts["deployment"].get("unit_name")
-    plain, named = _ONE[unit]
+    texts = TEXTS["unit"][unit]
     if name is None:
-        words = {"one": plain, "are": "is", "they": "it", "have": "has"}
+        words = {"one": texts["one"], "are": "is", "they": "it", "have": "has"}
     else:
-        words = {"one": named.format(name=name)}
+        words = {"one": texts["named"].format(name=name)}
         words |= {"are": "are", "they": "they", "have": "have"}
-    return _GUESSES[unit, facts["relation"]].format(**words)
+    return texts["guess"][facts["relation"]].format(**words)
 
 
 def at_most(guesses: Mapping[str, int]) -> str:
@@ -175,11 +114,7 @@ def _title(facts: dict[str, Any]) -> str:
 
 def _no_protection(facts: dict[str, Any]) -> Section:
     if facts["epsilon"] is None:
-        text = (
-            "There is no limit on what an attacker can learn. The noise that should "
-            "hide each contribution is seeded, depends on the data, or is missing: see "
-            "the assumptions below."
-        )
+        text = PARAGRAPHS["void"]
     else:
         text = (
             "There is no limit on what an attacker can learn. The classifier alone "
@@ -201,10 +136,7 @@ def _protection(facts: dict[str, Any]) -> Section:
     if promise["weak"]:
         once = promise["wrong_once_in"]
         often = "more than a million" if once is None else f"{once:,}"
-        text = (
-            "This limit is weak: it allows an attacker who is wrong only once in "
-            f"{often} guesses. The model may reveal far less, without a guarantee."
-        )
+        text = PARAGRAPHS["weak"].format(often=often)
         blocks.append(Text(text, is_warning=True))
     return Section(_title(facts), [*blocks, _comparison(facts)])
 
@@ -214,7 +146,8 @@ def _comparison(facts: dict[str, Any]) -> Table:
     guesses = facts["promise"]["guesses"]
     right = guesses["right_at_most"]
     of_this = (right, "This publication, at most")
-    rows = sorted([*_EXAMPLES, of_this], key=lambda row: row[0])
+    examples = [(int(number), text) for number, text in TEXTS["examples"].items()]
+    rows = sorted([*examples, of_this], key=lambda row: row[0])
     return Table(
         "What the number means",
         (f"Correct guesses, of {guesses['of']}", "Example"),
@@ -231,19 +164,8 @@ def attackers_section(facts: dict[str, Any]) -> Section:
     return Section(
         "Attackers",
         [
-            Text(
-                "The figures bound every attacker, with any computer, who knows all "
-                "other private data, the public rows, the code and all settings, and "
-                "sees everything that was released. They follow from the whole privacy "
-                "profile of the release, delta as a function of epsilon, and are "
-                "averages over the noise, which is secret."
-            ),
-            Text(
-                "An attacker may prefer to be certain. The fewer of 1000 false claims "
-                "they accept (false alarms), the fewer of 1000 true claims they can "
-                "recognise (detections). If nothing were published, there would be as "
-                "many detections as false alarms."
-            ),
+            Text(PARAGRAPHS["attackers"]),
+            Text(PARAGRAPHS["certainty"]),
             Table(
                 "False alarms and detections",
                 ("False alarms allowed, of 1000", "Detections at most, of 1000"),
@@ -272,17 +194,16 @@ def _guarantee(facts: dict[str, Any]) -> str:
 
 
 def _unit_of_privacy(facts: dict[str, Any]) -> Section:
-    unit, text = _UNITS[facts["unit"]], _UNITS[facts["unit"]].text
+    unit = TEXTS["unit"][facts["unit"]]
+    text = unit["text"]
     if facts["relation"] == "add-remove":
-        text += (
-            f" The guarantee compares data with and without one {facts['unit']}. An "
-            "attacker who knows that it is in the data, and tries to distinguish two "
-            "contents of it, compares data sets that are two changes apart: the line "
-            "for 2 bounds how often they are right."
-        )
+        text += f" {PARAGRAPHS['add-remove'].format(unit=facts['unit'])}"
     table = Table(
-        f"Guarantee for {unit.examples}",
-        (f"k {unit.plural}", "epsilon", "delta", "Correct guesses at most, of 1000"),
+        f"Guarantee for {unit['examples']}",
+        (
+            f"k {unit['plural']}",
+            *("epsilon", "delta", "Correct guesses at most, of 1000"),
+        ),
         tuple(map(_line_of_several, facts["promise"]["several"])),
     )
     change = Text(
@@ -306,38 +227,16 @@ def _limits(facts: dict[str, Any]) -> Section:
         else "this fit alone, and no search or choice around it"
     )
     has_public_rows = kind not in ("counts", "learner") and facts["n_tables"] is None
-    public_rows = (("Public rows", "The people in the public rows are not protected."),)
-    items = (
-        (
-            "General facts",
-            "That smoking is harmful is learned with or without any one person in the "
-            "data, and then holds for this person, too. No privacy method hides it.",
-        ),
-        (
-            "Other releases",
-            "Every release about the same rows adds to what an attacker learns. A "
-            "privacy ledger limits the total. Two fits like this one together: "
-            f"epsilon={two_fits['epsilon']:.3f} at "
-            f"delta={number_text(two_fits['delta'])}, and correct guesses in "
-            f"{at_most(two_fits['guesses'])} cases.",
-        ),
-        (
-            "Choices around the fit",
-            "Trying models, settings or columns on the private rows and keeping the "
-            "best is a further use of these rows, with a privacy cost of its own. "
-            f"This page covers {covered}.",
-        ),
-        *(public_rows if has_public_rows else ()),
-        (
-            "Quality of the model",
-            "Scores computed on private rows are not covered, and must not be "
-            "published.",
-        ),
-        (
-            "Side channels",
-            "Run time, logs, warnings, errors, files kept to continue after a crash, "
-            "and the machine itself may reveal something about private rows.",
-        ),
+    words = {
+        "epsilon": f"{two_fits['epsilon']:.3f}",
+        "delta": number_text(two_fits["delta"]),
+        "guesses": at_most(two_fits["guesses"]),
+        "covered": covered,
+    }
+    items = tuple(
+        (subject, text.format(**words))
+        for subject, text in TEXTS["limits"].items()
+        if has_public_rows or subject != "Public rows"
     )
     return Section("Limits of the guarantee", [Bullets(items)])
 
@@ -364,10 +263,11 @@ def missing_in(
 
 def unit_assumption(unit: str, unit_name: str) -> Assumption:
     """Return the assumption that the unit of privacy is what the user calls it."""
-    sentence, question = (text.format(name=unit_name) for text in _UNITS_OF_DATA[unit])
+    texts = TEXTS["unit"][unit]
+    question = texts["question"].format(name=unit_name)
     return Assumption(
         "unit-named",
-        sentence,
+        texts["confirmed"].format(name=unit_name),
         f"{question} The guarantee for this {unit_name} is then weaker: see the table.",
     )
 

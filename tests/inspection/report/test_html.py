@@ -9,10 +9,9 @@ import pytest
 from sklearn_pate import PrivacyLedger
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.inspection.report._blocks import (
-    DARK,
     FLOW_STYLE,
     KINDS,
-    LIGHT,
+    STYLE,
     data_flow_lines,
     draw_data_flow,
     flow_of,
@@ -273,8 +272,11 @@ def contrast(one, other):
     return (lighter + 0.05) / (darker + 0.05)
 
 
-@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
-def test_text_stands_out_from_what_is_behind_it(palette):
+@pytest.mark.parametrize("place", [0, 1], ids=["light", "dark"])
+def test_text_stands_out_from_what_is_behind_it(place):
+    declared = re.findall(r":root\{([^}]*--page[^}]*)\}", STYLE)
+    palette = dict(re.findall(r"--([\w-]+):(#\w+);", declared[place]))
+    assert len(declared) == 2
     for ink in ("ink", "soft", "link"):
         assert contrast(palette[ink], palette["page"]) >= 4.5
     for box in ("plain", "bad", "banner"):
