@@ -158,9 +158,10 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         such as `optimizer__momentum`, are used. Its training loop and `train_split` are
         not: a validation split would read private rows again. `callbacks` are refused
         for the same reason. The module takes rows as float32, and gives one output for
-        each class. It is refused, before anything is charged, if it fails a trial on a
-        few artificial rows: each row must contribute its own clipped gradient only, so
-        no layer may mix rows, as ``BatchNorm`` does, or have another first axis than
+        each class. A penalty in `get_loss` has no effect; ``optimizer__weight_decay``
+        has. The network is refused, before anything is charged, if it fails a trial on
+        a few artificial rows: each row must contribute its own clipped gradient only,
+        so no layer may mix rows, as ``BatchNorm`` does, or have another first axis than
         rows. The trial does not find a module that does so for some rows, or for many
         at once; that it does not is an assumption of the statement. A module may be
         pretrained on public data; one pretrained on private data voids the statement.

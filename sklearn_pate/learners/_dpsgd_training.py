@@ -342,9 +342,8 @@ def _rows_are_apart(
     buffers = [one.clone() for one in steps.net.module_.buffers()]
     gradients = _gradients(steps, X, y)
     for kept in range(_N_ROWS):
-        # To ones, or from ones to zeros, which changes tokens as well.
-        X_changed = (X < 1).flatten(1).any(dim=1).to(X).view(-1, *[1] * (X.dim() - 1))
-        X_changed, y_changed = X_changed.expand_as(X).clone(), (y + 1) % n_classes
+        # Ones to zeros, and others to ones, which changes tokens as well.
+        X_changed, y_changed = (X < 1).to(X), (y + 1) % n_classes
         X_changed[kept], y_changed[kept] = X[kept], y[kept]
         again = _gradients(steps, X_changed, y_changed)
         for one, other in zip(gradients, again, strict=True):
