@@ -3,6 +3,7 @@
 from sklearn_pate.accounting import bounds
 from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._calibrate import calibrate_n_queries, calibrate_noise
+from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._other_releases import OtherRelease
 from sklearn_pate.accounting._profile import PrivacyProfile, compose_profiles
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
@@ -19,6 +20,7 @@ from sklearn_pate.accounting.plurality._tight import (
 __all__ = [
     "DEFAULT_ORDERS",
     "Assumption",
+    "Cost",
     "LedgerEntry",
     "OtherRelease",
     "PrivacyAnalysis",

@@ -1,0 +1,72 @@
+"""Costs of releases, and their sums."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_pate.accounting import compose_profiles
+from sklearn_pate.accounting._gdp import gdp_epsilon
+from sklearn_pate.mechanisms import GNMax, LNMax, MeanScores, NoisyHistogram, NoisySum
+from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
+
+DELTA = 1e-5
+
+
+@given(st.floats(5, 500), st.floats(5, 500))
+def test_squares_of_mu_add_up(one, other):
+    both = NoisyHistogram(one).cost(3, 2) + NoisyHistogram(other).cost(2, 2)
+    mu = np.hypot(
+        NoisyHistogram(one).cost(3, 2).mu, NoisyHistogram(other).cost(2, 2).mu
+    )
+    assert both.mu == mu
+    assert both.epsilon(DELTA) <= gdp_epsilon(mu, DELTA)
+
+
+def test_answers_after_a_gaussian_release_cost_less_than_both_profiles():
+    first, answers = MarginalCounts(30.0).cost(1), GNMax(40.0).cost(50, 2)
+    both = first + answers
+    apart = compose_profiles([first.profile, answers.profile]).epsilon_at(DELTA)
+    assert max(first.epsilon(DELTA), answers.epsilon(DELTA)) < both.epsilon(DELTA)
+    assert both.epsilon(DELTA) <= apart * (1 + 1e-9)
+    assert (answers + first).epsilon(DELTA) == both.epsilon(DELTA)
+
+
+def test_without_a_gaussian_release_only_curves_add_up():
+    one = LNMax(0.05).cost(20, 2)
+    both = one + one
+    assert both.exact is None
+    assert both.epsilon(DELTA) == (2 * one.curve).to_epsilon(DELTA)
+
+
+@pytest.mark.parametrize(
+    "mechanism", [GNMax(20.0), LNMax(0.1), MeanScores(noise_scale=5.0), NoisySum(9.0)]
+)
+def test_delta_and_epsilon_belong_together(mechanism):
+    cost = mechanism.cost(2, 2)
+    epsilon = cost.profile.epsilon_at(DELTA)
+    assert cost.delta(epsilon) == pytest.approx(DELTA, rel=1e-6)
+    assert cost.epsilon(DELTA) == pytest.approx(epsilon, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "named"),
+    [
+        (
+            MarginalCounts(9.0, add_remove=True).cost(1),
+            GNMax(9.0).cost(1),
+            "add-remove",
+        ),
+        (GNMax(9.0).cost(1), GNMax(9.0).cost(1, unit="group"), "unit='group'"),
+    ],
+)
+def test_costs_of_other_units_or_relations_do_not_add_up(one, other, named):
+    with pytest.raises(ValueError, match=named):
+        one + other
+
+
+def test_seeded_noise_has_no_finite_cost():
+    cost = GNMax(9.0, noise_seed=0).cost(1)
+    assert cost.exact is None
+    assert cost.mu is None
+    assert cost.epsilon(DELTA) == (cost + GNMax(9.0).cost(1)).epsilon(DELTA) == np.inf
