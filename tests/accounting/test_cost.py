@@ -15,20 +15,19 @@ DELTA = 1e-5
 
 @given(st.floats(5, 500), st.floats(5, 500))
 def test_squares_of_mu_add_up(one, other):
-    both = NoisyHistogram(one).cost(3, 2) + NoisyHistogram(other).cost(2, 2)
-    mu = np.hypot(
-        NoisyHistogram(one).cost(3, 2).mu, NoisyHistogram(other).cost(2, 2).mu
-    )
+    first, second = NoisyHistogram(one).cost(3, 2), NoisyHistogram(other).cost(2, 2)
+    both, mu = first + second, np.hypot(first.mu, second.mu)
     assert both.mu == mu
     assert both.epsilon(DELTA) <= gdp_epsilon(mu, DELTA)
 
 
-def test_answers_after_a_gaussian_release_cost_less_than_both_profiles():
+def test_answers_after_a_gaussian_release_cost_what_both_profiles_do():
     first, answers = MarginalCounts(30.0).cost(1), GNMax(40.0).cost(50, 2)
     both = first + answers
     apart = compose_profiles([first.profile, answers.profile]).epsilon_at(DELTA)
     assert max(first.epsilon(DELTA), answers.epsilon(DELTA)) < both.epsilon(DELTA)
-    assert both.epsilon(DELTA) <= apart * (1 + 1e-9)
+    # Both are upper bounds on grids of their own.
+    assert both.epsilon(DELTA) == pytest.approx(apart, rel=1e-4)
     assert (answers + first).epsilon(DELTA) == both.epsilon(DELTA)
 
 
@@ -46,7 +45,8 @@ def test_delta_and_epsilon_belong_together(mechanism):
     cost = mechanism.cost(2, 2)
     epsilon = cost.profile.epsilon_at(DELTA)
     assert cost.delta(epsilon) == pytest.approx(DELTA, rel=1e-6)
-    assert cost.epsilon(DELTA) == pytest.approx(epsilon, rel=1e-4)
+    # The curve may be below its profile, which has finitely many points.
+    assert 0.999 * epsilon < cost.epsilon(DELTA) <= epsilon * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(
