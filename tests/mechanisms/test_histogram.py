@@ -89,7 +89,7 @@ def test_local_costs_are_the_worst_case_but_for_abstentions(votes_by_teacher):
         mechanism.local_curve(counts, ORDERS, votes_by_teacher=votes_by_teacher).values,
         one_count * max(by_teacher),
     )
-    worst = mechanism.cost(*counts.shape, ORDERS).curve.values
+    worst = mechanism.cost(*counts.shape, orders=ORDERS).curve.values
     assert np.all(mechanism.local_curve(counts, ORDERS).values <= worst * (1 + 1e-12))
     np.testing.assert_allclose(mechanism.optimal_curve(counts, ORDERS).values, worst)
 

@@ -194,7 +194,7 @@ def test_on_real_votes_exact_is_below_q_optimal_below_the_worst_case(
         exact = mechanism.local_curve(counts, orders, direction=direction).values
         optimal = mechanism.optimal_curve(counts, orders, direction=direction).values
         assert np.all(exact <= optimal * (1 + 1e-9))
-    worst = mechanism.cost(*counts.shape, orders).curve.values
+    worst = mechanism.cost(*counts.shape, orders=orders).curve.values
     assert np.all(exact <= worst)
     assert mechanism.paper_epsilon(counts, 1e-5) is None or (
         mechanism.optimal_curve(counts).quiet_epsilon(1e-5)
@@ -213,7 +213,7 @@ def test_a_sanitized_cost_covers_the_q_optimal_one(mechanism, data_set):
     assert (
         sanitized.cost >= cost
         or sanitized.cost
-        >= (mechanism.cost(*counts.shape, [sanitized.order]).curve.values[0])
+        >= (mechanism.cost(*counts.shape, orders=[sanitized.order]).curve.values[0])
     )
     assert sanitized.epsilon > mechanism.optimal_curve(counts).quiet_epsilon(1e-5)
 

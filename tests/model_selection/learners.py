@@ -82,7 +82,6 @@ class NoisyMeans(NoisyTraining[None]):
         noise = NoisyMeansNoise(self.epsilon, self.radius, self.noise_seed)
         spent = self._state(
             noise,
-            noise.cost(0, len(rows.classes)).curve,
             n_classes=len(rows.classes),
             epsilon=self.epsilon,
             delta=0,

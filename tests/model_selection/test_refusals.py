@@ -52,7 +52,7 @@ WRONG = {
     "a function of all rows": (pipeline(FunctionTransformer(lambda X: X - X.mean(axis=0))), r"functiontransformer \(FunctionTransformer\) may combine private rows"),
     "a scaler in a pipeline inside": ({"estimator": make_pipeline(RBFSampler(), make_pipeline(StandardScaler(), Constant())), "param_grid": {}}, r"standardscaler \(StandardScaler\) is fitted"),
     "a scaler in the grid": ({"estimator": make_pipeline(RBFSampler(), Constant()), "param_grid": {"rbfsampler": [StandardScaler()]}}, r"rbfsampler \(StandardScaler\) is fitted"),
-    "columns that vary": (pipeline(make_column_transformer(("passthrough", lambda X: X.var(axis=0) > 1))), r"columntransformer \(ColumnTransformer\) chooses columns by a function"),
+    "columns that vary": (pipeline(make_column_transformer(("passthrough", lambda X: X.var(axis=0) > 1))), r"columntransformer \(ColumnTransformer\) is fitted on private rows in front"),
     "no candidates": ({"param_grid": []}, r"param_grid=\[\] holds no candidate; list at least one"),
     "a seed in the grid": ({"param_grid": {"random_state": [None, 7]}}, r"random_state=7 in param_grid would be replaced by a secret seed .*leave it out"),
     "a seed in an estimator of the grid": ({"estimator": PATEClassifier(), "param_grid": {"estimator": [RandomForestClassifier(random_state=7)]}}, r"estimator__random_state=7 in param_grid"),

@@ -86,7 +86,7 @@ def flow_of(
         "unit": unit,
         "teachers": _counted_or_many(n_teachers, "teacher", "teachers"),
         "parties": _counted_or_many(n_teachers, "party", "parties"),
-        "nearest": f"{n_teachers} nearest rows" if n_teachers else "nearest rows",
+        "nearest": counted(n_teachers, "nearest row") if n_teachers else "nearest rows",
         "to_queries": f"to {counted(n_queries, 'query')} " if n_queries else "",
         "only": "the only release" if n_tables is None else "the second release",
         "model": f"{model}: " if model else "",
