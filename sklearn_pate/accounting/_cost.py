@@ -183,9 +183,10 @@ class Cost:
             The smaller of two epsilons: that of the curve, by Canonne, Kamath, Steinke
             (2020), Proposition 12, and the exact one, where it is known.
         """
-        if self.exact is None or self.exact.epsilon(delta) == np.inf:
+        exact = self._exact_epsilon(delta)
+        if exact == np.inf:
             return self.curve.to_epsilon(delta)  # warns where orders are too few
-        return self.quiet_epsilon(delta)
+        return self._least_epsilon(exact, delta)
 
     def quiet_epsilon(self, delta: float) -> float:
         """Compute epsilon at a given delta, without a warning.
@@ -200,7 +201,14 @@ class Cost:
         epsilon : float
             As `epsilon`.
         """
-        exact = np.inf if self.exact is None else self.exact.epsilon(delta)
+        return self._least_epsilon(self._exact_epsilon(delta), delta)
+
+    def _exact_epsilon(self, delta: float) -> float:
+        """Compute the exact epsilon, infinite where none is known."""
+        return np.inf if self.exact is None else self.exact.epsilon(delta)
+
+    def _least_epsilon(self, exact: float, delta: float) -> float:
+        """Return the smaller one of an exact epsilon and that of the curve."""
         if self.exact is not None and self.exact.is_all:
             return exact
         return min(exact, self.curve.quiet_epsilon(delta))
