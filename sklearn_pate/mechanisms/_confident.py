@@ -32,13 +32,13 @@ from sklearn_pate.accounting.plurality._tight import (
 from sklearn_pate.mechanisms._mechanism import Response
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_max import gaussian_plurality
-from sklearn_pate.mechanisms._plurality import NO_ANSWER, Mechanism
+from sklearn_pate.mechanisms._plurality import NO_ANSWER, PluralityMechanism
 
 # The ratio of the 2018 paper's MNIST run (150 and 40), kept when calibrating.
 _THRESHOLD_NOISE_RATIO = 3.75
 
 
-class ConfidentGNMax(Mechanism):
+class ConfidentGNMax(PluralityMechanism):
     """GNMax that answers only if enough teachers agree, by a noisy check.
 
     Its answers may be published, "no answer" included, at the cost of `cost`.
@@ -93,7 +93,7 @@ class ConfidentGNMax(Mechanism):
     """
 
     noise_parameters = ("sigma_threshold", "sigma")
-    _answers_are_known = True
+    _has_exact_cost = True
 
     def __init__(
         self,
@@ -254,7 +254,7 @@ class InteractiveGNMax(ConfidentGNMax):
 
     needs_probabilities: ClassVar[bool] = True
 
-    _answers_are_known = True
+    _has_exact_cost = True
 
     def __init__(
         self,
@@ -372,10 +372,10 @@ class InteractiveGNMax(ConfidentGNMax):
             The student's class probabilities.
 
         direction : {"both", "forward"}, default="both"
-            As in :class:`Mechanism`.
+            As in :class:`PluralityMechanism`.
 
         votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
-            As in :class:`Mechanism`.
+            As in :class:`PluralityMechanism`.
 
         Returns
         -------
