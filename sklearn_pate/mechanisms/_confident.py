@@ -17,6 +17,7 @@ from sklearn_pate.accounting.bounds import (
     threshold_worst_case,
 )
 from sklearn_pate.accounting.plurality._adaptive_answers import (
+    MOST_ANSWERS,
     check_mu,
     gaussian_tests,
     plurality_tests,
@@ -136,9 +137,10 @@ class ConfidentGNMax(PluralityMechanism):
         answers = tight_gaussian_worst_case(self.sigma, n_classes, orders) * n_answers
         return checks + answers
 
-    def _adaptive_answers(
-        self, n_queries: int, n_answers: int, n_classes: int
-    ) -> AdaptiveAnswers | None:
+    def _exact(self, n_queries: int, n_classes: int) -> AdaptiveAnswers | None:
+        n_answers = self.answer_cap(n_queries)
+        if n_answers > MOST_ANSWERS:
+            return None
         mu = check_mu(self.sigma_threshold)
         answers = plurality_tests(self.sigma, n_classes)
         if mu is None or answers is None:

@@ -168,12 +168,6 @@ class PluralityMechanism(Mechanism):
         n_answers = self.answer_cap(n_queries)
         if n_answers > MOST_ANSWERS:
             return None
-        return self._adaptive_answers(n_queries, n_answers, n_classes)
-
-    def _adaptive_answers(
-        self, n_queries: int, n_answers: int, n_classes: int
-    ) -> AdaptiveAnswers | None:
-        """Return the cost of answers whose law is known."""
         tests = self._answer_tests(n_classes)
         return None if tests is None else AdaptiveAnswers(tests, n_answers)
 
