@@ -2,7 +2,6 @@
 
 import secrets
 import sys
-import warnings
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,10 +41,10 @@ from sklearn_pate.accounting.ledger._ledger import (
     fitting_epsilon,
     least_useful,
 )
-from sklearn_pate.exceptions import LedgerError, PrivacyLeakWarning
+from sklearn_pate.exceptions import LedgerError
 from sklearn_pate.mechanisms import Mechanism, Transcript
 from sklearn_pate.mechanisms._mechanism import AccountedMechanism, Response
-from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._noise import as_drawn
 from sklearn_pate.mechanisms._noisy_sum import (
     MarginalCounts,
     TwoPartRelease,
@@ -162,10 +161,9 @@ def _state(
     n_values: int,
 ) -> PrivacySpent:
     """State the privacy cost of a release."""
-    if accounted.noise_seed is not None and SEEDED not in assumptions:
-        assumptions = (*assumptions, SEEDED)
     counts, _ = parts_of(accounted)
     cost = accounted.cost(n_queries, n_values, unit=unit)
+    cost, assumptions = as_drawn(cost, assumptions)
     epsilon = cost.epsilon(delta)
     return PrivacySpent(
         epsilon=epsilon,
@@ -267,6 +265,7 @@ def analyse_votes(
         # Drawn rows are queries that depend on released counts.
         along_transcript=adaptive or release.counts is not None,
         in_ledger=in_ledger,
+        is_seeded=SEEDED in release.statement.assumptions,
         counts=counts,
         mechanism=release.mechanism,
         n_teachers=votes.shape[0],
@@ -319,6 +318,7 @@ def analyse_release(
         delta=spent.delta,
         along_transcript=False,
         in_ledger=in_ledger,
+        is_seeded=SEEDED in release.statement.assumptions,
         counts=sums,
         mechanism=release.mechanism,
         n_teachers=release.n_teachers,
@@ -513,7 +513,7 @@ def draw_synthetic_rows(
         if entry is not None:
             # Only on an entry without any draw: another one has its counts.
             entry.open(release.n_draws)
-        marginals, rows, digest = read(release_counts(mechanism, exact))
+        marginals, rows, digest = read(mechanism.release(exact))
         if entry is None:
             return marginals, rows
         drawn = np.concatenate([marginals.counts, digest])[np.newaxis]
@@ -531,18 +531,6 @@ def draw_synthetic_rows(
             "another random_state, which is a new fit with its own cost."
         )
     return marginals, rows
-
-
-def release_counts(
-    mechanism: MarginalCounts, exact: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Add noise to counts. A seed of the noise is not the one of answers."""
-    seed = mechanism.noise_seed
-    with warnings.catch_warnings():
-        # The source of the other noise warns of the seed.
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        noise = NoiseSource(None if seed is None else [seed, 2])
-    return mechanism.release(exact, noise)
 
 
 def tables_by_name(marginals: Marginals) -> dict[Any, NDArray[np.int64]]:

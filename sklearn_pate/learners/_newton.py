@@ -14,7 +14,7 @@ from scipy.linalg import helmert
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._aggregation._classifier import PublicRowsClassifier
@@ -55,7 +55,6 @@ from sklearn_pate.exceptions import (
     warn_user,
 )
 from sklearn_pate.mechanisms._mean_scores import MOST_VALUES, check_threshold, shrunk
-from sklearn_pate.mechanisms._noise import check_noise_seed
 from sklearn_pate.mechanisms._noisy_sum import (
     MarginalCounts,
     TwoPartRelease,
@@ -175,10 +174,6 @@ class DPNewtonClassifier(
         disappears, in a terminal or a notebook only. 0 shows nothing; 1 keeps a line
         for each phase, also in a file.
 
-    noise_seed : int, default=None
-        Seeds the noise, for research and tests only: the statement's epsilon is
-        infinite. None draws the noise from the operating system.
-
     random_state : int, RandomState instance or None, default=None
         Seeds the choice of public rows, the representation and the basis. It may be
         public.
@@ -278,7 +273,6 @@ class DPNewtonClassifier(
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
         verbose: int | Literal["auto"] = "auto",
-        noise_seed: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.representation = representation
@@ -294,7 +288,6 @@ class DPNewtonClassifier(
         self.classes = classes
         self.ledger = ledger
         self.verbose = verbose
-        self.noise_seed = noise_seed
         self.random_state = random_state
 
     @private_rows_by_position
@@ -469,7 +462,7 @@ class DPNewtonClassifier(
 
         def calibrated(epsilon: float | None) -> NewtonSteps | TwoPartRelease:
             before = counts(epsilon)
-            ready = NewtonSteps(noise_seed=self.noise_seed).prepared(
+            ready = NewtonSteps().prepared(
                 epsilon=cast(float, epsilon), delta=self.delta, counts=before
             )
             return cast(NewtonSteps | TwoPartRelease, with_counts(before, ready))
@@ -567,7 +560,6 @@ class DPNewtonClassifier(
                 "pass n_groups, a rounded or estimated number that was chosen "
                 "independently of the data."
             )
-        check_noise_seed(self.noise_seed)
         check_verbose(self.verbose)
 
     def _predictor(self) -> Any:
@@ -582,11 +574,6 @@ class DPNewtonClassifier(
 
     def _published_model(self) -> ScoreFunction:
         return without_caches(self.model_)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.noise_seed is None
-        return tags
 
 
 def _is_auto(representation: Any) -> bool:

@@ -13,7 +13,7 @@ from sklearn_pate.accounting._calibrate import LARGEST_SCALE, is_positive
 from sklearn_pate.accounting._cost import Cost, ExactCost
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count
-from sklearn_pate.mechanisms._noise import NoiseSource, check_noise_seed
+from sklearn_pate.mechanisms._noise import NoiseSource
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,6 @@ class AccountedRelease(BaseEstimator, ABC):
     ``clone``). A privacy card holds them, so that its reader can compute the cost
     again.
     """
-
-    noise_seed: int | None
 
     #: Name of the released thing in statements.
     released: ClassVar[str]
@@ -70,7 +68,7 @@ class AccountedRelease(BaseEstimator, ABC):
         Returns
         -------
         cost : Cost
-            May be published. Infinite for seeded noise, which gives no privacy.
+            May be published. It is the cost of noise that is not seeded.
 
         Raises
         ------
@@ -79,9 +77,8 @@ class AccountedRelease(BaseEstimator, ABC):
             from above 1, or the cost does not hold for this unit.
         """
         curve = self._curve(n_queries, n_classes, orders)
-        exact = self._exact(n_queries, n_classes) if self.noise_seed is None else None
-        cost = Cost(unit, self.relation(unit), curve, exact)
-        return cost if self.noise_seed is None else cost.unbounded()
+        exact = self._exact(n_queries, n_classes)
+        return Cost(unit, self.relation(unit), curve, exact)
 
     @abstractmethod
     def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
@@ -310,7 +307,6 @@ class AccountedMechanism(AccountedRelease):
                     f"noise that can be drawn; choose it between 1/{LARGEST_SCALE} and "
                     f"{self.largest_scale}."
                 )
-        check_noise_seed(self.noise_seed)
 
 
 def _written(value: Any) -> str:

@@ -61,10 +61,6 @@ class GNMax(Mechanism):
         it to a target epsilon. More noise gives more privacy. Public: it must be chosen
         independently of votes.
 
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
-
     Notes
     -----
     argmax_j n_j + Z_j (Papernot et al. 2018, Section 4.1) with discrete Gaussian noise,
@@ -87,11 +83,8 @@ class GNMax(Mechanism):
     noise_parameters = ("sigma",)
     _answers_are_known = True
 
-    def __init__(
-        self, sigma: float | None = None, *, noise_seed: int | None = None
-    ) -> None:
+    def __init__(self, sigma: float | None = None) -> None:
         self.sigma: Any = sigma
-        self.noise_seed = noise_seed
 
     def _answer(
         self, counts: NDArray[np.int64], noise: NoiseSource
@@ -135,10 +128,6 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
     sigma : float, default=None
         Scale of the noise on every count, as in :class:`GNMax`.
 
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
-
     Notes
     -----
     n + Z, with independent discrete Gaussian noise, Pr[z] proportional to
@@ -180,7 +169,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
             Votes per class, whole numbers. Sensitive.
 
         noise : NoiseSource, default=None
-            Source of the noise; None makes one from `noise_seed`.
+            Source of the noise; None makes a new one.
 
         Returns
         -------
@@ -200,7 +189,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
         """
         counts = check_counts(counts).astype(np.int64)
         self._check_ready()
-        noise = noise or NoiseSource(self.noise_seed)
+        noise = noise or NoiseSource()
         return counts + noise.discrete_gaussian(self.sigma, counts.shape)
 
     def respond(
@@ -289,10 +278,6 @@ class LNMax(Mechanism):
         smaller gamma gives more noise and more privacy. Public: it must be chosen
         independently of votes.
 
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
-
     Notes
     -----
     argmax_j n_j + Z_j (Papernot et al. 2017, Section 3.1), with discrete Laplace noise,
@@ -314,11 +299,8 @@ class LNMax(Mechanism):
     noise_parameters = ("gamma",)
     _answers_are_known = True
 
-    def __init__(
-        self, gamma: float | None = None, *, noise_seed: int | None = None
-    ) -> None:
+    def __init__(self, gamma: float | None = None) -> None:
         self.gamma: Any = gamma
-        self.noise_seed = noise_seed
 
     def _answer(
         self, counts: NDArray[np.int64], noise: NoiseSource
@@ -355,11 +337,8 @@ class _AcceptedByGap(Mechanism):
 
     noise_parameters = ("c",)
 
-    def __init__(
-        self, c: float | None = None, *, noise_seed: int | None = None
-    ) -> None:
+    def __init__(self, c: float | None = None) -> None:
         self.c: Any = c
-        self.noise_seed = noise_seed
 
     def _with_scale(self, scale: float) -> Self:
         return clone(self).set_params(c=six_digits(1 / scale, np.floor))
@@ -385,10 +364,6 @@ class GumbelMax(_AcceptedByGap):
         :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. A
         smaller c gives more noise and more privacy. Public: it must be chosen
         independently of votes.
-
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
 
     Notes
     -----
@@ -443,10 +418,6 @@ class PermuteAndFlip(_AcceptedByGap):
     ----------
     c : float, default=None
         Inverse scale of the noise, in 1 / votes, as in :class:`GumbelMax`.
-
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
 
     Notes
     -----

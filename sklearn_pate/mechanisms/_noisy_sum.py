@@ -42,12 +42,10 @@ class MarginalCounts(VoteIndependentMixin, AccountedMechanism):
         *,
         n_tables: int = 1,
         add_remove: bool = False,
-        noise_seed: int | None = None,
     ) -> None:
         self.sigma: Any = sigma
         self.n_tables = n_tables
         self.add_remove = add_remove
-        self.noise_seed = noise_seed
 
     def for_share(self, share: float, epsilon: float, delta: float) -> Self:
         """Return a clone with noise for a share of the squared mu of (epsilon, delta).
@@ -102,7 +100,7 @@ class MarginalCounts(VoteIndependentMixin, AccountedMechanism):
         self._check_noise()
         check_not_masked("counts", counts)
         counts = np.asarray(counts, dtype=np.int64)
-        noise = noise or NoiseSource(self.noise_seed)
+        noise = noise or NoiseSource()
         return counts + noise.discrete_gaussian(self.sigma, counts.shape)
 
     def respond(
@@ -169,7 +167,7 @@ class GaussianSum(VoteIndependentMixin, AccountedMechanism):
             Sums of vectors, in units of 1/1024 of the clipping bound. Sensitive.
 
         noise : NoiseSource, default=None
-            Source of the noise; None makes one from `noise_seed`.
+            Source of the noise; None makes a new one.
 
         Returns
         -------
@@ -194,7 +192,7 @@ class GaussianSum(VoteIndependentMixin, AccountedMechanism):
                 f"sums has shape {sums.shape} and dtype {sums.dtype}; pass integers "
                 "of shape (n_queries, size)."
             )
-        noise = noise or NoiseSource(self.noise_seed)
+        noise = noise or NoiseSource()
         return sums + noise.discrete_gaussian(self._sigma, sums.shape)
 
     def respond(
@@ -269,10 +267,6 @@ class NoisySum(GaussianSum):
         Number of parts of a vector, each clipped to the bound. The privacy cost grows
         with it.
 
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
-
     Notes
     -----
     S = sum_i v_i + Z with independent discrete Gaussian noise Z. The vectors are whole
@@ -305,11 +299,9 @@ class NoisySum(GaussianSum):
         noise_scale: float | None = None,
         *,
         n_parts: int = 1,
-        noise_seed: int | None = None,
     ) -> None:
         self.noise_scale: Any = noise_scale
         self.n_parts = n_parts
-        self.noise_seed = noise_seed
 
     def prepared(
         self,
@@ -370,11 +362,6 @@ class TwoPartRelease(AccountedRelease):
     def __init__(self, counts: MarginalCounts, mechanism: AccountedMechanism) -> None:
         self.counts = counts
         self.mechanism = mechanism
-
-    @property
-    def noise_seed(self) -> int | None:  # type: ignore[override]
-        """Seed of the noise of both parts."""
-        return self.mechanism.noise_seed
 
     @property
     def released(self) -> str:  # type: ignore[override]
