@@ -179,6 +179,22 @@ def test_the_winner_of_a_search_of_searches_comes_back(rows, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_seeded_fit_comes_back_without_a_guarantee(name, rows, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with seeded_noise(5):
+            seeded = fit(LEARNERS[name], rows, public=name not in WITHOUT_PUBLIC)
+        seeded.publish().save(tmp_path / "void.skops")
+    loaded = PublishedClassifier.load(tmp_path / "void.skops", trusted=TRUSTED)
+    assert loaded.privacy_spent_ == seeded.privacy_spent_
+    assert loaded.privacy_spent_.epsilon == np.inf
+    assert not loaded.card["private"]
+    report = PrivacyReport.from_estimator(loaded).to_markdown()
+    assert "No privacy guarantee." in report
+
+
+@pytest.mark.slow
 def test_the_winner_of_a_seeded_search_comes_back_without_a_guarantee(rows, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
