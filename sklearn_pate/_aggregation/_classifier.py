@@ -43,7 +43,6 @@ from sklearn_pate.accounting._assumptions import (
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
-from sklearn_pate.mechanisms._noise import check_noise_seed
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.publication._student_state import without_caches
 
@@ -59,7 +58,6 @@ class PublicRowsClassifier(PrivateClassifier):
     privacy_unit: str
     public_size: float | None
     synthetic: PrivateMarginals | None
-    noise_seed: int | None
     random_state: Any
 
     #: Whether neighbours add or remove a unit, and replace none.
@@ -100,7 +98,6 @@ class PublicRowsClassifier(PrivateClassifier):
             epsilon=epsilon,
             delta=self.delta,
             add_remove=self._add_remove,
-            noise_seed=self.noise_seed,
         )
 
     def _on_drawn_rows(
@@ -199,7 +196,6 @@ class StudentClassifier(
 
     def _check_parameters(self) -> None:
         check_classifier("student", self.student)
-        check_noise_seed(self.noise_seed)
         super()._check_parameters()
 
     def _set_fitted(
@@ -239,5 +235,4 @@ class StudentClassifier(
         student = input_tags(self._unfitted_student())
         tags.input_tags.sparse = tags.input_tags.sparse and student.sparse
         tags.input_tags.allow_nan = tags.input_tags.allow_nan and student.allow_nan
-        tags.non_deterministic = self.noise_seed is None
         return tags

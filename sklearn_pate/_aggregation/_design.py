@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast
 
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.pipeline import make_pipeline
@@ -96,7 +96,6 @@ class PATEParameters(Protocol):
     representation: Any
     epsilon: float | None
     delta: float
-    noise_seed: int | None
 
 
 def design_fit(
@@ -115,7 +114,7 @@ def design_fit(
     n_teachers = pate.n_teachers
     if n_teachers == "auto":
         n_teachers = _auto_n_teachers(n_rows)
-    mechanism = as_mechanism(pate.mechanism, pate.noise_seed)
+    mechanism = as_mechanism(pate.mechanism)
     if _may_release_scores(pate, X_public, n_classes) and allows_scores(
         n_teachers, n_classes, cast(float, pate.epsilon), pate.delta
     ):

@@ -2,7 +2,6 @@
 
 import secrets
 import sys
-import warnings
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -171,6 +170,7 @@ def _state(
         assumptions = (*assumptions, SEEDED)
     counts, _ = accounted.parts
     cost = accounted.cost(n_queries, n_values, unit=unit)
+    cost, assumptions = as_drawn(cost, assumptions)
     epsilon = cost.epsilon(delta)
     return PrivacySpent(
         epsilon=epsilon,
@@ -256,6 +256,7 @@ def analyse_votes(
         # Drawn rows are queries that depend on released counts.
         along_transcript=adaptive or release.counts is not None,
         in_ledger=in_ledger,
+        is_seeded=SEEDED in release.statement.assumptions,
         counts=counts,
         mechanism=release.mechanism,
         n_teachers=votes.shape[0],
@@ -313,6 +314,7 @@ def analyse_release(
         delta=spent.delta,
         along_transcript=False,
         in_ledger=in_ledger,
+        is_seeded=SEEDED in release.statement.assumptions,
         counts=sums,
         mechanism=release.mechanism,
         n_teachers=release.n_teachers,
@@ -508,7 +510,7 @@ def draw_synthetic_rows(
         if entry is not None:
             # Only on an entry without any draw: another one has its counts.
             entry.open(release.n_draws)
-        marginals, rows, digest = read(release_counts(mechanism, exact))
+        marginals, rows, digest = read(mechanism.release(exact))
         if entry is None:
             return marginals, rows
         drawn = np.concatenate([marginals.counts, digest])[np.newaxis]
@@ -526,18 +528,6 @@ def draw_synthetic_rows(
             "another random_state, which is a new fit with its own cost."
         )
     return marginals, rows
-
-
-def release_counts(
-    mechanism: MarginalCounts, exact: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Add noise to counts. A seed of the noise is not the one of answers."""
-    seed = mechanism.noise_seed
-    with warnings.catch_warnings():
-        # The source of the other noise warns of the seed.
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        noise = NoiseSource(None if seed is None else [seed, 2])
-    return mechanism.release(exact, noise)
 
 
 def tables_by_name(marginals: Marginals) -> dict[Any, NDArray[np.int64]]:

@@ -321,11 +321,6 @@ def _check_mechanism(mechanism: Any) -> None:
             f"mechanism={mechanism!r} is not a PluralityMechanism, MeanScores or "
             "NoisySum; pass one, such as GNMax(sigma=40)."
         )
-    if mechanism.noise_seed is not None:
-        raise ValueError(
-            f"noise_seed={mechanism.noise_seed!r} voids every guarantee, so that there "
-            "is no claim to audit; leave noise_seed=None."
-        )
     if mechanism.max_answers is not None:
         raise ValueError(
             f"max_answers={mechanism.max_answers!r} makes the answers of different "

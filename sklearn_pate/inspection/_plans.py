@@ -283,7 +283,6 @@ def _counts(
         epsilon=epsilon,
         delta=delta,
         add_remove=False,
-        noise_seed=None,
     )
 
 

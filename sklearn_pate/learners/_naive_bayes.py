@@ -16,7 +16,6 @@ from sklearn_pate._aggregation._entry import (
     counted_rows,
     plan_release,
     record_release,
-    release_counts,
     tables_by_name,
 )
 from sklearn_pate._aggregation._rows import PrivateInputs, of_groups, read_rows
@@ -39,7 +38,6 @@ from sklearn_pate.accounting._assumptions import (
 from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
-from sklearn_pate.mechanisms._noise import check_noise_seed
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 
 # Added to each count, in units of the noise. Measured on Adult, Diabetes and KDDCup99.
@@ -133,10 +131,6 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         The privacy budget of the private data over all fits, see
         :class:`~sklearn_pate.PATEClassifier`. Every fit is a new release.
 
-    noise_seed : int, default=None
-        Seeds the noise, for research and tests only: the statement's epsilon is
-        infinite. None draws the noise from the operating system.
-
     random_state : int, RandomState instance or None, default=None
         Seeds the choice of one row of each group. It may be public.
 
@@ -205,7 +199,6 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         privacy_unit: Literal["row", "group"] = "row",
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
-        noise_seed: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.domain = domain
@@ -215,7 +208,6 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         self.privacy_unit = privacy_unit
         self.classes = classes
         self.ledger = ledger
-        self.noise_seed = noise_seed
         self.random_state = random_state
 
     @private_rows_by_position
@@ -267,7 +259,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
             plan.domain,
             len(plan.classes),
             True,
-            release_counts(plan.mechanism, exact),
+            plan.mechanism.release(exact),
             private.n_rows if self.privacy_unit == "row" else None,
         )
         self.student_ = NaiveBayes.of_tables(
@@ -288,9 +280,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         X, codes, ids, group_of_row, classes, label_set = read_rows(self, X, y, groups)
         domain = PrivateMarginals(self.domain, n_bins=self.n_bins)._read(X)
         codes = of_groups(codes, group_of_row, self.classes)
-        counts = MarginalCounts(
-            n_tables=len(domain.counted), noise_seed=self.noise_seed
-        )
+        counts = MarginalCounts(n_tables=len(domain.counted))
 
         def prepare(epsilon: float | None, before: Cost | None) -> MarginalCounts:
             return counts.for_share(1.0, cast(float, epsilon), self.delta)
@@ -315,7 +305,6 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
     def _check_parameters(self) -> None:
         check_epsilon_is_small(self.epsilon)
         check_privacy_unit(self.privacy_unit)
-        check_noise_seed(self.noise_seed)
         PrivateMarginals(self.domain, n_bins=self.n_bins)._check()
         super()._check_parameters()
 
@@ -334,7 +323,6 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
-        tags.non_deterministic = self.noise_seed is None
         # With a few dozen rows, the noise dominates.
         tags.classifier_tags.poor_score = True
         return tags

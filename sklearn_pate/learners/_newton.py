@@ -14,7 +14,7 @@ from scipy.linalg import helmert
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._aggregation._classifier import PublicRowsClassifier
@@ -177,10 +177,6 @@ class DPNewtonClassifier(
         disappears, in a terminal or a notebook only. 0 shows nothing; 1 keeps a line
         for each phase, also in a file.
 
-    noise_seed : int, default=None
-        Seeds the noise, for research and tests only: the statement's epsilon is
-        infinite. None draws the noise from the operating system.
-
     random_state : int, RandomState instance or None, default=None
         Seeds the choice of public rows, the representation and the basis. It may be
         public.
@@ -280,7 +276,6 @@ class DPNewtonClassifier(
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
         verbose: int | Literal["auto"] = "auto",
-        noise_seed: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.representation = representation
@@ -296,7 +291,6 @@ class DPNewtonClassifier(
         self.classes = classes
         self.ledger = ledger
         self.verbose = verbose
-        self.noise_seed = noise_seed
         self.random_state = random_state
 
     @private_rows_by_position
@@ -567,7 +561,6 @@ class DPNewtonClassifier(
                 "pass n_groups, a rounded or estimated number that was chosen "
                 "independently of the data."
             )
-        check_noise_seed(self.noise_seed)
         check_verbose(self.verbose)
 
     def _predictor(self) -> Any:
@@ -582,11 +575,6 @@ class DPNewtonClassifier(
 
     def _published_model(self) -> ScoreFunction:
         return without_caches(self.model_)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.noise_seed is None
-        return tags
 
 
 def _is_auto(representation: Any) -> bool:

@@ -351,10 +351,6 @@ class PrivateKNNClassifier(StudentClassifier):
         any noise is drawn. The ledger must be one for rows (or groups) that are added
         or removed.
 
-    noise_seed : int, default=None
-        Seeds the noise, for research and tests only: the statement's epsilon is
-        infinite. None draws the noise from the operating system.
-
     verbose : int or "auto", default="auto"
         Progress, as for :class:`~sklearn_pate.PATEClassifier`.
 
@@ -457,7 +453,6 @@ class PrivateKNNClassifier(StudentClassifier):
         synthetic: PrivateMarginals | None = None,
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
-        noise_seed: int | None = None,
         verbose: int | Literal["auto"] = "auto",
         random_state: Any = None,
     ) -> None:
@@ -476,7 +471,6 @@ class PrivateKNNClassifier(StudentClassifier):
         self.synthetic = synthetic
         self.classes = classes
         self.ledger = ledger
-        self.noise_seed = noise_seed
         self.verbose = verbose
         self.random_state = random_state
 
@@ -555,7 +549,7 @@ class PrivateKNNClassifier(StudentClassifier):
             None,
             self.representation,
             student,
-            as_mechanism(self.mechanism, self.noise_seed),
+            as_mechanism(self.mechanism),
             0,
             resolve_n_queries(self.n_queries, public.n_public, student),
             self.query_strategy,
@@ -612,7 +606,7 @@ class PrivateKNNClassifier(StudentClassifier):
             raise ValueError(
                 f"metric={self.metric!r} is unknown; use one of {[*METRICS]}."
             )
-        mechanism = as_mechanism(self.mechanism, self.noise_seed)
+        mechanism = as_mechanism(self.mechanism)
         SampledMechanism(mechanism, self.sampling_rate).check()
 
     def _assumptions_of_samples(self, public: PublicInputs) -> tuple[Assumption, ...]:

@@ -13,7 +13,7 @@ from sklearn_pate.accounting._calibrate import LARGEST_SCALE, is_positive
 from sklearn_pate.accounting._cost import Cost, ExactCost
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count
-from sklearn_pate.mechanisms._noise import NoiseSource, check_noise_seed
+from sklearn_pate.mechanisms._noise import NoiseSource
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,6 @@ class Mechanism(BaseEstimator, ABC):
     A subclass sets `noise_parameters` and provides `_curve`. One that answers queries
     on votes provides `respond`.
     """
-
-    noise_seed: int | None
 
     #: Name of the released thing in statements.
     released: ClassVar[str] = "answers"
@@ -93,7 +91,7 @@ class Mechanism(BaseEstimator, ABC):
         Returns
         -------
         cost : Cost
-            May be published. Infinite for seeded noise, which gives no privacy.
+            May be published. It is the cost of noise that is not seeded.
 
         Raises
         ------
@@ -295,7 +293,6 @@ class Mechanism(BaseEstimator, ABC):
                     f"noise that can be drawn; choose it between 1/{LARGEST_SCALE} and "
                     f"{self.largest_scale}."
                 )
-        check_noise_seed(self.noise_seed)
 
 
 def spends_all(epsilon: float) -> str:

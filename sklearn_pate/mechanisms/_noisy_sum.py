@@ -44,12 +44,10 @@ class MarginalCounts(Mechanism):
         *,
         n_tables: int = 1,
         add_remove: bool = False,
-        noise_seed: int | None = None,
     ) -> None:
         self.sigma: Any = sigma
         self.n_tables = n_tables
         self.add_remove = add_remove
-        self.noise_seed = noise_seed
 
     def for_share(self, share: float, epsilon: float, delta: float) -> Self:
         """Return a clone with noise for a share of the squared mu of (epsilon, delta).
@@ -83,7 +81,7 @@ class MarginalCounts(Mechanism):
         self._check_noise()
         check_not_masked("counts", counts)
         counts = np.asarray(counts, dtype=np.int64)
-        noise = noise or NoiseSource(self.noise_seed)
+        noise = noise or NoiseSource()
         return counts + noise.discrete_gaussian(self.sigma, counts.shape)
 
     def relation(self, unit: str) -> str:
@@ -137,7 +135,7 @@ class GaussianSum(Mechanism):
             Sums of vectors, in units of 1/1024 of the clipping bound. Sensitive.
 
         noise : NoiseSource, default=None
-            Source of the noise; None makes one from `noise_seed`.
+            Source of the noise; None makes a new one.
 
         Returns
         -------
@@ -162,7 +160,7 @@ class GaussianSum(Mechanism):
                 f"sums has shape {sums.shape} and dtype {sums.dtype}; pass integers "
                 "of shape (n_queries, size)."
             )
-        noise = noise or NoiseSource(self.noise_seed)
+        noise = noise or NoiseSource()
         return sums + noise.discrete_gaussian(self._sigma, sums.shape)
 
     def _calibrated(
@@ -255,10 +253,6 @@ class NoisySum(GaussianSum):
         Number of parts of a vector, each clipped to the bound. The privacy cost grows
         with it.
 
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
-
     Notes
     -----
     S = sum_i v_i + Z with independent discrete Gaussian noise Z. The vectors are whole
@@ -292,11 +286,9 @@ class NoisySum(GaussianSum):
         noise_scale: float | None = None,
         *,
         n_parts: int = 1,
-        noise_seed: int | None = None,
     ) -> None:
         self.noise_scale: Any = noise_scale
         self.n_parts = n_parts
-        self.noise_seed = noise_seed
 
     def prepared(
         self,
@@ -354,11 +346,6 @@ class TwoPartRelease(Mechanism):
     def __init__(self, counts: MarginalCounts, mechanism: Mechanism) -> None:
         self.counts = counts
         self.mechanism = mechanism
-
-    @property
-    def noise_seed(self) -> int | None:  # type: ignore[override]
-        """Seed of the noise of both parts."""
-        return self.mechanism.noise_seed
 
     @property
     def released(self) -> str:  # type: ignore[override]

@@ -115,7 +115,6 @@ class SelectedFit(Mechanism):
         self.pure_fits = pure_fits
         self.add_remove = add_remove
         self.fit = fit
-        self.noise_seed = noise_seed
 
     @property
     def choice(self) -> NoisyScores | DisjointChoice:

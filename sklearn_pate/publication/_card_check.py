@@ -62,9 +62,7 @@ def checked_statement(
     parts consistently.
     """
     assumptions = tuple(_assumption(**one) for one in card["assumptions"])
-    mechanism = rebuilt(
-        card["mechanism_fields"], seeded=SEEDED in assumptions, trusted=trusted
-    )
+    mechanism = rebuilt(card["mechanism_fields"], trusted=trusted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit warned of the orders
         spent = _derived(card, mechanism, assumptions)

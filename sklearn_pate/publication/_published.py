@@ -5,7 +5,6 @@ import html
 import os
 from collections.abc import Collection
 from copy import deepcopy
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, Self
@@ -50,7 +49,6 @@ from sklearn_pate.publication._privacy_card import (
     classes_to_trust,
     make_card,
     plain_label,
-    without_seeds,
     written_card,
 )
 from sklearn_pate.publication._student_state import (
@@ -540,8 +538,7 @@ def publish(
     Notes
     -----
     Differential privacy is closed under post-processing (Dwork, McSherry, Nissim, Smith
-    2006, "Calibrating noise to sensitivity in private data analysis"). The statement
-    leaves out the seed of seeded noise: with the seed, the noise can be subtracted.
+    2006, "Calibrating noise to sensitivity in private data analysis").
 
     Examples
     --------
@@ -574,7 +571,7 @@ def publish(
     published = PublishedClassifier()
     published.student_ = estimator._published_model()
     published.classes_ = estimator.classes_.copy()
-    published.privacy_spent_ = replace(spent, mechanism=without_seeds(spent.mechanism))
+    published.privacy_spent_ = spent
     published.n_features_in_ = int(estimator.n_features_in_)
     if hasattr(estimator, "feature_names_in_"):
         published.feature_names_in_ = estimator.feature_names_in_.copy()

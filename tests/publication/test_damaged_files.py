@@ -86,7 +86,7 @@ def test_an_unknown_format_is_refused(saved, version):
         ("[" * 100_000, "strict JSON"),
         ("\udcff", "strict JSON"),
         (
-            '{"format": "sklearn_pate privacy card", "format_version": 8}',
+            '{"format": "sklearn_pate privacy card", "format_version": 9}',
             "has no sha256",
         ),
     ],

@@ -65,8 +65,8 @@ def test_a_mechanism_that_is_none_is_refused(honest, fields, message):
 class Half(GNMax):
     """Claims half of what it costs."""
 
-    def __init__(self, sigma=None, tag="", *, noise_seed=None):
-        super().__init__(sigma, noise_seed=noise_seed)
+    def __init__(self, sigma=None, tag=""):
+        super().__init__(sigma)
         self.tag = tag
 
     def _cost(self, *args):

@@ -239,6 +239,15 @@ def test_an_assumption_under_the_code_of_another_is_refused(honest):
     assert f"its assumption {second['code']!r} is" in refused(path)
 
 
+@pytest.mark.parametrize("kind", ["nothing private", "nothing private of a sample"])
+def test_a_seeded_fit_that_does_not_say_so_is_refused(honest, kind):
+    path = honest(kind)
+    *assumptions, seeded = card_of(path)["assumptions"]
+    assert seeded["code"] == "noise-seeded"
+    forge(path, setting(assumptions=assumptions))
+    assert refused(path).endswith(" follows from its other fields.")
+
+
 @pytest.mark.parametrize(
     "changes", [{"private": True}, {"epsilon": 1.0}, {"profile": [[0.0, 0.5]]}]
 )
