@@ -32,7 +32,7 @@ from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._cost import Cost
-from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis, VoteCosts
@@ -43,10 +43,10 @@ from sklearn_pate.accounting.ledger._ledger import (
     fitting_epsilon,
     least_useful,
 )
-from sklearn_pate.exceptions import LedgerError, PrivacyLeakWarning
+from sklearn_pate.exceptions import LedgerError
 from sklearn_pate.mechanisms import PluralityMechanism, Transcript
 from sklearn_pate.mechanisms._mechanism import Mechanism, Response
-from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._noise import as_drawn
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, TwoPartRelease
 
 # Parameters without an effect on the release.
@@ -121,7 +121,7 @@ def plan_release(
     """
     counts, before = counts_for(target), None
     if counts is not None:
-        before = counts._cost_of_secret_noise(0, n_values, unit, DEFAULT_ORDERS)
+        before = counts.cost(unit=unit)
     accounted: Mechanism = prepare(target, before)
     if counts is not None:
         accounted = TwoPartRelease(counts, accounted)
@@ -166,8 +166,6 @@ def _state(
     n_values: int,
 ) -> PrivacySpent:
     """State the privacy cost of a release."""
-    if accounted.noise_seed is not None and SEEDED not in assumptions:
-        assumptions = (*assumptions, SEEDED)
     counts, _ = accounted.parts
     cost = accounted.cost(n_queries, n_values, unit=unit)
     cost, assumptions = as_drawn(cost, assumptions)

@@ -60,8 +60,7 @@ def audit_mechanism(
     Parameters
     ----------
     mechanism : PluralityMechanism, MeanScores or NoisySum
-        Mechanism with its noise set, without `max_answers` and without `noise_seed`. No
-        ledger is charged.
+        Mechanism with its noise set, without `max_answers`. No ledger is charged.
 
     counts : array-like of int of shape (n_classes,)
         Vote counts of each query. For a :class:`~sklearn_pate.mechanisms.NoisySum`, the

@@ -61,7 +61,6 @@ from sklearn_pate.exceptions import (
     warn_user,
 )
 from sklearn_pate.mechanisms._mean_scores import MOST_VALUES, check_threshold, shrunk
-from sklearn_pate.mechanisms._noise import check_noise_seed
 from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 from sklearn_pate.publication._student_state import without_caches
@@ -464,7 +463,7 @@ class DPNewtonClassifier(
         """Calibrate the noise of the steps after that of counts, and state the cost."""
 
         def prepare(epsilon: float | None, before: Cost | None) -> NewtonSteps:
-            return NewtonSteps(noise_seed=self.noise_seed).prepared(
+            return NewtonSteps().prepared(
                 epsilon=cast(float, epsilon), delta=self.delta, before=before
             )
 

@@ -24,7 +24,7 @@ from sklearn_pate.accounting._assumptions import (
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.mechanisms._mechanism import Mechanism
-from sklearn_pate.mechanisms._noise import NoiseSource, check_noise_seed
+from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn
 
 Settings = TypeVar("Settings")
 

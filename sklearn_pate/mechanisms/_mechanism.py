@@ -99,13 +99,6 @@ class Mechanism(BaseEstimator, ABC):
             If a noise parameter is not set or out of range, `orders` do not increase
             from above 1, or the cost does not hold for this unit.
         """
-        cost = self._cost_of_secret_noise(n_queries, n_classes, unit, orders)
-        return cost if self.noise_seed is None else cost.unbounded()
-
-    def _cost_of_secret_noise(
-        self, n_queries: int, n_classes: int, unit: str, orders: ArrayLike
-    ) -> Cost:
-        """Return the cost of a whole fit whose noise nobody knows."""
         curve = self._curve(n_queries, n_classes, orders)
         exact = self._known_exact(n_queries, n_classes)
         return Cost(unit, self.relation(unit), curve, exact)

@@ -13,7 +13,7 @@ from sklearn_pate._votes._sums import STEPS
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, six_digits
 from sklearn_pate.accounting._cost import Cost, GaussianTest
 from sklearn_pate.accounting._gdp import ROUNDING_VARIANCE, gdp_mu, largest_gdp_mu
-from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked, counted
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms._mechanism import (
@@ -210,7 +210,7 @@ class StoredSums:
     def __init__(self, mechanism: GaussianSum, entry: FitEntry | None) -> None:
         self._mechanism = mechanism
         self._entry = entry
-        self._noise = NoiseSource(mechanism.noise_seed)
+        self._noise = NoiseSource()
         self._stored: dict[int, Any] = {}
         if entry is not None:
             self._stored = {n: one.histogram for n, one in entry.stored().items()}
@@ -361,16 +361,22 @@ class TwoPartRelease(Mechanism):
         """Return the neighbour relation of the second part."""
         return self.mechanism.relation(unit)
 
-    def _cost_of_secret_noise(
-        self, n_queries: int, n_classes: int, unit: str, orders: ArrayLike
+    def cost(
+        self,
+        n_queries: int = 0,
+        n_classes: int = 2,
+        *,
+        unit: str = "row",
+        orders: ArrayLike = DEFAULT_ORDERS,
     ) -> Cost:
-        first = self.counts._cost_of_secret_noise(0, n_classes, unit, orders)
-        return first + self.mechanism._cost_of_secret_noise(
-            n_queries, n_classes, unit, orders
+        """Add the costs of both parts, which have one relation. May be published."""
+        first = self.counts.cost(unit=unit, orders=orders)
+        return first + self.mechanism.cost(
+            n_queries, n_classes, unit=unit, orders=orders
         )
 
     def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
-        return self._cost_of_secret_noise(n_queries, n_classes, "row", orders).curve
+        return self.cost(n_queries, n_classes, orders=orders).curve
 
     def _check_ready(self) -> None:
         self.counts._check_ready()

@@ -1,7 +1,6 @@
 """Mechanisms of learners without teachers."""
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -10,7 +10,7 @@ from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.mechanisms._mechanism import Mechanism, Response
-from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn
 
 
 class VoteCounts(Protocol):

@@ -104,7 +104,6 @@ class SelectedFit(Mechanism):
         pure_fits: bool,
         add_remove: bool,
         fit: Mechanism | None = None,
-        noise_seed: int | None = None,
     ) -> None:
         self.learner = learner
         self.n_trials_distribution = n_trials_distribution

@@ -113,24 +113,8 @@ _LARGEST_COUNT = 2**53
 _PAIR = re.compile(r"\[\n\s+(\S+),\n\s+(\S+)\n\s+\]")
 
 
-class _HiddenSeed:
-    """Placeholder of a seed that is not published; it draws no noise."""
-
-    def __repr__(self) -> str:
-        return "<not published>"
-
-
-HIDDEN_SEED = _HiddenSeed()
-_SEED = re.compile(r"noise_seed=(?!None\b|<)([\w.]+\([^)]*\)|[^,)\s]+)")
-
-
-def without_seeds(text: str) -> str:
-    """Hide the seeds of noise in the text of a mechanism."""
-    return _SEED.sub(f"noise_seed={HIDDEN_SEED!r}", text)
-
-
 def described(mechanism: Mechanism) -> dict[str, Any]:
-    """Write a mechanism as plain values, without the seed of its noise.
+    """Write a mechanism as plain values.
 
     "class" is the name of a mechanism of this package, or the full name of another;
     "parameters" is None if one of them is no plain value.
@@ -146,7 +130,7 @@ def described(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def rebuilt(
-    fields: dict[str, Any], *, seeded: bool, trusted: Collection[str | type] = ()
+    fields: dict[str, Any], *, trusted: Collection[str | type] = ()
 ) -> Mechanism:
     """Create a mechanism from the fields of `described`, which may be forged.
 

@@ -13,7 +13,6 @@ from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
 from sklearn_pate.mechanisms import NoisySum
 from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from tests.mechanisms.laws import log_law
-from tests.seeding import equal_noise
 
 SUMS = np.array([[0, 5000, 123_456], [7, 7, 0]])
 SIZE = 30
