@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from sklearn_pate.accounting._calibrate import calibrate_noise, check_positive
+from sklearn_pate.accounting._calibrate import calibrate_noise
 from sklearn_pate.accounting._cost import PureCost
 from sklearn_pate.accounting._profile import PrivacyProfile, curve_profile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting._value_checks import check_count, check_positive
 from sklearn_pate.accounting.composition import (
     check_sampling_rate,
     curvature_cost,
