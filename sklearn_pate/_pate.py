@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
@@ -57,7 +57,7 @@ from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL
-from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyUtilityWarning
 from sklearn_pate.mechanisms import MeanScores, PluralityMechanism
@@ -293,6 +293,10 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     >>> bool(clf.score(X[5500:], y[5500:]) > 0.8)
     True
     """
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_queries": Constraint.count(also=("auto",)),
+    }
 
     def __init__(
         self,
@@ -689,7 +693,6 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     def _check_parameters(self) -> None:
         check_ensemble(self)
         super()._check_parameters()
-        check_count("n_queries", self.n_queries, also=("auto",))
         check_strategy(self.query_strategy, self.mechanism, self._unfitted_student())
         if isinstance(as_mechanism(self.mechanism), MeanScores):
             check_scores(self)

@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn_pate._inputs._labels import check_classes, private_rows_by_position
 from sklearn_pate.accounting._rdp import LARGEST_DELTA, check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._value_checks import Constraint, check_parameters
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.publication import Deployment, PublishedClassifier, publish
@@ -43,6 +44,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
     ledger: PrivacyLedger | None
     privacy_spent_: PrivacySpent
     mechanism_: Mechanism
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "ledger": Constraint.instance(
+            PrivacyLedger,
+            "pass PrivacyLedger(path, epsilon=3, delta=1e-6), or "
+            "PrivacyLedger(path) to open one",
+        )
+    }
 
     #: The search that this fit won, where it won one.
     _selected_by: Mechanism | None = None
@@ -119,14 +128,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_parameters(self) -> None:
         """Raise ValueError for the first parameter that no data can be used with."""
+        check_parameters(self)
         check_delta(self.delta, LARGEST_DELTA)
         if self.classes is not None:
             check_classes(self.classes)
-        if self.ledger is not None and not isinstance(self.ledger, PrivacyLedger):
-            raise ValueError(
-                f"ledger={self.ledger!r} is not a PrivacyLedger; pass PrivacyLedger("
-                "path, epsilon=3, delta=1e-6), or PrivacyLedger(path) to open one."
-            )
 
     def _set_release(self, mechanism: Mechanism, statement: PrivacySpent) -> None:
         """Set mechanism and statement of a fit that no search has selected."""

@@ -29,11 +29,7 @@ from sklearn_pate.accounting.bounds import gaussian_worst_case
 from sklearn_pate.inspection import plan_search
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax
 from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.students import (
-    ExpertQueries,
-    RandomQueries,
-    UncertaintyQueries,
-)
+from sklearn_pate.students import ExpertQueries, RandomQueries, UncertaintyQueries
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = np.arange(60) % 2
@@ -101,7 +97,7 @@ WRONG_FITS = {
     "interactive queries to another mechanism": ({"query_strategy": "interactive"}, {}, r"query_strategy='interactive' and mechanism='auto' do not go together: .*use mechanism='interactive'"),
     "uncertainty of a student without probabilities": ({"query_strategy": "uncertainty", "student": LinearSVC()}, {}, r"query_strategy='uncertainty' needs predict_proba, which LinearSVC\(\) does not have"),
     "no round": ({"query_strategy": UncertaintyQueries(n_rounds=0)}, {}, r"n_rounds=0 must be a whole number of at least 1"),
-    "a first round that follows answers": ({"query_strategy": UncertaintyQueries(first=UncertaintyQueries())}, {}, r"first=UncertaintyQueries\(\) of UncertaintyQueries must choose its rows before"),
+    "a first round that follows answers": ({"query_strategy": UncertaintyQueries(first=UncertaintyQueries())}, {}, r"first=UncertaintyQueries\(\) is not a FixedQueries; use RandomQueries\(\) or RepresentativeQueries\(\), which choose rows before"),
     "experts with no probability": ({"query_strategy": ExpertQueries(confident=9)}, {}, r"confident=9 must be a number from 0 to 1"),
     "representation is no transformer": ({"representation": LogisticRegression()}, {}, r"representation=LogisticRegression\(\) is not a transformer; pass one"),
     "epsilon is zero": ({"epsilon": 0}, {}, r"epsilon=0 must be a positive, finite number"),
@@ -121,8 +117,8 @@ WRONG_FITS = {
     "threshold is negative": ({"mechanism": ConfidentGNMax(threshold=-5)}, {}, r"threshold=-5 must be a positive number: a share"),
     "max_answers is zero": ({"mechanism": ConfidentGNMax(max_answers=0)}, {}, r"max_answers=0 must be a whole number of at least 1, or None"),
     "unknown privacy unit": ({"privacy_unit": "patient"}, {}, r"privacy_unit='patient' is unknown; use 'row'"),
-    "public_size is one": ({"public_size": 1}, {"X_public": None}, r"public_size=1 must be None or a share"),
-    "public_size is a count": ({"public_size": 20}, {"X_public": None}, r"public_size=20 must be None or a share"),
+    "public_size is one": ({"public_size": 1}, {"X_public": None}, r"public_size=1 must be a number strictly between 0 and 1, or None"),
+    "public_size is a count": ({"public_size": 20}, {"X_public": None}, r"public_size=20 must be a number strictly between 0 and 1, or None"),
     "one class in classes": ({"classes": [1]}, {}, r"classes=\[1\] must list at least two distinct labels"),
     "a class twice in classes": ({"classes": [0, 1, 1]}, {}, r"classes=\[0, 1, 1\] must list"),
     "text beside numbers in classes": ({"classes": [1, "other"]}, {}, r"classes=\[1, 'other'\] must list.*all text or none"),

@@ -1,7 +1,7 @@
 """Checks of parameters and of the arguments of `fit`."""
 
 import os
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import scipy.sparse as sp
@@ -12,19 +12,15 @@ from sklearn.utils import get_tags
 
 from sklearn_pate._aggregation._design import as_mechanism, as_query_strategy
 from sklearn_pate._estimators._isolation import check_cloneable
-from sklearn_pate._estimators._progress import check_verbose
 from sklearn_pate._inputs._containers import Table, check_container
 from sklearn_pate._inputs._labels import PublicData
 from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._calibrate import check_epsilon
-from sklearn_pate.accounting._value_checks import check_count, counted
+from sklearn_pate.accounting._value_checks import check_count, check_parameters, counted
 from sklearn_pate.exceptions import PrivacyLeakWarning, PublicDataWarning, warn_user
 from sklearn_pate.mechanisms import MeanScores
-from sklearn_pate.students._train_student import (
-    accepts_soft_labels,
-    accepts_unlabeled,
-)
+from sklearn_pate.students._train_student import accepts_soft_labels, accepts_unlabeled
 
 # Odds of exp(20), five hundred million, are no privacy.
 _MOST_EPSILON = 20
@@ -40,11 +36,11 @@ def check_target(estimator: Any, y: Any) -> None:
     check_container("y", y)
 
 
-def check_epsilon_is_small(epsilon: float) -> None:
+def check_epsilon_is_small(name: str, epsilon: Any) -> None:
     """Raise for an epsilon that is none, and warn of one that protects nobody."""
     if check_epsilon(epsilon) > _MOST_EPSILON:
         warn_user(
-            f"epsilon={epsilon!r} is above {_MOST_EPSILON}: such a statement protects "
+            f"{name}={epsilon!r} is above {_MOST_EPSILON}: such a statement protects "
             "almost nobody. Typical values lie between 0.1 and 10.",
             PrivacyLeakWarning,
         )
@@ -270,16 +266,16 @@ def check_scores(classifier: Any) -> None:
         )
 
 
-def check_synthetic(synthetic: Any) -> None:
+def check_synthetic(name: str, synthetic: Any) -> None:
     """Raise ValueError unless synthetic rows are described by PrivateMarginals."""
     if synthetic is None:
         return
     if not isinstance(synthetic, PrivateMarginals):
         raise ValueError(
-            f"synthetic is of type {type(synthetic).__name__}; pass "
+            f"{name} is of type {type(synthetic).__name__}; pass "
             "PrivateMarginals(domain), or None."
         )
-    synthetic._check()
+    check_parameters(synthetic)
 
 
 def check_ensemble(classifier: Any) -> None:
@@ -288,7 +284,6 @@ def check_ensemble(classifier: Any) -> None:
     check_count("n_teachers", classifier.n_teachers, also=("auto",))
     check_memory(classifier.memory, classifier.random_state)
     check_n_jobs(classifier.n_jobs)
-    check_verbose(classifier.verbose)
 
 
 def memory_location(memory: Any) -> str | None:
@@ -325,21 +320,10 @@ def check_n_jobs(n_jobs: Any) -> None:
         )
 
 
-def check_privacy_unit(privacy_unit: Any) -> None:
+def check_privacy_unit(name: str, privacy_unit: Any) -> None:
     """Raise ValueError unless a unit is known."""
     if privacy_unit not in ("row", "group"):
         raise ValueError(
-            f"privacy_unit={privacy_unit!r} is unknown; use 'row' if each person "
+            f"{name}={privacy_unit!r} is unknown; use 'row' if each person "
             "has one row, or 'group' (with groups=) if a person may have several."
-        )
-
-
-def check_public_size(size: Any) -> None:
-    """Raise ValueError unless a share of public rows is one, or None."""
-    if size is not None and (
-        isinstance(size, bool) or not isinstance(size, Real) or not 0 < float(size) < 1
-    ):
-        raise ValueError(
-            f"public_size={size!r} must be None or a share strictly between 0 and 1, "
-            "such as 0.2."
         )

@@ -14,7 +14,6 @@ from sklearn_pate._aggregation._checks import (
     check_classifier,
     check_epsilon_is_small,
     check_privacy_unit,
-    check_public_size,
     check_synthetic,
     check_transformer,
 )
@@ -30,7 +29,7 @@ from sklearn_pate._aggregation._rows import (
     check_synthetic_rows,
 )
 from sklearn_pate._estimators._class_codes import StudentPredictionMixin
-from sklearn_pate._estimators._progress import phase
+from sklearn_pate._estimators._progress import check_verbose, phase
 from sklearn_pate._inputs._odd_values import input_tags
 from sklearn_pate._private import PrivateClassifier
 from sklearn_pate._synthetic._marginals import PrivateMarginals
@@ -40,6 +39,7 @@ from sklearn_pate.accounting._assumptions import (
     PUBLIC_REPRESENTATION,
     Assumption,
 )
+from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
@@ -59,6 +59,12 @@ class PublicRowsClassifier(PrivateClassifier):
     public_size: float | None
     synthetic: PrivateMarginals | None
     random_state: Any
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "privacy_unit": Constraint(check_privacy_unit),
+        "public_size": Constraint.number(0, 1, closed="neither", also=(None,)),
+        "synthetic": Constraint(check_synthetic),
+    }
 
     #: Whether neighbours add or remove a unit, and replace none.
     _add_remove: ClassVar[bool] = False
@@ -81,10 +87,7 @@ class PublicRowsClassifier(PrivateClassifier):
     def _check_parameters(self) -> None:
         check_transformer(self._chosen_representation())
         if self.epsilon is not None:
-            check_epsilon_is_small(self.epsilon)
-        check_privacy_unit(self.privacy_unit)
-        check_public_size(self.public_size)
-        check_synthetic(self.synthetic)
+            check_epsilon_is_small("epsilon", self.epsilon)
         super()._check_parameters()
 
     def _counts(
@@ -190,13 +193,14 @@ class StudentClassifier(
 
     student: Any
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "student": Constraint(check_classifier),
+        "verbose": Constraint(check_verbose),
+    }
+
     # For the data holder: gaps between public rows are positions of private rows.
     _sensitive = ("privacy_analysis_", "public_indices_")
     _unfitted = ("query_strategy_",)
-
-    def _check_parameters(self) -> None:
-        check_classifier("student", self.student)
-        super()._check_parameters()
 
     def _set_fitted(
         self,

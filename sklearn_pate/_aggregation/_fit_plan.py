@@ -21,9 +21,8 @@ from sklearn_pate._aggregation._outlook import (
     why_useless,
 )
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
-from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
-from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting._value_checks import counted, is_positive
 
 #: Letters in a line.
 WIDTH = 80

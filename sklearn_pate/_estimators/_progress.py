@@ -32,13 +32,13 @@ T = TypeVar("T")
 _MOST_UPDATES = 200
 
 
-def check_verbose(verbose: Any) -> None:
-    """Raise ValueError unless `verbose` is "auto" or a whole number."""
+def check_verbose(name: str, verbose: Any) -> None:
+    """Raise ValueError unless a parameter is "auto" or a whole number."""
     if isinstance(verbose, str) and verbose == "auto":
         return
     if not isinstance(verbose, Integral) or int(verbose) < 0:
         raise ValueError(
-            f"verbose={verbose!r} must be 'auto', or an integer of at least 0; 0 shows "
+            f"{name}={verbose!r} must be 'auto', or an integer of at least 0; 0 shows "
             "no progress."
         )
 

@@ -1,7 +1,7 @@
 """Noisy counts of private rows, and rows that are drawn from them."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,12 +10,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from sklearn_pate._estimators._isolation import MAX_SEED
-from sklearn_pate._inputs._containers import Table, check_container, check_number
+from sklearn_pate._inputs._containers import Table, check_container
 from sklearn_pate._inputs._features import as_array
 from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._synthetic._domain import Domain, read_domain
-from sklearn_pate.accounting._calibrate import check_positive
-from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting._value_checks import (
+    Constraint,
+    check_count,
+    check_parameters,
+)
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 
 
@@ -222,6 +225,14 @@ class PrivateMarginals(BaseEstimator):
     True
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "share": Constraint.number(0, 1, closed="neither"),
+        "by_class": Constraint.boolean(),
+        "n_bins": Constraint.count(2),
+        "n_rows": Constraint.count(2),
+        "sigma": Constraint.positive(also=(None,)),
+    }
+
     def __init__(
         self,
         domain: Any = None,
@@ -264,22 +275,12 @@ class PrivateMarginals(BaseEstimator):
         ValueError
             If a parameter or the domain cannot be used.
         """
-        self._check()
+        check_parameters(self)
         check_container("X", X)
         X = X if is_frame(X) or sp.issparse(X) else as_array(X)
         check_count("n_rows", n_rows)
         seed = check_random_state(random_state).randint(MAX_SEED)
         return self._read(X).uniform(n_rows, seed)
-
-    def _check(self) -> None:
-        """Raise ValueError for a parameter that no table can be used with."""
-        check_number("share", self.share, 0, 1, closed="neither")
-        if not isinstance(self.by_class, bool):
-            raise ValueError(f"by_class={self.by_class!r} must be True or False.")
-        check_count("n_bins", self.n_bins, 2)
-        check_count("n_rows", self.n_rows, 2)
-        if self.sigma is not None:
-            check_positive("sigma", self.sigma)
 
     def _read(self, X: Table) -> Domain:
         """Read the domain of a checked table, from no value of it."""

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +13,7 @@ from sklearn_pate.accounting._rdp import (
     RdpCurve,
     check_delta,
 )
+from sklearn_pate.accounting._value_checks import is_positive
 
 #: Largest scale of noise that can be drawn, in votes.
 LARGEST_SCALE = 2**20
@@ -26,18 +25,6 @@ _SLOPE = -1.1
 # Most steps of a search for a scale.
 _MOST_STEPS = 30
 _LARGEST_N_QUERIES = 2**40
-
-
-def is_positive(value: Any) -> bool:
-    """Check that a value is a positive, finite number, and no bool."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    return bool(is_number and 0 < value < np.inf)
-
-
-def check_positive(name: str, value: Any) -> None:
-    """Raise unless a parameter is positive and finite."""
-    if not is_positive(value):
-        raise ValueError(f"{name}={value!r} must be a positive, finite number.")
 
 
 def six_digits(value: float, rounding: Callable[[float], float]) -> float:

@@ -6,8 +6,9 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from sklearn_pate.accounting._calibrate import check_epsilon, check_positive
+from sklearn_pate.accounting._calibrate import check_epsilon
 from sklearn_pate.accounting._rdp import LARGEST_DELTA, check_delta
+from sklearn_pate.accounting._value_checks import check_positive
 
 # Variance spent on rounding a continuous Gaussian to a discrete one.
 ROUNDING_VARIANCE = 2.25

@@ -1,10 +1,13 @@
-"""Checks of numbers, nouns with their number, and optional packages."""
+"""Checks of parameters, nouns with their number, and optional packages."""
 
 import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from numbers import Integral
+from numbers import Integral, Real
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -34,6 +37,18 @@ def optional_module(module: str, package: str) -> ModuleType:
         ) from None
 
 
+def check_option(name: str, value: Any, options: Collection[str | None]) -> None:
+    """Raise ValueError unless a parameter is one of a few words."""
+    if not isinstance(value, str | None) or value not in options:
+        raise ValueError(f"{name}={value!r} is unknown; use one of {[*options]}.")
+
+
+def check_boolean(name: str, value: Any) -> None:
+    """Raise ValueError unless a parameter is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}={value!r} must be True or False.")
+
+
 def check_count(
     name: str,
     value: Any,
@@ -46,16 +61,125 @@ def check_count(
 
     The values in `also` are accepted too.
     """
-    if isinstance(value, (str, type(None))) and value in also:
+    if _is_one_of(value, also):
         return
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_whole or value < smallest:
-        others = "".join(f", or {other!r}" for other in also)
         raise ValueError(
-            f"{name}={value!r} must be a whole number of at least {smallest}{others}."
+            f"{name}={value!r} must be a whole number of at least {smallest}"
+            f"{_or(also)}."
         )
     if value > largest:
         raise ValueError(f"{name}={value!r} must be at most {largest}.")
+
+
+def check_number(
+    name: str,
+    value: Any,
+    low: float,
+    high: float,
+    *,
+    closed: str = "both",
+    also: tuple[str | None, ...] = (),
+) -> None:
+    """Raise ValueError unless a parameter is a number in an interval.
+
+    `closed` names the ends that belong to it: "both", "right" or "neither". The values
+    in `also` are accepted too.
+    """
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not _is_one_of(value, also) and (
+        not is_number
+        or not low <= value <= high
+        or (value == low and closed != "both")
+        or (value == high and closed == "neither")
+    ):
+        interval = {
+            "both": f"from {low} to {high}",
+            "right": f"above {low} and at most {high}",
+            "neither": f"strictly between {low} and {high}",
+        }[closed]
+        raise ValueError(f"{name}={value!r} must be a number {interval}{_or(also)}.")
+
+
+def is_positive(value: Any) -> bool:
+    """Check that a value is a positive, finite number, and no bool."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return bool(is_number and 0 < value < np.inf)
+
+
+def check_positive(name: str, value: Any, *, also: tuple[str | None, ...] = ()) -> None:
+    """Raise ValueError unless a parameter is a positive, finite number.
+
+    The values in `also` are accepted too.
+    """
+    if not is_positive(value) and not _is_one_of(value, also):
+        raise ValueError(
+            f"{name}={value!r} must be a positive, finite number{_or(also)}."
+        )
+
+
+def _is_one_of(value: Any, also: tuple[str | None, ...]) -> bool:
+    return isinstance(value, str | None) and value in also
+
+
+def _or(also: tuple[str | None, ...]) -> str:
+    return "".join(f", or {other!r}" for other in also)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """Condition on a parameter of an estimator, in its table `_constraints`."""
+
+    #: Raises ValueError for a name and a value that cannot be used.
+    check: Callable[[str, Any], object]
+
+    @classmethod
+    def boolean(cls) -> Self:
+        """Allow True and False."""
+        return cls(check_boolean)
+
+    @classmethod
+    def count(cls, smallest: int = 1, *, also: tuple[str | None, ...] = ()) -> Self:
+        """Allow whole numbers, as `check_count` does."""
+        return cls(partial(check_count, smallest=smallest, also=also))
+
+    @classmethod
+    def instance(cls, kind: type, remedy: str) -> Self:
+        """Allow None, and instances of a class."""
+
+        def check(name: str, value: Any) -> None:
+            if value is not None and not isinstance(value, kind):
+                raise ValueError(
+                    f"{name}={value!r} is not a {kind.__name__}; {remedy}."
+                )
+
+        return cls(check)
+
+    @classmethod
+    def number(cls, low: float, high: float, **options: Any) -> Self:
+        """Allow numbers in an interval, as `check_number` does."""
+        return cls(partial(check_number, low=low, high=high, **options))
+
+    @classmethod
+    def option(cls, options: Collection[str | None]) -> Self:
+        """Allow a few words."""
+        return cls(partial(check_option, options=options))
+
+    @classmethod
+    def positive(cls, *, also: tuple[str | None, ...] = ()) -> Self:
+        """Allow positive, finite numbers."""
+        return cls(partial(check_positive, also=also))
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise ValueError for a parameter that breaks `_constraints` of its class.
+
+    Those of base classes hold too, and are checked first.
+    """
+    for kind in reversed(type(estimator).__mro__):
+        for name, constraint in vars(kind).get("_constraints", {}).items():
+            constraint.check(name, getattr(estimator, name))
 
 
 def check_not_masked(name: str, values: Any) -> None:

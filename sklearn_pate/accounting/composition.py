@@ -16,7 +16,6 @@ from scipy.special import gammaln, log_ndtr, logsumexp
 from sklearn_pate.accounting._calibrate import (
     calibrate_noise,
     check_epsilon,
-    check_positive,
     least_noise,
 )
 from sklearn_pate.accounting._profile import PrivacyProfile
@@ -26,7 +25,7 @@ from sklearn_pate.accounting._rdp import (
     RdpCurve,
     check_delta,
 )
-from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting._value_checks import check_positive, counted
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 
 __all__ = [

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.io import loadmat
 from sklearn.utils import Bunch
 
+from sklearn_pate.accounting._value_checks import check_option
 from sklearn_pate.datasets._files import DataFile, read_data_file
 
 _MIRRORS = (
@@ -172,8 +173,7 @@ def fetch_mnist(
     >>> mnist.data.reshape(-1, 1, 28, 28).shape  # doctest: +SKIP
     (10000, 1, 28, 28)
     """
-    if subset not in ("all", *_PARTS):
-        raise ValueError(f"subset={subset!r} is unknown; use 'all', 'train' or 'test'.")
+    check_option("subset", subset, ("all", *_PARTS))
     parts = _PARTS.values() if subset == "all" else [_PARTS[subset]]
 
     def read(file: DataFile, header: int) -> NDArray[np.uint8]:
@@ -251,10 +251,7 @@ def fetch_svhn(
     >>> images.transpose(0, 3, 1, 2).shape  # doctest: +SKIP
     (26032, 3, 32, 32)
     """
-    if subset not in _FILES:
-        raise ValueError(
-            f"subset={subset!r} is unknown; use 'train', 'test' or 'extra'."
-        )
+    check_option("subset", subset, _FILES)
     data, target = rows_of_mat(
         read_data_file(
             _FILES[subset],
@@ -336,8 +333,7 @@ def fetch_cifar10(
     >>> images.transpose(0, 3, 1, 2).shape  # doctest: +SKIP
     (10000, 3, 32, 32)
     """
-    if subset not in _BATCHES:
-        raise ValueError(f"subset={subset!r} is unknown; use 'train' or 'test'.")
+    check_option("subset", subset, _BATCHES)
     content = read_data_file(
         _ARCHIVE, data_home=data_home, download_if_missing=download_if_missing
     )

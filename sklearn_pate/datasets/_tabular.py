@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from sklearn_pate.accounting._value_checks import check_option
 from sklearn_pate.datasets._files import DataFile, Table, read_data_file
 
 _ARCHIVES = (
@@ -170,8 +171,7 @@ def fetch_adult(
     >>> X.loc[0, "workclass"]  # doctest: +SKIP
     'State-gov'
     """
-    if subset not in ("all", "train", "test"):
-        raise ValueError(f"subset={subset!r} is unknown; use 'all', 'train' or 'test'.")
+    check_option("subset", subset, ("all", "train", "test"))
     train, test = (
         _rows(
             read_data_file(

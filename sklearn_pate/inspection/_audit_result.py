@@ -8,10 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta
 
 from sklearn_pate._aggregation._fit_plan import write_lower_bound
-from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._rdp import check_delta
 from sklearn_pate.accounting._statement import write_epsilon
-from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting._value_checks import counted, is_positive
 from sklearn_pate.accounting.plurality._exact import ROUNDING
 
 # More candidates take longer and find no better event.

@@ -11,8 +11,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, check_scoring
 
 from sklearn_pate._estimators._class_codes import last_step
-from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._value_checks import is_positive
 from sklearn_pate.inspection._vote_displays import (
     check_comparable,
     line_style,

@@ -2,7 +2,7 @@
 
 import math
 from copy import deepcopy
-from typing import Any, Literal, NoReturn, Self, cast
+from typing import Any, ClassVar, Literal, NoReturn, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,8 +16,7 @@ from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._estimators._progress import check_verbose, progress_of
 from sklearn_pate._inputs._features import check_numbers
 from sklearn_pate.accounting._assumptions import FLOATING_POINT, N_ROWS, ROW_BY_ROW
-from sklearn_pate.accounting._calibrate import check_positive
-from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting._value_checks import Constraint, check_count
 from sklearn_pate.accounting.composition import calibrate_steps
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.learners._noisy_learner import NoisyTraining, Rows, TrainingPlan
@@ -275,6 +274,13 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
     True
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "noise_multiplier": Constraint.positive(also=(None,)),
+        "max_grad_norm": Constraint.positive(),
+        "accountant": Constraint.option(("pld", "rdp")),
+        "verbose": Constraint(check_verbose),
+    }
+
     def __init__(
         self,
         estimator: Any,
@@ -351,27 +357,20 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
                     "epsilon=None and noise_multiplier=None do not set the noise; set "
                     "one of them."
                 )
-            check_positive("noise_multiplier", self.noise_multiplier)
         else:
-            check_epsilon_is_small(self.epsilon)
+            check_epsilon_is_small("epsilon", self.epsilon)
             if self.noise_multiplier is not None:
                 raise ValueError(
                     f"epsilon={self.epsilon!r} calibrates the noise, and "
                     f"noise_multiplier={self.noise_multiplier!r} sets it; leave one of "
                     "them None."
                 )
-        check_positive("max_grad_norm", self.max_grad_norm)
         if self.max_grad_norm < _SMALLEST_BOUND:
             raise ValueError(
                 f"max_grad_norm={self.max_grad_norm!r} is too small for floating-point "
                 f"arithmetic; use at least {_SMALLEST_BOUND}, and scale the loss."
             )
-        if self.accountant not in ("pld", "rdp"):
-            raise ValueError(
-                f"accountant={self.accountant!r} is unknown; use 'pld' or 'rdp'."
-            )
         check_random_state(self.random_state)
-        check_verbose(self.verbose)
         super()._check_parameters()
 
     def _check_features(self, X: Any, *, reset: bool) -> NDArray[np.float32]:

@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from sklearn_pate._aggregation._checks import check_epsilon_is_small
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
 from sklearn_pate._inputs._features import check_numbers
 from sklearn_pate.accounting._assumptions import BOUNDS, FLOATING_POINT, NORM_READ
-from sklearn_pate.accounting._calibrate import check_positive
+from sklearn_pate.accounting._value_checks import Constraint, check_positive
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 from sklearn_pate.learners._linear_solver import (
@@ -76,6 +76,15 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
     data_norm_: float
     _bounds: Bounds
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "method": Constraint.option(METHODS),
+        "C": Constraint.positive(also=("auto",)),
+        "epsilon": Constraint(check_epsilon_is_small),
+        "data_norm": Constraint.positive(also=(None,)),
+        "fit_intercept": Constraint.boolean(),
+        "intercept_scaling": Constraint.positive(),
+    }
+
     @abstractmethod
     def _loss(self) -> MarginLoss:
         """Return the loss of a row."""
@@ -115,23 +124,6 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         scores = self.decision_function(X)
         codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes]
-
-    def _check_parameters(self) -> None:
-        if self.method not in METHODS:
-            raise ValueError(
-                f"method={self.method!r} is unknown; use one of {[*METHODS]}."
-            )
-        if not (isinstance(self.C, str) and self.C == "auto"):
-            check_positive("C", self.C)
-        check_epsilon_is_small(self.epsilon)
-        if self.data_norm is not None:
-            check_positive("data_norm", self.data_norm)
-        if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise ValueError(
-                f"fit_intercept={self.fit_intercept!r} must be True or False."
-            )
-        check_positive("intercept_scaling", self.intercept_scaling)
-        super()._check_parameters()
 
     def _check_features(self, X: Any, *, reset: bool) -> NDArray[np.floating]:
         return check_numbers(self, X, reset=reset, dtype=np.float64)

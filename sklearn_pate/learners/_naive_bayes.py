@@ -2,7 +2,7 @@
 
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +37,7 @@ from sklearn_pate.accounting._assumptions import (
 )
 from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 
@@ -189,6 +190,12 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
     True
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_bins": Constraint.count(2),
+        "epsilon": Constraint(check_epsilon_is_small),
+        "privacy_unit": Constraint(check_privacy_unit),
+    }
+
     def __init__(
         self,
         domain: Any = None,
@@ -301,12 +308,6 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         return _CountsPlan(
             private, classes, domain, release.mechanism, release.statement
         )
-
-    def _check_parameters(self) -> None:
-        check_epsilon_is_small(self.epsilon)
-        check_privacy_unit(self.privacy_unit)
-        PrivateMarginals(self.domain, n_bins=self.n_bins)._check()
-        super()._check_parameters()
 
     def _check_before_predicting(self, X: Any) -> Any:
         check_is_fitted(self, "student_")

@@ -53,21 +53,17 @@ from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL, Assumptio
 from sklearn_pate.accounting._calibrate import check_epsilon
 from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
-from sklearn_pate.exceptions import (
-    PrivacyUtilityWarning,
-    PublicDataWarning,
-    warn_user,
-)
-from sklearn_pate.mechanisms._mean_scores import MOST_VALUES, check_threshold, shrunk
+from sklearn_pate.exceptions import PrivacyUtilityWarning, PublicDataWarning, warn_user
+from sklearn_pate.mechanisms._mean_scores import MOST_VALUES, shrunk
 from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 from sklearn_pate.publication._student_state import without_caches
 from sklearn_pate.students import ImageRepresentation, TableRepresentation
 from sklearn_pate.students._basis import ScoreFunction, resolve_threshold
 
-_MechanismS = ("auto", "linear", "rbf")
+_BASES = ("auto", "linear", "rbf")
 # Largest number of functions of a table and of images, which have more that matter;
 # and number of components of sparse rows.
 _OF_TABLE, _OF_IMAGES, _OF_SPARSE = 500, 1000, 200
@@ -258,6 +254,14 @@ class DPNewtonClassifier(
 
     # For the data holder: gaps between public rows are positions of private rows.
     _sensitive = ("data_problems_", "public_indices_")
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "basis": Constraint.option(_BASES),
+        "max_coordinates": Constraint.count(also=("auto",)),
+        "threshold": Constraint.number(0, 1, closed="neither", also=("auto",)),
+        "n_groups": Constraint.count(also=(None,)),
+        "verbose": Constraint(check_verbose),
+    }
 
     def __init__(
         self,
@@ -547,20 +551,12 @@ class DPNewtonClassifier(
                 "with fit and transform, such as PCA(50)."
             )
         check_cloneable("representation", self._chosen_representation())
-        if self.basis not in _MechanismS:
-            raise ValueError(
-                f"basis={self.basis!r} is unknown; use one of {[*_MechanismS]}."
-            )
-        check_count("max_coordinates", self.max_coordinates, also=("auto",))
-        check_threshold(self.threshold)
-        check_count("n_groups", self.n_groups, also=(None,))
         if self.privacy_unit == "group" and self.n_groups is None:
             raise ValueError(
                 "privacy_unit='group' needs the number of groups, which is not public; "
                 "pass n_groups, a rounded or estimated number that was chosen "
                 "independently of the data."
             )
-        check_verbose(self.verbose)
 
     def _predictor(self) -> Any:
         return getattr(self, "model_", None)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,11 +27,10 @@ from sklearn_pate._estimators._progress import (
     progress_of,
     with_callbacks,
 )
-from sklearn_pate._inputs._containers import check_number
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._teachers._training import TeacherProblems
-from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.learners._petdl_batches import (
     PublicBatches,
@@ -71,30 +70,6 @@ def petdl_student(petdl: Any) -> Any:
 
 def check_petdl_parameters(petdl: Any) -> None:
     """Raise ValueError for the first parameter of a PETDLClassifier that is invalid."""
-    for name in ("public_batch_size", "distillation_epochs"):
-        check_count(name, getattr(petdl, name))
-    if petdl.hint_epochs != 0:
-        check_count("hint_epochs", petdl.hint_epochs)
-    check_number("hint_share", petdl.hint_share, 0, 1)
-    if petdl.hint_share in (0, 1):
-        raise ValueError(
-            f"hint_share={petdl.hint_share!r} must lie between 0 and 1; for no hint, "
-            "set hint_epochs=0."
-        )
-    for name in ("temperature", "clipping_bound", "core"):
-        value = getattr(petdl, name)
-        check_number(name, value, 0, 1 if name == "core" else math.inf)
-        if value == 0 or math.isinf(value):
-            raise ValueError(
-                f"{name}={value!r} must be positive and finite, such as 1.0."
-            )
-    check_number("compression", petdl.compression, 1, math.inf)
-    if not isinstance(petdl.weighted, bool | np.bool_):
-        raise ValueError(f"weighted={petdl.weighted!r} must be True or False.")
-    if petdl.batches not in BATCHES:
-        raise ValueError(
-            f"batches={petdl.batches!r} is unknown; use one of {[*BATCHES]}."
-        )
     teacher = petdl_teacher(petdl)
     if not hasattr(teacher, "predict_proba"):
         raise ValueError(
@@ -361,6 +336,19 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     >>> bool(clf.score(X[5500:], y[5500:]) > 0.8)
     True
     """
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "public_batch_size": Constraint.count(),
+        "distillation_epochs": Constraint.count(),
+        "hint_epochs": Constraint.count(0),
+        "hint_share": Constraint.number(0, 1, closed="neither"),
+        "temperature": Constraint.positive(),
+        "clipping_bound": Constraint.positive(),
+        "core": Constraint.number(0, 1, closed="right"),
+        "compression": Constraint.number(1, math.inf),
+        "weighted": Constraint.boolean(),
+        "batches": Constraint.option(BATCHES),
+    }
 
     def __init__(
         self,

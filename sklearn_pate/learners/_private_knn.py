@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NoReturn, Self
+from typing import Any, ClassVar, Literal, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,12 +22,12 @@ from sklearn_pate._aggregation._vote_aggregation import (
     prepare_queries,
 )
 from sklearn_pate._estimators._isolation import Seeds
-from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
+from sklearn_pate._estimators._progress import phase, progress_of
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._assumptions import N_ROWS_PUBLIC, ROW_ALONE, Assumption
 from sklearn_pate.accounting._cost import Cost
-from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.learners._row_features import RowFeatures
 from sklearn_pate.mechanisms import PluralityMechanism
@@ -435,6 +435,12 @@ class PrivateKNNClassifier(StudentClassifier):
     True
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_neighbors": Constraint.count(also=("auto",)),
+        "n_queries": Constraint.count(also=("auto",)),
+        "metric": Constraint.option(METRICS),
+    }
+
     def __init__(
         self,
         student: Any = None,
@@ -598,14 +604,7 @@ class PrivateKNNClassifier(StudentClassifier):
                 f"is known for Gaussian noise only; use one of {[*MECHANISMS]}."
             )
         super()._check_parameters()
-        check_count("n_queries", self.n_queries, also=("auto",))
         check_strategy(self.query_strategy, self.mechanism, self._unfitted_student())
-        check_verbose(self.verbose)
-        check_count("n_neighbors", self.n_neighbors, also=("auto",))
-        if self.metric not in METRICS:
-            raise ValueError(
-                f"metric={self.metric!r} is unknown; use one of {[*METRICS]}."
-            )
         mechanism = as_mechanism(self.mechanism)
         SampledMechanism(mechanism, self.sampling_rate).check()
 

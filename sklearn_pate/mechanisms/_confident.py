@@ -7,10 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from sklearn_pate.accounting._calibrate import is_positive
 from sklearn_pate.accounting._cost import AdaptiveAnswers
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting._value_checks import check_count, check_not_masked
+from sklearn_pate.accounting._value_checks import (
+    check_count,
+    check_not_masked,
+    is_positive,
+)
 from sklearn_pate.accounting.bounds import (
     confident_2018,
     gaussian_worst_case,

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_pate.accounting._calibrate import LARGEST_SCALE, is_positive
+from sklearn_pate.accounting._calibrate import LARGEST_SCALE
 from sklearn_pate.accounting._cost import Cost, ExactCost
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting._value_checks import check_count, is_positive
 from sklearn_pate.mechanisms._noise import NoiseSource
 
 

@@ -16,11 +16,7 @@ from sklearn_pate.accounting._gdp import ROUNDING_VARIANCE, gdp_mu, largest_gdp_
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked, counted
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.mechanisms._mechanism import (
-    Mechanism,
-    Response,
-    spends_all,
-)
+from sklearn_pate.mechanisms._mechanism import Mechanism, Response, spends_all
 from sklearn_pate.mechanisms._noise import NoiseSource
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from sklearn_pate.accounting._calibrate import calibrate_noise, check_positive
+from sklearn_pate.accounting._calibrate import calibrate_noise
 from sklearn_pate.accounting._cost import Cost, PureCost
 from sklearn_pate.accounting._profile import PrivacyProfile, curve_profile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting._value_checks import check_count, check_positive
 from sklearn_pate.accounting.composition import (
     check_sampling_rate,
     curvature_cost,
@@ -31,11 +31,7 @@ from sklearn_pate.accounting.plurality._closed_form import (
 )
 from sklearn_pate.mechanisms import GumbelMax, PermuteAndFlip
 from sklearn_pate.mechanisms._confident import ConfidentGNMax
-from sklearn_pate.mechanisms._mechanism import (
-    Mechanism,
-    Response,
-    spends_all,
-)
+from sklearn_pate.mechanisms._mechanism import Mechanism, Response, spends_all
 from sklearn_pate.mechanisms._noise import NoiseSource, gamma_vector, standard_normal
 from sklearn_pate.mechanisms._noisy_max import GNMax, NoisyHistogram
 from sklearn_pate.mechanisms._noisy_sum import GaussianSum

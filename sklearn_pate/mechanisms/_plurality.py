@@ -38,11 +38,7 @@ from sklearn_pate.accounting.plurality._optimal import (
     gaussian_optimal_cost,
     pure_optimal_cost,
 )
-from sklearn_pate.mechanisms._mechanism import (
-    Mechanism,
-    Response,
-    spends_all,
-)
+from sklearn_pate.mechanisms._mechanism import Mechanism, Response, spends_all
 from sklearn_pate.mechanisms._noise import NoiseSource
 
 NO_ANSWER = -1

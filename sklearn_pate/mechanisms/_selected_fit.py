@@ -7,11 +7,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.accounting._cost import PureCost
 from sklearn_pate.accounting._profile import PrivacyProfile, curve_profile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting._value_checks import check_positive, counted
 from sklearn_pate.accounting.composition import (
     OnDisjointRows,
     SelectionLaw,

@@ -3,8 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,6 +42,7 @@ from sklearn_pate.accounting._assumptions import (
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, calibrate_noise
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting.composition import (
     OnDisjointRows,
     SelectionLaw,
@@ -379,6 +379,11 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
     True
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "test_size": Constraint.number(0, 1, closed="neither"),
+        "verbose": Constraint(check_verbose),
+    }
+
     def __init__(
         self,
         estimator: Any,
@@ -525,15 +530,8 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
 
     def _check_parameters(self) -> None:
         selection_law(self.n_trials_distribution, self.mean_n_trials)
-        size = self.test_size
-        if not isinstance(size, Real) or not 0 < size < 1:
-            raise ValueError(
-                f"test_size={size!r} must be a share strictly between 0 and 1, such as "
-                "0.2."
-            )
         check_cloneable("estimator", self.estimator)
         super()._check_parameters()
-        check_verbose(self.verbose)
 
     @phase("planning the search")
     def _plan(self, X: Any, y: Any, **fit_params: Any) -> SearchSetup:

@@ -1,8 +1,7 @@
 """Splits by a keyed hash of groups or positions."""
 
 from collections.abc import Iterator
-from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +19,7 @@ from sklearn_pate._teachers._shards import (
     shard_groups,
     shard_rows,
 )
-from sklearn_pate.accounting._value_checks import check_count, counted
+from sklearn_pate.accounting._value_checks import Constraint, check_parameters, counted
 from sklearn_pate.mechanisms._noise import NoiseSource
 
 #: Score of a group whose rows are all predicted correctly.
@@ -66,6 +65,11 @@ class GroupHashSplit(BaseCrossValidator):
     # As in scikit-learn's splitters by group: routed to `split` without a request.
     __metadata_request__split = {"groups": True}  # noqa: RUF012
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "test_size": Constraint.number(0, 1, closed="neither"),
+        "n_splits": Constraint.count(),
+    }
+
     def __init__(
         self,
         test_size: float = 0.25,
@@ -108,12 +112,7 @@ class GroupHashSplit(BaseCrossValidator):
             If a parameter or an id cannot be used, or if a part is empty. The message
             is for the data holder.
         """
-        check_count("n_splits", self.n_splits)
-        share = self.test_size
-        if not isinstance(share, Real) or not 0 < float(share) < 1:
-            raise ValueError(
-                f"test_size={share!r} must be a share between 0 and 1, such as 0.25."
-            )
+        check_parameters(self)
         if groups is None:
             raise ValueError("GroupHashSplit needs groups, an id for each row.")
         ids, group_of_row = group_ids(groups)
@@ -121,16 +120,16 @@ class GroupHashSplit(BaseCrossValidator):
         for seed in rng.randint(MAX_SEED, size=self.n_splits).tolist():
             # One more value for rows without a group, at index -1.
             in_test = np.append(
-                hold_out_groups(ids, float(share), seed, b"test"), False
+                hold_out_groups(ids, float(self.test_size), seed, b"test"), False
             )
             is_test = in_test[group_of_row]
             train = np.flatnonzero(~is_test & (group_of_row >= 0))
             test = np.flatnonzero(is_test)
             if not (len(train) and len(test)):
                 raise ValueError(
-                    f"random_state={self.random_state!r} and test_size={share!r} leave "
-                    f"one part of {counted(len(ids), 'group')} empty; use another "
-                    "random_state. A "
+                    f"random_state={self.random_state!r} and test_size="
+                    f"{self.test_size!r} leave one part of "
+                    f"{counted(len(ids), 'group')} empty; use another random_state. A "
                     "part that was split before needs another one than the first split."
                 )
             yield train, test

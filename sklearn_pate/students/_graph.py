@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,9 +14,8 @@ from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._estimators._class_codes import WrappingClassifier
 from sklearn_pate._estimators._isolation import MAX_SEED
-from sklearn_pate._inputs._containers import check_number
 from sklearn_pate._inputs._labels import UNLABELED, read_targets
-from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting._value_checks import Constraint, check_parameters
 from sklearn_pate.exceptions import warn_user
 from sklearn_pate.students._train_student import accepts_unlabeled
 
@@ -121,6 +120,13 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
     accepts_unlabeled = True
     #: Each row of y may be a histogram, or probabilities.
     accepts_soft_labels = True
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_neighbors": Constraint.count(),
+        "n_rounds": Constraint.count(),
+        "alpha": Constraint.number(0, 1, closed="neither"),
+        "share": Constraint.number(0, 1, closed="right"),
+    }
 
     def __init__(
         self,
@@ -243,16 +249,13 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
 
     def _check_parameters(self) -> None:
         self._check_estimator()
+        check_parameters(self)
         estimator, representation = self._unfitted(), self.representation
         if representation is not None and not hasattr(representation, "transform"):
             raise ValueError(
                 f"representation={representation!r} is not a transformer; pass one, "
                 "such as PCA(50), or None."
             )
-        check_count("n_neighbors", self.n_neighbors)
-        check_count("n_rounds", self.n_rounds)
-        check_number("alpha", self.alpha, 0, 1, closed="neither")
-        check_number("share", self.share, 0, 1, closed="right")
         if self.n_rounds > 1 and not hasattr(estimator, "predict_proba"):
             raise ValueError(
                 f"n_rounds={self.n_rounds!r} needs predict_proba, which {estimator!r} "

@@ -16,9 +16,8 @@ from sklearn.utils import check_random_state
 
 from sklearn_pate._estimators._class_codes import in_all_classes
 from sklearn_pate._estimators._isolation import MAX_SEED
-from sklearn_pate._inputs._containers import check_number
 from sklearn_pate._inputs._labels import UNLABELED
-from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting._value_checks import Constraint, check_parameters
 from sklearn_pate.students._train_student import train_student
 
 _MOST_DIMENSIONS = 50
@@ -305,7 +304,7 @@ class QueryStrategy(BaseEstimator, ABC):
 
     def check(self) -> None:
         """Raise ValueError if a parameter is invalid; called at the start of a fit."""
-        return None
+        check_parameters(self)
 
     @abstractmethod
     def query(self, session: QuerySession) -> None:
@@ -496,6 +495,15 @@ class AdaptiveQueries(QueryStrategy):
 
     adaptive: ClassVar[bool] = True
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_rounds": Constraint.count(),
+        "first": Constraint.instance(
+            FixedQueries,
+            "use RandomQueries() or RepresentativeQueries(), which choose rows "
+            "before any answer",
+        ),
+    }
+
     def __init__(
         self,
         *,
@@ -526,15 +534,6 @@ class AdaptiveQueries(QueryStrategy):
             One classifier.
         """
         return (student if self.student is None else self.student,)
-
-    def check(self) -> None:
-        """Raise ValueError if a parameter is invalid."""
-        check_count("n_rounds", self.n_rounds)
-        if not isinstance(self._first(), FixedQueries):
-            raise ValueError(
-                f"first={self.first!r} of {type(self).__name__} must choose its rows "
-                "before any answer; use RandomQueries() or RepresentativeQueries()."
-            )
 
     def _first(self) -> Any:
         return RandomQueries() if self.first is None else self.first
@@ -644,6 +643,12 @@ class ExpertQueries(AdaptiveQueries):
     PrivacySpent(epsilon=1.000, delta=1e-05)
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "confident": Constraint.number(0, 1),
+        "doubtful": Constraint.number(0, 1),
+        "n_doubtful": Constraint.count(),
+    }
+
     def __init__(
         self,
         *,
@@ -660,13 +665,6 @@ class ExpertQueries(AdaptiveQueries):
         self.confident = confident
         self.doubtful = doubtful
         self.n_doubtful = n_doubtful
-
-    def check(self) -> None:
-        """Raise ValueError if a parameter is invalid."""
-        super().check()
-        check_number("confident", self.confident, 0, 1)
-        check_number("doubtful", self.doubtful, 0, 1)
-        check_count("n_doubtful", self.n_doubtful)
 
     def classifiers(self, student: Any) -> tuple[Any, ...]:
         """List the classifiers of which `query` uses `predict_proba`.

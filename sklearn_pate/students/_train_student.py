@@ -20,8 +20,8 @@ from sklearn_pate._estimators._class_codes import (
     last_step,
 )
 from sklearn_pate._estimators._isolation import MAX_SEED, seeded_clone, seeded_globals
-from sklearn_pate._inputs._containers import check_number
 from sklearn_pate._inputs._labels import UNLABELED, read_classes
+from sklearn_pate.accounting._value_checks import check_number
 from sklearn_pate.exceptions import StudentWarning, warn_user
 
 if TYPE_CHECKING:

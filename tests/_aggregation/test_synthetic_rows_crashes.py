@@ -12,12 +12,7 @@ from sklearn_pate.mechanisms import Oracle
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 from tests._aggregation.fits import Crash
-from tests._aggregation.synthetic_fits import (
-    FITS,
-    fit,
-    released,
-    spy_on_counts,
-)
+from tests._aggregation.synthetic_fits import FITS, fit, released, spy_on_counts
 
 # Where a fit dies: what is called, whether before or after that, at which call; and the
 # number of charges in the end.

@@ -117,7 +117,7 @@ WRONG_PARAMETERS = {
     "delta": ({"delta": 1}, r"delta=1 must be a number strictly between 0 and 0.1"),
     "a bound whose square is zero": ({"max_grad_norm": 1e-300}, r"max_grad_norm=1e-300 is too small.*use at least 1e-30"),
     "the bound": ({"max_grad_norm": float("inf")}, r"max_grad_norm=inf must be a positive, finite number"),
-    "the accountant": ({"accountant": "gdp"}, r"accountant='gdp' is unknown; use 'pld' or 'rdp'"),
+    "the accountant": ({"accountant": "gdp"}, r"accountant='gdp' is unknown; use one of \['pld', 'rdp'\]"),
     "random_state": ({"random_state": "secret"}, r"'secret' cannot be used to seed"),
     "ledger": ({"ledger": "patients.sqlite"}, r"ledger='patients.sqlite' is not a PrivacyLedger; pass PrivacyLedger"),
     "classes": ({"classes": [1]}, r"classes=\[1\] must list at least two distinct labels"),

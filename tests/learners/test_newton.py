@@ -144,7 +144,10 @@ def test_public_rows_of_another_population_are_warned_of(adult):
         ({"representation": PCA}, "representation=<class .*PCA'> is not a transformer"),
         ({"basis": "fourier"}, "basis='fourier' is unknown"),
         ({"max_coordinates": 0}, "max_coordinates=0"),
-        ({"threshold": 2}, "threshold=2 must be 'auto' or a probability"),
+        (
+            {"threshold": 2},
+            "threshold=2 must be a number strictly between 0 and",
+        ),
         ({"threshold": 0.3}, "threshold=0.3 is for two classes, and there are 3"),
         ({"epsilon": None}, "epsilon=None"),
         ({"epsilon": 0}, "epsilon=0"),

@@ -128,7 +128,7 @@ WRONG_FITS = {
     "no group": ({"privacy_unit": "group"}, {"groups": np.full(60, np.nan)}, r"groups holds no id at all"),
     "nothing public": ({}, {"X_public": None}, r"PrivateKNNClassifier needs public rows"),
     "public twice": ({"public_size": 0.2}, {}, r"X_public and public_size=0.2 were both given"),
-    "public_size is a count": ({"public_size": 20}, {"X_public": None}, r"public_size=20 must be None or a share"),
+    "public_size is a count": ({"public_size": 20}, {"X_public": None}, r"public_size=20 must be a number strictly between 0 and 1, or None"),
     "public rows of other columns": ({}, {"X_public": PublicData(X_PUBLIC[:, :3])}, r"X_public has shape \(30, 3\) and X \(60, 4\)"),
     "y is missing": ({}, {"y": None}, r"requires y to be passed"),
     "y is too short": ({}, {"y": Y[:-1]}, r"inconsistent numbers of samples"),

@@ -97,8 +97,16 @@ def test_it_is_independent_of_the_public_part_of_a_fit(patient):
 @pytest.mark.parametrize(
     ("split", "groups", "message"),
     [
-        (GroupHashSplit(1.0), [1, 2], "test_size=1.0 must be a share between 0 and 1"),
-        (GroupHashSplit("a"), [1, 2], "test_size='a' must be a share"),
+        (
+            GroupHashSplit(1.0),
+            [1, 2],
+            "test_size=1.0 must be a number strictly",
+        ),
+        (
+            GroupHashSplit("a"),
+            [1, 2],
+            "test_size='a' must be a number strictly",
+        ),
         (GroupHashSplit(n_splits=0), [1, 2], "n_splits=0"),
         (GroupHashSplit(), None, "GroupHashSplit needs groups"),
         (GroupHashSplit(), [0.5, 1.0], "groups holds a fraction"),

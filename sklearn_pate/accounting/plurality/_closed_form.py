@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._value_checks import check_not_masked
+from sklearn_pate.accounting._value_checks import check_not_masked, check_positive
 
 _Array = NDArray[np.float64]
 # Below this, a * r is small enough for four terms of the Taylor series.

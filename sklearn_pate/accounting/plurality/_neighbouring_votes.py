@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri, ndtri_exp
 
-from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.accounting._gdp import gdp_mu
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting._value_checks import check_count, counted
+from sklearn_pate.accounting._value_checks import check_count, check_positive, counted
 from sklearn_pate.accounting.plurality._optimal import (
     check_log_q,
     gaussian_optimal_cost,

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
-from sklearn_pate.accounting._calibrate import check_positive
 from sklearn_pate.accounting._gdp import gdp_mu
-from sklearn_pate.accounting._value_checks import check_not_masked
+from sklearn_pate.accounting._value_checks import check_not_masked, check_positive
 from sklearn_pate.accounting.plurality._closed_form import (
     gaussian_worst_case,
     pure_dp_curve,

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from sklearn.base import BaseEstimator
@@ -10,21 +10,27 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.data import Dataset
 
-from sklearn_pate._inputs._containers import check_number
+from sklearn_pate.accounting._value_checks import Constraint, check_parameters
 
 # Fewest batches in an epoch, as few rows would give too few training steps.
 MIN_BATCHES = 20
 
 
-def check_augmentation(augmentation: Any) -> None:
-    """Raise ValueError unless an object has methods `weak` and `strong`."""
-    if not all(hasattr(augmentation, name) for name in ("weak", "strong")):
+def check_augmentation(
+    name: str, value: Any, *, also: tuple[str | None, ...] = (None,)
+) -> None:
+    """Raise ValueError unless an object has methods `weak` and `strong`.
+
+    The values in `also` are accepted too.
+    """
+    if isinstance(value, str | None) and value in also:
+        return
+    if not (hasattr(value, "weak") and hasattr(value, "strong")):
         raise ValueError(
-            f"augmentation={augmentation!r} must have methods weak and strong, as "
+            f"{name}={value!r} must have methods weak and strong, as "
             "ImageAugmentation() has, or be the default."
         )
-    if hasattr(augmentation, "check_parameters"):
-        augmentation.check_parameters()
+    check_parameters(value)
 
 
 class ImageAugmentation(BaseEstimator):
@@ -80,6 +86,17 @@ class ImageAugmentation(BaseEstimator):
     torch.Size([5, 1, 28, 28])
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "rotation": Constraint.number(0, 180),
+        "shift": Constraint.number(0, 1),
+        "scale": Constraint.number(0, 1),
+        "shear": Constraint.number(0, 1),
+        "elastic": Constraint.number(0, 1),
+        "erase": Constraint.number(0, 1),
+        "contrast": Constraint.number(0, 1),
+        "weak_shift": Constraint.number(0, 1),
+    }
+
     def __init__(
         self,
         *,
@@ -100,20 +117,6 @@ class ImageAugmentation(BaseEstimator):
         self.erase = erase
         self.contrast = contrast
         self.weak_shift = weak_shift
-
-    def check_parameters(self) -> None:
-        """Raise ValueError for a parameter that is out of range."""
-        check_number("rotation", self.rotation, 0, 180)
-        for name in (
-            "shift",
-            "scale",
-            "shear",
-            "elastic",
-            "erase",
-            "contrast",
-            "weak_shift",
-        ):
-            check_number(name, getattr(self, name), 0, 1)
 
     def weak(self, images: Tensor) -> Tensor:
         """Shift images a little.
@@ -257,6 +260,13 @@ class TabularAugmentation(BaseEstimator):
     True
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "swap": Constraint.number(0, 1),
+        "noise": Constraint.number(0, math.inf),
+        "mask": Constraint.number(0, 1),
+        "weak_share": Constraint.number(0, 1),
+    }
+
     def __init__(
         self,
         *,
@@ -269,12 +279,6 @@ class TabularAugmentation(BaseEstimator):
         self.noise = noise
         self.mask = mask
         self.weak_share = weak_share
-
-    def check_parameters(self) -> None:
-        """Raise ValueError for a parameter that is out of range."""
-        for name in ("swap", "mask", "weak_share"):
-            check_number(name, getattr(self, name), 0, 1)
-        check_number("noise", self.noise, 0, math.inf)
 
     def weak(self, rows: Tensor) -> Tensor:
         """Change rows a little.

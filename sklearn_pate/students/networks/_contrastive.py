@@ -1,6 +1,6 @@
 """Contrastive learning of features from public images or rows, without labels."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -15,8 +15,8 @@ from torch.optim.lr_scheduler import OneCycleLR
 
 from sklearn_pate._estimators._isolation import MAX_SEED, seeded_globals
 from sklearn_pate._estimators._progress import check_verbose
-from sklearn_pate._inputs._containers import check_device, check_number
-from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate._inputs._containers import check_device
+from sklearn_pate.accounting._value_checks import Constraint, check_parameters
 from sklearn_pate.students.networks._augmentation import (
     ImageAugmentation,
     TabularAugmentation,
@@ -105,6 +105,15 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
     (200, 256)
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "max_epochs": Constraint.count(),
+        "batch_size": Constraint.count(),
+        "verbose": Constraint(check_verbose),
+        "lr": Constraint.number(0, 1),
+        "temperature": Constraint.number(1e-3, 1e3),
+        "device": Constraint(check_device),
+    }
+
     def __init__(
         self,
         module: Any = None,
@@ -152,12 +161,7 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
         ValueError
             If a parameter or the data are invalid.
         """
-        for name in ("max_epochs", "batch_size"):
-            check_count(name, getattr(self, name))
-        check_verbose(self.verbose)
-        check_number("lr", self.lr, 0, 1)
-        check_number("temperature", self.temperature, 1e-3, 1e3)
-        check_device(self.device)
+        check_parameters(self)
         X = self._check_rows(X, reset=True)
         if len(X) < 2:
             raise ValueError(

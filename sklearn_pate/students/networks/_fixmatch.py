@@ -1,13 +1,13 @@
 """FixMatch: a network that learns its confident guesses."""
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sklearn_pate._inputs._containers import check_number
+from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.students.networks._augmentation import (
     ImageAugmentation,
     TabularAugmentation,
@@ -192,6 +192,12 @@ class FixMatchClassifier(SemiSupervisedNetwork):
     True
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "threshold": Constraint.number(0, 1),
+        "unlabeled_weight": Constraint.number(0, math.inf),
+        "augmentation": Constraint(check_augmentation),
+    }
+
     def __init__(
         self,
         module: Any = None,
@@ -226,13 +232,6 @@ class FixMatchClassifier(SemiSupervisedNetwork):
         self.device = device
         self.verbose = verbose
         self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number("threshold", self.threshold, 0, 1)
-        check_number("unlabeled_weight", self.unlabeled_weight, 0, math.inf)
-        if self.augmentation is not None:
-            check_augmentation(self.augmentation)
 
     def _make_net(self, module: nn.Module, **shared: Any) -> FixMatchNet:
         augmentation = self.augmentation

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, Self
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import torch
 from skorch.utils import to_device
@@ -11,8 +12,7 @@ from torch.nn import functional
 from torch.nn.utils import parametrize
 
 from sklearn_pate._estimators._hidden_layer import hidden_layer, hidden_passes
-from sklearn_pate._inputs._containers import check_number
-from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.students.networks._augmentation import (
     ImageAugmentation,
     check_augmentation,
@@ -20,6 +20,7 @@ from sklearn_pate.students.networks._augmentation import (
 from sklearn_pate.students.networks._modules import (
     Discriminator,
     build_module,
+    check_builder,
     default_discriminator,
     default_generator,
 )
@@ -313,6 +314,17 @@ class GANClassifier(SemiSupervisedNetwork):
     True
     """
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "n_latent": Constraint.count(),
+        "generator_lr": Constraint.number(0, 1),
+        "threshold": Constraint.number(0, 1),
+        "noise": Constraint.number(0, math.inf),
+        "adversarial_weight": Constraint.number(0, math.inf),
+        "guess_weight": Constraint.number(0, math.inf),
+        "generator": Constraint(check_builder),
+        "augmentation": Constraint(partial(check_augmentation, also=(None, "auto"))),
+    }
+
     def __init__(
         self,
         module: Any = None,
@@ -355,21 +367,6 @@ class GANClassifier(SemiSupervisedNetwork):
         self.device = device
         self.verbose = verbose
         self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("n_latent", self.n_latent)
-        check_number("generator_lr", self.generator_lr, 0, 1)
-        check_number("threshold", self.threshold, 0, 1)
-        for name in ("noise", "adversarial_weight", "guess_weight"):
-            check_number(name, getattr(self, name), 0, math.inf)
-        if self.generator is not None and not callable(self.generator):
-            raise ValueError(
-                f"generator={self.generator!r} must be a torch.nn.Module, or a "
-                "callable that builds one from (n_latent, input_shape)."
-            )
-        if not (self.augmentation is None or self._augments_automatically()):
-            check_augmentation(self.augmentation)
 
     def _augments_automatically(self) -> bool:
         return isinstance(self.augmentation, str) and self.augmentation == "auto"

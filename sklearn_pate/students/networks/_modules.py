@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.utils.parametrizations import weight_norm
 
-from sklearn_pate._inputs._containers import check_number
+from sklearn_pate.accounting._value_checks import check_number
 
 # Widths of three convolutions and of the hidden layer.
 _SMALL = (24, 48, 48, 64)
@@ -18,6 +18,15 @@ _SMALL = (24, 48, 48, 64)
 HIDDEN_SIZES = (400, 200, 200)
 # Noise of inputs relative to hidden layers, as in Salimans et al.: 0.3 to 0.5.
 INPUT_NOISE = 0.6
+
+
+def check_builder(name: str, value: Any) -> None:
+    """Raise ValueError unless a parameter is None, a module, or builds one."""
+    if value is not None and not callable(value):
+        raise ValueError(
+            f"{name}={value!r} must be a torch.nn.Module, or a callable that builds "
+            "one."
+        )
 
 
 def build_module(module: Any, *shapes: Any) -> nn.Module:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -28,13 +28,22 @@ from sklearn_pate._estimators._progress import check_verbose
 from sklearn_pate._inputs._containers import (
     channels_first,
     check_device,
-    check_number,
     read_input_shape,
 )
 from sklearn_pate._inputs._labels import read_targets
-from sklearn_pate.accounting._value_checks import check_count, counted
+from sklearn_pate.accounting._value_checks import (
+    Constraint,
+    check_count,
+    check_number,
+    check_parameters,
+    counted,
+)
 from sklearn_pate.students.networks._augmentation import PairedBatches, PublicRows
-from sklearn_pate.students.networks._modules import build_module, default_module
+from sklearn_pate.students.networks._modules import (
+    build_module,
+    check_builder,
+    default_module,
+)
 
 # Enough rows to measure the share of changed predictions within one percent.
 N_WATCHED = 2000
@@ -446,6 +455,18 @@ class SemiSupervisedNetwork(ProbabilityScoresMixin, ClassifierMixin, NetworkEsti
     accepts_soft_labels = True
     accepts_hints = True
 
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "max_epochs": Constraint.count(),
+        "batch_size": Constraint.count(),
+        "labeled_batch_size": Constraint.count(),
+        "patience": Constraint.count(also=(None,)),
+        "verbose": Constraint(check_verbose),
+        "lr": Constraint.number(0, 1),
+        "tol": Constraint.number(0, 1),
+        "module": Constraint(check_builder),
+        "device": Constraint(check_device),
+    }
+
     module: Any
     max_epochs: int
     batch_size: int
@@ -489,7 +510,7 @@ class SemiSupervisedNetwork(ProbabilityScoresMixin, ClassifierMixin, NetworkEsti
         ValueError
             If a parameter or the data are invalid.
         """
-        self._check_parameters()
+        check_parameters(self)
         X = self._check_rows(X, reset=True)
         classes, targets = read_targets(y)
         return self._train(X, classes, targets, hint)
@@ -565,20 +586,6 @@ class SemiSupervisedNetwork(ProbabilityScoresMixin, ClassifierMixin, NetworkEsti
         """
         probabilities = self.predict_proba(X)
         return self.classes_[probabilities.argmax(axis=1)]
-
-    def _check_parameters(self) -> None:
-        for name in ("max_epochs", "batch_size", "labeled_batch_size"):
-            check_count(name, getattr(self, name))
-        check_count("patience", self.patience, also=(None,))
-        check_verbose(self.verbose)
-        check_number("lr", self.lr, 0, 1)
-        check_number("tol", self.tol, 0, 1)
-        if self.module is not None and not callable(self.module):
-            raise ValueError(
-                f"module={self.module!r} must be a torch.nn.Module, or a callable that "
-                "builds one from (input_shape, n_classes)."
-            )
-        check_device(self.device)
 
     def _make_module(self) -> nn.Module:
         n_classes = len(self.classes_)

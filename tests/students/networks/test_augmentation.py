@@ -4,6 +4,7 @@ import pytest
 import torch
 from sklearn.base import clone
 
+from sklearn_pate.accounting._value_checks import check_parameters
 from sklearn_pate.students import ImageAugmentation, TabularAugmentation
 
 STILL = {"rotation": 0, "shift": 0, "scale": 0, "shear": 0}
@@ -114,4 +115,4 @@ def test_changes_are_seeded_and_parameters_are_cloned(kind, rows, images):
 )
 def test_bad_strengths_are_named(augmentation, message):
     with pytest.raises(ValueError, match=message):
-        augmentation.check_parameters()
+        check_parameters(augmentation)

@@ -1,13 +1,14 @@
-"""Counts in sentences: one row, and two rows."""
+"""Constraints of parameters, and counts in sentences: one row, and two rows."""
 
 import ast
 import re
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 import sklearn_pate
-from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting._value_checks import Constraint, check_parameters, counted
 
 # Numbers that are at least two, or of memory and steps that are always many.
 SEVERAL = {
@@ -34,6 +35,47 @@ PLURAL = re.compile(
     r" (?!is |has |needs |was |does |this |its |as )"
     r"(?:(?!of|in|and|with|for|on|at|by|to)[a-z-]+ )?[a-z]+s\b"
 )
+
+
+class Base:
+    _constraints: ClassVar = {
+        "n_rounds": Constraint.count(also=(None,)),
+        "share": Constraint.number(0, 1, closed="neither", also=("auto",)),
+        "metric": Constraint.option(("euclidean", "cosine")),
+    }
+
+    def __init__(self, n_rounds=None, share="auto", metric="cosine", scale=1.0):
+        self.n_rounds, self.share, self.metric = n_rounds, share, metric
+        self.scale, self.keep, self.start = scale, True, None
+
+
+class Derived(Base):
+    _constraints: ClassVar = {
+        "scale": Constraint.positive(),
+        "keep": Constraint.boolean(),
+        "start": Constraint.instance(Base, "pass Base()"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("n_rounds", 0, "n_rounds=0 must be a whole number of at least 1, or None."),
+        ("share", 1, "share=1 must be a number strictly between 0 and 1, or 'auto'."),
+        ("share", None, "share=None must be a number strictly between 0 and 1, or"),
+        ("metric", "x", "metric='x' is unknown; use one of ['euclidean', 'cosine']."),
+        ("metric", ["cosine"], "metric=['cosine'] is unknown; use one of"),
+        ("scale", float("inf"), "scale=inf must be a positive, finite number."),
+        ("keep", 1, "keep=1 must be True or False."),
+        ("start", "x", "start='x' is not a Base; pass Base()."),
+    ],
+)
+def test_constraints_of_a_class_and_of_its_bases_hold(name, value, message):
+    estimator = Derived()
+    check_parameters(estimator)
+    setattr(estimator, name, value)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        check_parameters(estimator)
 
 
 @pytest.mark.parametrize(
