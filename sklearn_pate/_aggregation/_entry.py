@@ -32,7 +32,7 @@ from sklearn_pate._teachers._shards import one_row_of_groups
 from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
-from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._statement import PrivacySpent, state_cost
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis, VoteCosts
 from sklearn_pate.accounting.ledger._entries import PrivacyCost
@@ -165,22 +165,15 @@ def _state(
     if accounted.noise_seed is not None and SEEDED not in assumptions:
         assumptions = (*assumptions, SEEDED)
     counts, _ = parts_of(accounted)
-    cost = accounted.cost(n_queries, n_values, unit=unit)
-    epsilon = cost.epsilon(delta)
-    return PrivacySpent(
-        epsilon=epsilon,
-        delta=float(delta),
-        unit=unit,
-        relation=cost.relation,
+    return state_cost(
+        accounted.cost(n_queries, n_values, unit=unit),
+        delta,
         release=accounted.released,
         mechanism=accounted.in_one_line(),
+        assumptions=assumptions,
         n_teachers=int(n_teachers) or None,
         n_queries=int(n_queries) or None,
-        assumptions=assumptions,
-        curve=cost.curve,
-        profile=cost.profile.thinned(epsilon, delta),
         n_tables=None if counts is None else counts.n_tables,
-        mu=cost.mu,
     )
 
 
