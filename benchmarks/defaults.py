@@ -126,9 +126,7 @@ def times():
     for n_coordinates in (400, 500):
         basis, of_basis = timed(ScoreBasis(n_coordinates, True, 0).fit, X_public)
         form = ScoreForm(2, basis.transform(X_public))
-        found = partial(
-            TeacherScores, shape=(basis.n_coordinates_, 1), n_steps=mechanism.n_steps
-        )
+        found = partial(TeacherScores, shape=(basis.n_coordinates_, 1))
         (scores, _), of_poll = timed(
             collect,
             LogisticRegression(C=10, max_iter=1000),

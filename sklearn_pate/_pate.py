@@ -60,7 +60,7 @@ from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyUtilityWarning
-from sklearn_pate.mechanisms import MeanScores, Mechanism
+from sklearn_pate.mechanisms import MeanScores, PluralityMechanism
 
 
 class PATEClassifier(CallbackSupportMixin, StudentClassifier):
@@ -304,7 +304,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         student: Any = None,
         *,
         n_teachers: int | Literal["auto"] = "auto",
-        mechanism: str | Mechanism | MeanScores = "auto",
+        mechanism: str | PluralityMechanism | MeanScores = "auto",
         n_queries: int | Literal["auto"] = "auto",
         query_strategy: Any = "auto",
         representation: Any = "auto",
@@ -689,7 +689,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "counts": partial(self._counts, public),
+            "counts_for": partial(self._counts, public),
         }
 
     def _check_parameters(self) -> None:

@@ -13,7 +13,7 @@ from sklearn_pate._inputs._labels import check_classes, private_rows_by_position
 from sklearn_pate.accounting._rdp import LARGEST_DELTA, check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
-from sklearn_pate.mechanisms._mechanism import AccountedRelease
+from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.publication import Deployment, PublishedClassifier, publish
 
 
@@ -41,10 +41,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
     classes: ArrayLike | None
     ledger: PrivacyLedger | None
     privacy_spent_: PrivacySpent
-    mechanism_: AccountedRelease
+    mechanism_: Mechanism
 
     #: The search that this fit won, where it won one.
-    _selected_by: AccountedRelease | None = None
+    _selected_by: Mechanism | None = None
 
     #: Fitted attributes for the data holder alone, which are not pickled.
     _sensitive: ClassVar[tuple[str, ...]] = ()
@@ -127,16 +127,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
                 "path, epsilon=3, delta=1e-6), or PrivacyLedger(path) to open one."
             )
 
-    def _set_release(
-        self, mechanism: AccountedRelease, statement: PrivacySpent
-    ) -> None:
+    def _set_release(self, mechanism: Mechanism, statement: PrivacySpent) -> None:
         """Set mechanism and statement of a fit that no search has selected."""
         self.mechanism_ = mechanism
         self.privacy_spent_ = statement
         self.__dict__.pop("_selected_by", None)
 
     @property
-    def _released_by(self) -> AccountedRelease:
+    def _released_by(self) -> Mechanism:
         """Release that ``privacy_spent_`` covers."""
         return self.mechanism_ if self._selected_by is None else self._selected_by
 

@@ -273,7 +273,7 @@ def charge(**changes):
 WRONG_CALLS = {
     "PublicData of nothing": (lambda: PublicData(None), r"PublicData\(None\) holds no rows"),
     "answering without noise": (lambda: GNMax().answer([[1, 2]]), r"GNMax has sigma=None"),
-    "a cost without noise": (lambda: LNMax().worst_case_curve(2), r"LNMax has gamma=None"),
+    "a cost without noise": (lambda: LNMax().cost(1, 2).curve, r"LNMax has gamma=None"),
     "a share without teachers": (lambda: ConfidentGNMax(0.8, 1, 1).answer([[1, 2]]), r"threshold=0.8 is a share of an unknown number of teachers; pass a number of votes"),
     "counts of one class": (lambda: GNMax(1).answer([[1], [2]]), r"counts has shape \(2, 1\)"),
     "counts of one query as a vector": (lambda: GNMax(1).answer([1, 2]), r"counts has shape \(2,\)"),

@@ -20,9 +20,9 @@ from sklearn_pate.mechanisms import (
     InteractiveGNMax,
     LNMax,
     MeanScores,
-    Mechanism,
     NoisyHistogram,
     PermuteAndFlip,
+    PluralityMechanism,
 )
 from sklearn_pate.students import (
     ExpertQueries,
@@ -41,7 +41,7 @@ from sklearn_pate.students._train_student import accepts_unlabeled
 _FEWEST_COORDINATES = 32
 # Functions of the basis that the default student learns from, and answers for each.
 _OF_STUDENT, _ROWS_OF_STUDENT = 100, 10
-MECHANISMS: dict[str, type[Mechanism | MeanScores]] = {
+MECHANISMS: dict[str, type[PluralityMechanism | MeanScores]] = {
     "auto": GNMax,  # unless mean scores are released
     "gnmax": GNMax,
     "lnmax": LNMax,
@@ -90,7 +90,7 @@ class PATEParameters(Protocol):
     estimator: Any
     student: Any
     n_teachers: int | Literal["auto"]
-    mechanism: str | Mechanism | MeanScores
+    mechanism: str | PluralityMechanism | MeanScores
     n_queries: int | Literal["auto"]
     query_strategy: Any
     representation: Any
@@ -120,7 +120,7 @@ def design_fit(
         n_teachers, n_classes, cast(float, pate.epsilon), pate.delta
     ):
         mechanism = MeanScores(noise_seed=pate.noise_seed)
-    is_of_votes = isinstance(mechanism, Mechanism)
+    is_of_votes = isinstance(mechanism, PluralityMechanism)
     student = pate.student
     if student is None and is_of_votes:
         student = default_student(pate.estimator, X_public)
@@ -141,7 +141,7 @@ def design_of_votes(pate: PATEParameters, X_public: Table) -> Design:
     No teacher is trained there, so that `estimator` may be the student.
     """
     mechanism = as_mechanism(pate.mechanism, pate.noise_seed)
-    if not isinstance(mechanism, Mechanism):
+    if not isinstance(mechanism, PluralityMechanism):
         raise ValueError(
             f"mechanism={pate.mechanism!r} releases mean scores, and there are votes "
             "only; use mechanism='gnmax'."
@@ -275,13 +275,13 @@ def allows_scores(
 
 
 def as_mechanism(
-    mechanism: str | Mechanism | MeanScores, noise_seed: int | None = None
-) -> Mechanism | MeanScores:
+    mechanism: str | PluralityMechanism | MeanScores, noise_seed: int | None = None
+) -> PluralityMechanism | MeanScores:
     """Return the mechanism of these parameters of PATEClassifier, or raise ValueError.
 
     Its noise parameters may be None.
     """
-    if isinstance(mechanism, Mechanism | MeanScores):
+    if isinstance(mechanism, PluralityMechanism | MeanScores):
         chosen = mechanism
         if chosen.noise_seed is not None:
             raise ValueError(
@@ -313,7 +313,7 @@ def _meant(mechanism: Any) -> str | None:
 
 
 def as_query_strategy(
-    query_strategy: str | QueryStrategy, mechanism: Mechanism
+    query_strategy: str | QueryStrategy, mechanism: PluralityMechanism
 ) -> QueryStrategy | None:
     """Return the query strategy of this parameter, or raise ValueError.
 

@@ -32,6 +32,8 @@ from sklearn_pate._teachers._shards import one_row_of_groups
 from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
+from sklearn_pate.accounting._cost import Cost
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent, state_cost
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis, VoteCosts
@@ -39,16 +41,10 @@ from sklearn_pate.accounting.ledger._entries import PrivacyCost
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger, fitting_epsilon
 from sklearn_pate.exceptions import LedgerError, PrivacyLeakWarning
-from sklearn_pate.mechanisms import Mechanism, Transcript
-from sklearn_pate.mechanisms._mechanism import AccountedMechanism, Response
+from sklearn_pate.mechanisms import PluralityMechanism, Transcript
+from sklearn_pate.mechanisms._mechanism import Mechanism, Response
 from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_sum import (
-    MarginalCounts,
-    TwoPartRelease,
-    curve_with_counts,
-    parts_of,
-    with_counts,
-)
+from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, TwoPartRelease
 
 # Parameters without an effect on the release.
 WITHOUT_CONSEQUENCE = ("ledger", "memory", "n_jobs", "verbose")
@@ -58,60 +54,54 @@ _OF_COUNTS = -1
 _N_WORDS = 2
 
 
+# Calibrates a mechanism to an epsilon, None if its noise is given, after a release.
+Prepare = Callable[[float | None, Cost | None], Any]
+# The release of counts before it, for an epsilon; None if there is none.
+CountsFor = Callable[[float | None], MarginalCounts | None]
+
+
 @dataclass(frozen=True)
 class ReleasePlan:
     """Plan of a release: its mechanism and its statement, before any noise is drawn."""
 
     #: What is released, with all its parameters: answers, perhaps after counts.
-    accounted: AccountedMechanism | TwoPartRelease
+    accounted: Mechanism
     statement: PrivacySpent
     #: Epsilon that the noise was calibrated to; None where the noise was given.
     target: float | None
-    #: 0 for a learner without teachers.
-    n_teachers: int
     #: Number of queries, as the mechanism counts them; 0 for a release without queries.
     n_queries: int
     #: Number of values of a query: the number of classes.
     n_values: int
-    #: Returns what is released for another epsilon.
-    calibrated: Callable[[float | None], AccountedMechanism | TwoPartRelease]
     #: Number of draws of noise after that of counts.
     n_steps: int
-
-    @property
-    def mechanism(self) -> Any:
-        """The mechanism that answers."""
-        return parts_of(self.accounted)[1]
+    #: Plan of the same release for another epsilon.
+    for_epsilon: Callable[[float | None], "ReleasePlan"]
 
     @property
     def counts(self) -> MarginalCounts | None:
         """The release of counts before, if there is one."""
-        return parts_of(self.accounted)[0]
+        return self.accounted.parts[0]
+
+    @property
+    def mechanism(self) -> Any:
+        """The mechanism that answers."""
+        return self.accounted.parts[1]
+
+    @property
+    def n_teachers(self) -> int:
+        """Number of teachers; 0 for a learner without teachers."""
+        return self.statement.n_teachers or 0
 
     @property
     def n_draws(self) -> int:
         """Number of draws of noise: queries or steps, and one of counts."""
         return self.n_steps + (self.counts is not None)
 
-    def restated(
-        self, accounted: AccountedMechanism | TwoPartRelease, n_queries: int
-    ) -> PrivacySpent:
-        """State the privacy cost of another mechanism or number of queries."""
-        spent = self.statement
-        return _state(
-            accounted,
-            delta=spent.delta,
-            unit=spent.unit,
-            assumptions=spent.assumptions,
-            n_teachers=self.n_teachers,
-            n_queries=n_queries,
-            n_values=self.n_values,
-        )
-
 
 def plan_release(
-    accounted: AccountedMechanism | TwoPartRelease,
-    calibrated: Callable[[float | None], AccountedMechanism | TwoPartRelease],
+    prepare: Prepare,
+    counts_for: CountsFor,
     target: float | None,
     *,
     delta: float,
@@ -122,10 +112,16 @@ def plan_release(
     n_values: int,
     n_steps: int | None = None,
 ) -> ReleasePlan:
-    """State the privacy cost of a release that was calibrated to a target.
+    """Calibrate a release to a target, and state its privacy cost.
 
     `n_steps` is the number of draws of noise where there are no queries.
     """
+    counts, before = counts_for(target), None
+    if counts is not None:
+        before = counts._cost_of_secret_noise(0, n_values, unit, DEFAULT_ORDERS)
+    accounted: Mechanism = prepare(target, before)
+    if counts is not None:
+        accounted = TwoPartRelease(counts, accounted)
     statement = _state(
         accounted,
         delta=delta,
@@ -135,20 +131,29 @@ def plan_release(
         n_queries=n_queries,
         n_values=n_values,
     )
+
+    def for_epsilon(epsilon: float | None) -> ReleasePlan:
+        return plan_release(
+            prepare,
+            counts_for,
+            epsilon,
+            delta=delta,
+            unit=unit,
+            assumptions=assumptions,
+            n_teachers=n_teachers,
+            n_queries=n_queries,
+            n_values=n_values,
+            n_steps=n_steps,
+        )
+
+    n_draws = n_queries if n_steps is None else n_steps
     return ReleasePlan(
-        accounted,
-        statement,
-        target,
-        n_teachers,
-        n_queries,
-        n_values,
-        calibrated,
-        n_queries if n_steps is None else n_steps,
+        accounted, statement, target, n_queries, n_values, n_draws, for_epsilon
     )
 
 
 def _state(
-    accounted: AccountedMechanism | TwoPartRelease,
+    accounted: Mechanism,
     *,
     delta: float,
     unit: str,
@@ -160,7 +165,7 @@ def _state(
     """State the privacy cost of a release."""
     if accounted.noise_seed is not None and SEEDED not in assumptions:
         assumptions = (*assumptions, SEEDED)
-    counts, _ = parts_of(accounted)
+    counts, _ = accounted.parts
     return state_cost(
         accounted.cost(n_queries, n_values, unit=unit),
         delta,
@@ -173,35 +178,6 @@ def _state(
     )
 
 
-def calibrator(
-    design: Design,
-    *,
-    delta: float,
-    n_classes: int,
-    counts: Callable[[float | None], MarginalCounts | None],
-) -> Callable[[float | None], AccountedMechanism | TwoPartRelease]:
-    """Return a function that calibrates the mechanism of a design to an epsilon.
-
-    `counts` returns the release of counts before it, for an epsilon.
-    """
-    mechanism, numbers = design.mechanism, {}
-    if isinstance(mechanism, Mechanism):
-        numbers = {
-            "n_teachers": design.n_teachers,
-            "n_queries": design.n_queries,
-            "n_classes": n_classes,
-        }
-
-    def calibrated(epsilon: float | None) -> AccountedMechanism | TwoPartRelease:
-        before = counts(epsilon)
-        ready = mechanism.prepared(
-            epsilon=epsilon, delta=delta, counts=before, **numbers
-        )
-        return with_counts(before, ready)
-
-    return calibrated
-
-
 @phase("calibrating the noise")
 def release_of_design(
     design: Design,
@@ -211,13 +187,26 @@ def release_of_design(
     n_classes: int,
     unit: str,
     assumptions: tuple[Assumption, ...],
-    counts: Callable[[float | None], MarginalCounts | None],
+    counts_for: CountsFor,
 ) -> ReleasePlan:
     """Calibrate the mechanism of a design, and state its privacy cost."""
-    calibrated = calibrator(design, delta=delta, n_classes=n_classes, counts=counts)
+    mechanism, numbers = design.mechanism, {}
+    if isinstance(mechanism, PluralityMechanism):
+        numbers = {
+            "n_teachers": design.n_teachers,
+            "n_queries": design.n_queries,
+            "n_classes": n_classes,
+        }
+
+    def prepare(epsilon: float | None, before: Cost | None) -> Mechanism:
+        ready: Mechanism = mechanism.prepared(
+            epsilon=epsilon, delta=delta, before=before, **numbers
+        )
+        return ready
+
     return plan_release(
-        calibrated(epsilon),
-        calibrated,
+        prepare,
+        counts_for,
         epsilon,
         delta=delta,
         unit=unit,
@@ -243,7 +232,7 @@ def analyse_votes(
     figures = partial(
         _costs_of_votes,
         release.mechanism,
-        release.counts,
+        release.counts and release.counts.cost(),
         release.statement,
         counts,
         transcript.probabilities,
@@ -267,7 +256,7 @@ def analyse_votes(
 
 def _costs_of_votes(
     mechanism: Any,
-    before: MarginalCounts | None,
+    before: Cost | None,
     spent: PrivacySpent,
     counts: NDArray[np.int64],
     probabilities: NDArray[np.float64] | None,
@@ -278,12 +267,12 @@ def _costs_of_votes(
     if mechanism.needs_probabilities:
         needed["probabilities"] = probabilities
     else:
-        optimal = curve_with_counts(before, mechanism.optimal_curve(counts))
+        optimal = _after(before, mechanism.optimal_curve(counts))
         optimal_epsilon = optimal.quiet_epsilon(delta)
         if before is None:  # which no paper has
             paper_epsilon = mechanism.paper_epsilon(counts, delta)
     costs = mechanism._local_costs(counts, **needed)
-    curve = curve_with_counts(before, costs.total)
+    curve = _after(before, costs.total)
     return VoteCosts(
         # What holds for all votes holds for these.
         epsilon=min(curve.quiet_epsilon(delta), spent.epsilon),
@@ -292,6 +281,11 @@ def _costs_of_votes(
         paper_epsilon=paper_epsilon,
         exceeds_claim=mechanism._exceeds_claim(costs, *counts.shape),
     )
+
+
+def _after(before: Cost | None, curve: RdpCurve) -> RdpCurve:
+    """Add the curve of a release to that of a release before, if there is one."""
+    return curve if before is None else before.curve.at(curve.orders) + curve
 
 
 def analyse_release(
@@ -439,8 +433,9 @@ def _what_fits(
     if epsilon is None:
 
         def exceeds(n_queries: int) -> bool:
-            other = release.restated(release.accounted, n_queries)
-            return not ledger.fits(other.curve, other.profile)
+            other = release.accounted.cost(n_queries, release.n_values, unit=spent.unit)
+            profile = other.profile.thinned(other.epsilon(spent.delta), spent.delta)
+            return not ledger.fits(other.curve, profile)
 
         n_affordable = bisect_left(range(1, n_queries), True, key=exceeds)
         if n_affordable == 0:
@@ -448,7 +443,7 @@ def _what_fits(
         return f"n_queries={n_affordable} would fit, or more noise."
 
     def excess(epsilon: float) -> float:
-        other = release.restated(release.calibrated(epsilon), n_queries)
+        other = release.for_epsilon(epsilon).statement
         if ledger.fits(other.curve, other.profile):
             return 0.0
         share, left = ledger.budget_fractions(other.curve)

@@ -10,8 +10,8 @@ from sklearn_pate._aggregation._entry import ReleasePlan
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting.plurality._exact import log_losing
-from sklearn_pate.mechanisms import GNMax, Mechanism, NoisySum
-from sklearn_pate.mechanisms._mechanism import AccountedMechanism
+from sklearn_pate.mechanisms import GNMax, NoisySum, PluralityMechanism
+from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.mechanisms._noisy_training import SampledMechanism
 from sklearn_pate.publication._privacy_card import without_seeds
@@ -100,7 +100,9 @@ class LabelAccuracy:
 class VotesWithLead:
     """Answers to the worst votes with a given lead, by a non-interactive mechanism."""
 
-    def __init__(self, mechanism: Mechanism, n_teachers: int, n_classes: int) -> None:
+    def __init__(
+        self, mechanism: PluralityMechanism, n_teachers: int, n_classes: int
+    ) -> None:
         self._plurality = mechanism._known_plurality()
         self._check = mechanism._check()
         self._n_teachers = n_teachers
@@ -145,7 +147,7 @@ class VotesWithLead:
 
 
 def why_useless(
-    mechanism: AccountedMechanism,
+    mechanism: Mechanism,
     *,
     n_teachers: int,
     n_queries: int,
@@ -272,7 +274,7 @@ def why_few_public_rows(n_public: int) -> str | None:
 
 
 def why_rarest_is_lost(
-    mechanism: Mechanism,
+    mechanism: PluralityMechanism,
     *,
     n_teachers: int,
     n_queries: int,
@@ -316,7 +318,7 @@ def why_rarest_is_lost(
     )
 
 
-def answers_of(mechanism: Any) -> Mechanism:
+def answers_of(mechanism: Any) -> PluralityMechanism:
     """Return the mechanism of plain answers: the largest of noisy counts or of a sum.
 
     A teacher that is sure of a public batch adds one clipping bound to its sum.

@@ -118,8 +118,7 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
 
     def sum(self, contributions: Iterable[Any]) -> TeacherScores:
         """Keep score functions, to be summed in steps. Sensitive."""
-        n_steps = self.release.mechanism.n_steps
-        return TeacherScores(contributions, shape=self._shape, n_steps=n_steps)
+        return TeacherScores(contributions, shape=self._shape)
 
     def collect(self, **running: Any) -> tuple[TeacherScores, TeacherProblems]:
         """Train teachers in memory or on a cluster, and keep their scores there."""
@@ -135,7 +134,6 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
             self.represented,
             form=self.form,
             shape=self._shape,
-            n_steps=self.release.mechanism.n_steps,
             given=self.public.X_public,
             representation=self.representation,
             **running,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 #: Soft votes are in units of the clipping bound divided by this.
 STEPS = 1024
@@ -89,58 +89,46 @@ class SoftVotes:
     """Sum of the soft votes of teachers on public batches. Sensitive.
 
     Like :class:`~sklearn_pate.Votes`, it is passed to a mechanism only, is not shown by
-    `repr`, and cannot be pickled or copied. `contributions` has the vectors of each
-    teacher, of shape (n_queries, size), or None; a fit has one query.
+    `repr`, and cannot be pickled or copied. `contributions` has the vector of each
+    teacher, of shape (1, size), or None.
     """
 
-    __slots__ = ("_n_teachers", "_sums", "layout")
+    __slots__ = ("_sum", "layout", "n_teachers")
 
     layout: SoftVoteLayout
-    _n_teachers: int
-    _sums: NDArray[np.int64]
+    n_teachers: int
+    _sum: NDArray[np.int64]
 
     def __init__(
         self,
         contributions: Iterable[NDArray[np.integer] | None],
         *,
         layout: SoftVoteLayout,
-        n_queries: int = 1,
     ) -> None:
         self.layout = layout
-        self._sums = np.zeros((n_queries, layout.size), dtype=np.int64)
-        self._n_teachers = 0
+        self.n_teachers = 0
+        self._sum = np.zeros(layout.size, dtype=np.int64)
         for vectors in contributions:
-            self._n_teachers += 1
+            self.n_teachers += 1
             if vectors is not None:
                 layout.check(vectors)
-                self._sums += vectors.astype(np.int64)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of teachers, and number of queries."""
-        return self._n_teachers, len(self._sums)
-
-    @property
-    def n_classes(self) -> int:
-        """Number of values that a query has."""
-        return self.layout.size
+                self._sum += vectors[0].astype(np.int64)
 
     @property
     def any_cast(self) -> bool:
         """Whether any teacher sent soft votes. Sensitive."""
-        return bool(self._sums.any())
+        return bool(self._sum.any())
 
-    def counts(self, indices: ArrayLike) -> NDArray[np.int64]:
-        """Return the sums of some queries. Sensitive."""
-        return self._sums[np.asarray(indices, dtype=np.intp)]
+    def sum(self) -> NDArray[np.int64]:
+        """Return the sum of the vectors, of shape (size,). Sensitive."""
+        return self._sum
 
     def content(self) -> tuple[Any, ...]:
         """Return all data of the sum, for a keyed fingerprint. Sensitive."""
-        return self._sums, self._n_teachers
+        return self._sum, self.n_teachers
 
     def __repr__(self) -> str:
-        n_teachers, n_queries = self.shape
-        return f"SoftVotes(<private>, {n_teachers=}, {n_queries=})"
+        return f"SoftVotes(<private>, n_teachers={self.n_teachers})"
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(
@@ -204,36 +192,24 @@ class TeacherScores:
     """Score functions of teachers, as coefficients in a public basis. Sensitive.
 
     Like :class:`~sklearn_pate.Votes`, they are passed to a mechanism only, are not
-    shown by `repr`, and cannot be pickled or copied. They are queried in steps: `take`
-    sets the step, whose centre may depend on earlier releases.
-
-    `contributions` has the coefficients of each teacher, of shape (n_coordinates,
-    n_classes - 1), or None.
+    shown by `repr`, and cannot be pickled or copied. `contributions` has the
+    coefficients of each teacher, of `shape` (n_coordinates, n_classes - 1), or None.
     """
 
-    __slots__ = ("_coefficients", "_n_steps", "_step", "_taken", "coefficient_shape")
+    __slots__ = ("_coefficients", "shape")
 
     def __init__(
         self,
         contributions: Iterable[NDArray[np.float64] | None],
         *,
         shape: tuple[int, int],
-        n_steps: int,
     ) -> None:
         nothing = np.full(shape, np.nan)  # becomes a vector of zeros
         self._coefficients = [
             nothing if one is None or one.shape != shape else one
             for one in contributions
         ]
-        self.coefficient_shape = shape
-        self._n_steps = n_steps
-        self._step: ScoreStep | None = None
-        self._taken = -1
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of teachers, and number of steps."""
-        return self.n_teachers, self._n_steps
+        self.shape = shape
 
     @property
     def n_teachers(self) -> int:
@@ -241,38 +217,19 @@ class TeacherScores:
         return len(self._coefficients)
 
     @property
-    def n_classes(self) -> int:
-        """Number of values that a step has."""
-        n_coordinates, n_values = self.coefficient_shape
-        return n_coordinates * n_values
-
-    @property
     def any_cast(self) -> bool:
         """Whether any teacher has scores. Sensitive."""
         return any(bool(np.all(np.isfinite(one))) for one in self._coefficients)
 
-    def take(self, step: ScoreStep) -> int:
-        """Set the next step, and return its number."""
-        self._step, self._taken = step, self._taken + 1
-        return self._taken
-
-    def counts(self, indices: ArrayLike) -> NDArray[np.int64]:
-        """Return the sum of the vectors of the current step. Sensitive."""
-        step = self._step
-        if step is None or np.asarray(indices).tolist() != [self._taken]:
-            raise IndexError("Only the current step has a sum; call take first.")
-        return self.sum_of(step)[np.newaxis]
-
-    def sum_of(self, step: ScoreStep) -> NDArray[np.int64]:
-        """Return the sum of the vectors of a step. Sensitive."""
-        total = np.zeros(self.n_classes, dtype=np.int64)
+    def sum(self, step: ScoreStep) -> NDArray[np.int64]:
+        """Return the sum of the vectors of a step, of shape (size,). Sensitive."""
+        total = np.zeros(int(np.prod(self.shape)), dtype=np.int64)
         for one in self._coefficients:
             total += step.vector(one).ravel()
         return total
 
     def __repr__(self) -> str:
-        n_teachers, n_steps = self.shape
-        return f"TeacherScores(<private>, {n_teachers=}, {n_steps=})"
+        return f"TeacherScores(<private>, n_teachers={self.n_teachers})"
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(

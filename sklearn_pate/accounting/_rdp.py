@@ -77,7 +77,7 @@ class RdpCurve:
     neighbours d, d'. Such guarantees add up, also where a release is chosen in view of
     earlier ones, as long as each cost is a worst case and was fixed beforehand (Mironov
     2017, "Renyi differential privacy", Definition 4 and Proposition 1). A mechanism's
-    ``worst_case_curve`` holds for all data sets, its ``local_curve`` only for the one
+    ``cost`` holds for all data sets, its ``local_curve`` only for the one
     at hand.
 
     Examples
@@ -138,6 +138,33 @@ class RdpCurve:
         for name, array in (("orders", orders), ("values", values)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
+
+    def at(self, orders: ArrayLike) -> "RdpCurve":
+        """Select some orders of the curve.
+
+        Parameters
+        ----------
+        orders : array-like of shape (n_orders,)
+            Orders of this curve, increasing.
+
+        Returns
+        -------
+        curve : RdpCurve
+            The same guarantee at these orders.
+
+        Raises
+        ------
+        ValueError
+            If the curve has no value at one of `orders`.
+        """
+        orders = np.asarray(orders, dtype=np.float64)
+        if not np.isin(orders, self.orders).all():
+            raise ValueError(
+                f"orders={orders.tolist()} must be among those of the curve; compute "
+                "the cost at these orders."
+            )
+        values = self.values[np.searchsorted(self.orders, orders)]
+        return RdpCurve(orders, values, self.pure_epsilon)
 
     def __add__(self, other: "RdpCurve") -> "RdpCurve":
         if not isinstance(other, RdpCurve):

@@ -83,12 +83,11 @@ def collect_scores(
     *,
     form: Form,
     shape: tuple[int, int],
-    n_steps: int,
     **parameters: Any,
 ) -> tuple["DaskScores", TeacherProblems]:
     """Train a teacher on each shard, and keep its score function there. Sensitive."""
     teachers = _train(estimator, rows, shards, X_public, form, **parameters)
-    scores = DaskScores(teachers, shape, n_steps)
+    scores = DaskScores(teachers, shape)
     return scores, teachers.problems(any_cast=scores.any_cast)
 
 
@@ -209,10 +208,8 @@ class DaskScores(TeacherScores):
 
     __slots__ = ("_teachers",)
 
-    def __init__(
-        self, teachers: _Teachers, shape: tuple[int, int], n_steps: int
-    ) -> None:
-        super().__init__((), shape=shape, n_steps=n_steps)
+    def __init__(self, teachers: _Teachers, shape: tuple[int, int]) -> None:
+        super().__init__((), shape=shape)
         self._teachers = teachers
 
     @property
@@ -223,19 +220,17 @@ class DaskScores(TeacherScores):
     @property
     def any_cast(self) -> bool:
         """Whether any teacher has scores. Sensitive."""
-        any_cast = partial(_any_cast, shape=self.coefficient_shape)
+        any_cast = partial(_any_cast, shape=self.shape)
         return bool(self._teachers.sum(any_cast))
 
-    def sum_of(self, step: ScoreStep) -> NDArray[np.int64]:
+    def sum(self, step: ScoreStep) -> NDArray[np.int64]:
         """Return the sum of the vectors of a step. Sensitive."""
-        add = partial(_step_sum, shape=self.coefficient_shape, step=step)
+        add = partial(_step_sum, shape=self.shape, step=step)
         return self._teachers.sum(add)
 
 
 def _scores(results: Results, shape: tuple[int, int]) -> TeacherScores:
-    return TeacherScores(
-        (cast(Any, one.contribution) for one in results), shape=shape, n_steps=1
-    )
+    return TeacherScores((cast(Any, one.contribution) for one in results), shape=shape)
 
 
 def _any_cast(results: Results, *, shape: tuple[int, int]) -> NDArray[np.bool_]:
@@ -245,4 +240,4 @@ def _any_cast(results: Results, *, shape: tuple[int, int]) -> NDArray[np.bool_]:
 def _step_sum(
     results: Results, *, shape: tuple[int, int], step: ScoreStep
 ) -> NDArray[np.int64]:
-    return _scores(results, shape).sum_of(step)
+    return _scores(results, shape).sum(step)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binomtest
 
-from sklearn_pate._votes._sums import SoftVoteLayout, SoftVotes, TeacherScores
+from sklearn_pate._votes._sums import SoftVoteLayout, TeacherScores
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.plurality._closed_form import check_counts
@@ -18,7 +18,7 @@ from sklearn_pate.inspection._audit_result import (
     epsilon_lower_bound,
     log_ratio_scores,
 )
-from sklearn_pate.mechanisms import MeanScores, Mechanism, NoisySum, Oracle
+from sklearn_pate.mechanisms import MeanScores, NoisySum, Oracle, PluralityMechanism
 from sklearn_pate.mechanisms._plurality import NO_ANSWER
 
 # Of a sum of probabilities; and the probability that answers with the stated law are
@@ -27,7 +27,7 @@ _ROUNDING, _CHANCE = 1e-6, 1e-9
 
 
 def audit_mechanism(
-    mechanism: Mechanism | MeanScores | NoisySum,
+    mechanism: PluralityMechanism | MeanScores | NoisySum,
     counts: ArrayLike,
     neighbour: ArrayLike,
     *,
@@ -59,7 +59,7 @@ def audit_mechanism(
 
     Parameters
     ----------
-    mechanism : Mechanism, MeanScores or NoisySum
+    mechanism : PluralityMechanism, MeanScores or NoisySum
         Mechanism with its noise set, without `max_answers` and without `noise_seed`. No
         ledger is charged.
 
@@ -142,32 +142,25 @@ def audit_mechanism(
         return _audit_scores(mechanism, release, n_queries, n_trials, delta, confidence)
     if isinstance(mechanism, NoisySum):
         mechanism = mechanism.prepared(n_parts=mechanism.n_parts)
-        layout, data_sets = _check_vectors(counts, neighbour, mechanism.n_parts)
-        aggregate: Callable[..., Votes | SoftVotes] = partial(_sum_vectors, layout)
+        data_sets = _check_vectors(counts, neighbour, mechanism.n_parts)
+        answer: Callable[..., NDArray[np.int64]] = partial(_release_sums, mechanism)
     else:
         data_sets = _check_counts(counts, neighbour)
         n_teachers = int(data_sets.sum(axis=1).max())
         mechanism = mechanism.prepared(
             n_teachers=n_teachers, n_queries=n_queries, n_classes=data_sets.shape[1]
         )
-        aggregate = partial(_count_votes, n_teachers)
+        answer = partial(_answer_queries, mechanism, n_teachers, n_repeats)
     claim = mechanism.cost(n_queries, data_sets.shape[1]).epsilon(delta)
     exact_share, laws = None, None
-    if isinstance(mechanism, Mechanism) and mechanism._plurality() is not None:
+    if isinstance(mechanism, PluralityMechanism) and mechanism._plurality() is not None:
         exact_share = _exact_share(mechanism, data_sets, n_queries)
         if not mechanism.releases_histograms:
             laws = _laws(mechanism, data_sets)
     answers, neighbour_answers = (
-        _answer_queries(
-            mechanism,
-            aggregate(one, n_trials * n_queries),
-            n_trials=n_trials,
-            n_queries=n_queries,
-            n_repeats=n_repeats,
-        )
-        for one in data_sets
+        answer(one, n_trials=n_trials, n_queries=n_queries) for one in data_sets
     )
-    if mechanism.releases_histograms:
+    if isinstance(mechanism, NoisySum) or mechanism.releases_histograms:
         direction = data_sets[0] - data_sets[1]
         follows_law = None
         scores = answers @ direction
@@ -210,7 +203,7 @@ def _audit_scores(
 
 
 def _exact_share(
-    mechanism: Mechanism, data_sets: NDArray[np.int64], n_queries: int
+    mechanism: PluralityMechanism, data_sets: NDArray[np.int64], n_queries: int
 ) -> float:
     """Return the largest exact cost as a share of the claimed curve."""
     n_classes = data_sets.shape[1]
@@ -229,7 +222,7 @@ def _exact_share(
 
 
 def _laws(
-    mechanism: Mechanism, data_sets: NDArray[np.int64]
+    mechanism: PluralityMechanism, data_sets: NDArray[np.int64]
 ) -> list[NDArray[np.float64]]:
     """Return the stated probabilities of no answer and of each class, by data set."""
     probabilities = _student_probabilities(mechanism, data_sets.shape[1])
@@ -267,7 +260,7 @@ def _follow(answers: NDArray[np.int64], law: NDArray[np.float64]) -> bool:
 
 
 def _student_probabilities(
-    mechanism: Mechanism | NoisySum, n_classes: int
+    mechanism: PluralityMechanism, n_classes: int
 ) -> NDArray[np.float64] | None:
     """Return equal probabilities of all classes, None if the mechanism needs none."""
     if not mechanism.needs_probabilities:
@@ -303,7 +296,7 @@ def _check_counts(counts: ArrayLike, neighbour: ArrayLike) -> NDArray[np.int64]:
 
 def _check_vectors(
     counts: ArrayLike, neighbour: ArrayLike, n_parts: int
-) -> tuple[SoftVoteLayout, NDArray[np.int64]]:
+) -> NDArray[np.int64]:
     vectors = np.array([counts, neighbour])
     n_values = vectors[0].size
     is_flat = vectors.ndim == 2 and n_values and n_values % n_parts == 0
@@ -319,14 +312,14 @@ def _check_vectors(
         raise ValueError(
             "counts and neighbour are equal; pass two different vectors of one teacher."
         )
-    return layout, vectors.astype(np.int64)
+    return vectors.astype(np.int64)
 
 
 def _check_mechanism(mechanism: Any) -> None:
-    if not isinstance(mechanism, Mechanism | MeanScores | NoisySum):
+    if not isinstance(mechanism, PluralityMechanism | MeanScores | NoisySum):
         raise ValueError(
-            f"mechanism={mechanism!r} is not a Mechanism, MeanScores or NoisySum; "
-            "pass one, such as GNMax(sigma=40)."
+            f"mechanism={mechanism!r} is not a PluralityMechanism, MeanScores or "
+            "NoisySum; pass one, such as GNMax(sigma=40)."
         )
     if mechanism.noise_seed is not None:
         raise ValueError(
@@ -362,7 +355,7 @@ def _release_scores(
     n_coordinates = [
         min(one, shape[0]) for one in mechanism.n_coordinates(1, shape[1] + 1)
     ]
-    scores = TeacherScores([teachers[own]], shape=shape, n_steps=mechanism.n_steps)
+    scores = TeacherScores([teachers[own]], shape=shape)
     return sum(
         _log_ratio(released, *(step.vector(one) for one in teachers))
         for step, released in mechanism.estimate(scores, n_coordinates).steps
@@ -383,21 +376,25 @@ def _count_votes(n_teachers: int, counts: NDArray[np.int64], n_rows: int) -> Vot
     return Votes(votes_by_teacher, n_public=n_rows, n_classes=len(counts))
 
 
-def _sum_vectors(
-    layout: SoftVoteLayout, vector: NDArray[np.int64], n_rows: int
-) -> SoftVotes:
-    return SoftVotes([np.tile(vector, (n_rows, 1))], layout=layout, n_queries=n_rows)
+def _release_sums(
+    mechanism: NoisySum, vector: NDArray[np.int64], *, n_trials: int, n_queries: int
+) -> NDArray[np.int64]:
+    """Return the noisy vectors of one teacher, added up in each trial."""
+    released = mechanism.release(np.tile(vector, (n_trials * n_queries, 1)))
+    return released.reshape(n_trials, n_queries, -1).sum(axis=1)
 
 
 def _answer_queries(
-    mechanism: Mechanism | NoisySum,
-    votes: Votes | SoftVotes,
+    mechanism: PluralityMechanism,
+    n_teachers: int,
+    n_repeats: int,
+    counts: NDArray[np.int64],
     *,
     n_trials: int,
     n_queries: int,
-    n_repeats: int,
 ) -> NDArray[np.int64]:
     """Return all answers of each trial, or the sum of its histograms."""
+    votes = _count_votes(n_teachers, counts, n_trials * n_queries)
     rows = np.arange(n_trials * n_queries)
     oracle = Oracle(votes, mechanism, n_queries=len(rows))
     arguments = {}

@@ -20,7 +20,7 @@ from sklearn.model_selection import (
 
 from sklearn_pate._aggregation._checks import check_number_of_groups
 from sklearn_pate._aggregation._design import design_fit
-from sklearn_pate._aggregation._entry import calibrator, release_of_design
+from sklearn_pate._aggregation._entry import release_of_design
 from sklearn_pate._aggregation._fit_plan import MARGINS, FitPlan
 from sklearn_pate._aggregation._outlook import why_newton_useless, why_scores_useless
 from sklearn_pate._aggregation._rows import PublicInputs
@@ -35,7 +35,7 @@ from sklearn_pate.accounting.ledger._entries import costs as spent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger, fitting_epsilon
 from sklearn_pate.inspection._leaks import splits_by_labels
 from sklearn_pate.learners._newton import DPNewtonClassifier, n_coordinates
-from sklearn_pate.mechanisms import MeanScores, Mechanism
+from sklearn_pate.mechanisms import MeanScores, PluralityMechanism
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.students._train_student import accepts_unlabeled
 
@@ -50,7 +50,7 @@ def plan_fit(
     n_classes: int = 2,
     epsilon: float | None = 1.0,
     delta: float = 1e-5,
-    mechanism: str | Mechanism | MeanScores = "auto",
+    mechanism: str | PluralityMechanism | MeanScores = "auto",
     student: Any = None,
     privacy_unit: Literal["row", "group"] = "row",
     class_prior: float | ArrayLike | None = None,
@@ -169,7 +169,7 @@ def plan_fit(
         n_classes=n_classes,
         unit=privacy_unit,
         assumptions=(CHOSEN_BLINDLY,),
-        counts=partial(_counts, synthetic, delta),
+        counts_for=partial(_counts, synthetic, delta),
     )
     if isinstance(design.mechanism, MeanScores):
         allowed = release.mechanism.n_coordinates(design.n_teachers, n_classes)
@@ -644,15 +644,16 @@ def _cost(
         n_rows=n_rows if learner.privacy_unit == "row" else None,
         n_classes=len(classes),
     )
-    calibrated = calibrator(
+    release = release_of_design(
         design,
+        epsilon=learner.epsilon,
         delta=learner.delta,
         n_classes=len(classes),
-        counts=partial(learner._counts, public),
+        unit=learner.privacy_unit,
+        assumptions=(),
+        counts_for=partial(learner._counts, public),
     )
-    accounted = calibrated(learner.epsilon)
-    cost = accounted.cost(design.n_queries, len(classes))
-    return ledger.filter.cost(cost.curve)
+    return ledger.filter.cost(release.statement.curve)
 
 
 def _rows(X: Any) -> Any:

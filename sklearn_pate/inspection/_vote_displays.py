@@ -16,9 +16,9 @@ from sklearn_pate.accounting._statement import PrivacySpent, plans_privacy
 from sklearn_pate.accounting._value_checks import check_count, counted
 from sklearn_pate.accounting.plurality._closed_form import check_counts
 from sklearn_pate.accounting.plurality._exact import log_losing
-from sklearn_pate.mechanisms import Mechanism, NoisySum
-from sklearn_pate.mechanisms._mechanism import AccountedMechanism
-from sklearn_pate.mechanisms._noisy_sum import parts_of, with_counts
+from sklearn_pate.mechanisms import NoisySum, PluralityMechanism
+from sklearn_pate.mechanisms._mechanism import Mechanism
+from sklearn_pate.mechanisms._noisy_sum import TwoPartRelease
 from sklearn_pate.mechanisms._noisy_training import SampledMechanism
 
 #: Palette of Okabe and Ito, also for colour-blind readers.
@@ -327,11 +327,11 @@ class AnswerCostDisplay:
                 "PATEClassifier fitted with mechanism='gnmax', a PrivateKNNClassifier "
                 "or a PETDLClassifier."
             )
-        before, answering = parts_of(mechanism)
+        before, answering = mechanism.parts
         if isinstance(answering, NoisySum):
             # A fit has one query of many parts; its statement counts the parts.
             answering = clone(answering).set_params(n_parts=1)
-        mechanism = with_counts(before, answering)
+        mechanism = answering if before is None else TwoPartRelease(before, answering)
         n_classes = len(learner.classes_)
         of_queries = _epsilon(mechanism, spent.n_queries, n_classes, spent.delta)
         if not np.isclose(of_queries, spent.epsilon, rtol=1e-6, atol=0):
@@ -355,7 +355,7 @@ class AnswerCostDisplay:
     @classmethod
     def from_mechanisms(
         cls,
-        mechanisms: Mapping[str, AccountedMechanism],
+        mechanisms: Mapping[str, Mechanism],
         *,
         n_classes: int,
         delta: float,
@@ -426,7 +426,7 @@ class AnswerCostDisplay:
 
 
 def _epsilon(
-    mechanism: AccountedMechanism, n_queries: int, n_classes: int, delta: float
+    mechanism: Mechanism, n_queries: int, n_classes: int, delta: float
 ) -> float:
     """Return the epsilon that a fit with this number of queries states."""
     with warnings.catch_warnings():
@@ -436,7 +436,7 @@ def _epsilon(
 
 
 def _epsilons(
-    mechanism: AccountedMechanism,
+    mechanism: Mechanism,
     counts: NDArray[np.int64],
     n_classes: int,
     delta: float,
@@ -458,7 +458,7 @@ def _check_mechanisms(mechanisms: Any) -> None:
             "such as {'GNMax': GNMax(sigma=40)}."
         )
     for name, mechanism in mechanisms.items():
-        if not isinstance(mechanism, AccountedMechanism):
+        if not isinstance(mechanism, Mechanism):
             raise ValueError(
                 f"mechanisms[{name!r}]={mechanism!r} is no mechanism; pass one, such "
                 "as GNMax(sigma=40)."
@@ -668,7 +668,7 @@ class VoteMarginsDisplay:
         learner = fitted_last_step(estimator)
         analysis = getattr(learner, "privacy_analysis_", None)
         # A noisy sum of vectors has no votes.
-        if analysis is None or not isinstance(analysis.mechanism, Mechanism):
+        if analysis is None or not isinstance(analysis.mechanism, PluralityMechanism):
             raise ValueError(
                 f"{type(learner).__name__} has no votes in a privacy_analysis_: it was "
                 "pickled, copied or published, or this fit had no votes, as with "
@@ -691,7 +691,7 @@ class VoteMarginsDisplay:
         *,
         n_teachers: int,
         sensitive: bool = False,
-        mechanism: Mechanism | None = None,
+        mechanism: PluralityMechanism | None = None,
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
@@ -781,10 +781,10 @@ def _check_votes(counts: ArrayLike, n_teachers: Any) -> NDArray[np.float64]:
 
 
 def _law(mechanism: Any) -> Any:
-    if not isinstance(mechanism, Mechanism):
+    if not isinstance(mechanism, PluralityMechanism):
         raise ValueError(
-            f"mechanism={mechanism!r} is not a Mechanism; pass one with its noise set, "
-            "such as GNMax(sigma=40), or None."
+            f"mechanism={mechanism!r} is not a PluralityMechanism; pass one with its "
+            "noise set, such as GNMax(sigma=40), or None."
         )
     mechanism._check_noise()
     return mechanism._known_plurality()

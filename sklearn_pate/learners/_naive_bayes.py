@@ -1,7 +1,7 @@
 """Private naive Bayes from noisy counts of each column by class."""
 
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -36,6 +36,7 @@ from sklearn_pate.accounting._assumptions import (
     COLUMNS,
     DOMAIN_DECLARED,
 )
+from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms._noise import check_noise_seed
@@ -291,24 +292,24 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
             n_tables=len(domain.counted), noise_seed=self.noise_seed
         )
 
-        def calibrated(epsilon: float | None) -> MarginalCounts:
+        def prepare(epsilon: float | None, before: Cost | None) -> MarginalCounts:
             return counts.for_share(1.0, cast(float, epsilon), self.delta)
 
         release = plan_release(
-            calibrated(self.epsilon),
-            calibrated,
+            prepare,
+            lambda epsilon: None,
             self.epsilon,
             delta=self.delta,
             unit=self.privacy_unit,
             assumptions=(label_set, DOMAIN_DECLARED, COLUMNS, CHOSEN_BLINDLY),
-            n_teachers=1,
-            n_queries=1,
+            n_teachers=0,
+            n_queries=0,
             n_values=len(classes),
+            n_steps=1,
         )
         private = PrivateInputs(X, codes, ids, group_of_row, None, ())
-        statement = replace(release.statement, n_teachers=None, n_queries=None)
         return _CountsPlan(
-            private, classes, domain, cast(MarginalCounts, release.mechanism), statement
+            private, classes, domain, release.mechanism, release.statement
         )
 
     def _check_parameters(self) -> None:

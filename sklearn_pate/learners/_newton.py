@@ -1,7 +1,7 @@
 """Private logistic regression in a public basis, by noisy Newton steps."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import process_time
@@ -19,7 +19,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._aggregation._classifier import PublicRowsClassifier
 from sklearn_pate._aggregation._design import is_table
-from sklearn_pate._aggregation._entry import ReleasePlan, open_entry, plan_release
+from sklearn_pate._aggregation._entry import (
+    CountsFor,
+    ReleasePlan,
+    open_entry,
+    plan_release,
+)
 from sklearn_pate._aggregation._fit_plan import FitPlan
 from sklearn_pate._aggregation._outlook import why_few_public_rows, why_newton_useless
 from sklearn_pate._aggregation._prepared_rows import (
@@ -46,6 +51,7 @@ from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._votes._sums import STEPS
 from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL, Assumption
 from sklearn_pate.accounting._calibrate import check_epsilon
+from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
@@ -56,17 +62,13 @@ from sklearn_pate.exceptions import (
 )
 from sklearn_pate.mechanisms._mean_scores import MOST_VALUES, check_threshold, shrunk
 from sklearn_pate.mechanisms._noise import check_noise_seed
-from sklearn_pate.mechanisms._noisy_sum import (
-    MarginalCounts,
-    TwoPartRelease,
-    with_counts,
-)
-from sklearn_pate.mechanisms._noisy_training import NewtonSteps, StoredSums
+from sklearn_pate.mechanisms._noisy_sum import StoredSums
+from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 from sklearn_pate.publication._student_state import without_caches
 from sklearn_pate.students import ImageRepresentation, TableRepresentation
 from sklearn_pate.students._basis import ScoreFunction, resolve_threshold
 
-_BASES = ("auto", "linear", "rbf")
+_MechanismS = ("auto", "linear", "rbf")
 # Largest number of functions of a table and of images, which have more that matter;
 # and number of components of sparse rows.
 _OF_TABLE, _OF_IMAGES, _OF_SPARSE = 500, 1000, 200
@@ -462,21 +464,19 @@ class DPNewtonClassifier(
     def _release(
         self,
         n_classes: int,
-        counts: Callable[[float | None], MarginalCounts | None],
+        counts_for: CountsFor,
         assumptions: tuple[Assumption, ...] = (),
     ) -> ReleasePlan:
         """Calibrate the noise of the steps after that of counts, and state the cost."""
 
-        def calibrated(epsilon: float | None) -> NewtonSteps | TwoPartRelease:
-            before = counts(epsilon)
-            ready = NewtonSteps(noise_seed=self.noise_seed).prepared(
-                epsilon=cast(float, epsilon), delta=self.delta, counts=before
+        def prepare(epsilon: float | None, before: Cost | None) -> NewtonSteps:
+            return NewtonSteps(noise_seed=self.noise_seed).prepared(
+                epsilon=cast(float, epsilon), delta=self.delta, before=before
             )
-            return cast(NewtonSteps | TwoPartRelease, with_counts(before, ready))
 
         return plan_release(
-            calibrated(self.epsilon),
-            calibrated,
+            prepare,
+            counts_for,
             self.epsilon,
             delta=self.delta,
             unit=self.privacy_unit,
@@ -554,9 +554,9 @@ class DPNewtonClassifier(
                 "with fit and transform, such as PCA(50)."
             )
         check_cloneable("representation", self._chosen_representation())
-        if self.basis not in _BASES:
+        if self.basis not in _MechanismS:
             raise ValueError(
-                f"basis={self.basis!r} is unknown; use one of {[*_BASES]}."
+                f"basis={self.basis!r} is unknown; use one of {[*_MechanismS]}."
             )
         check_count("max_coordinates", self.max_coordinates, also=("auto",))
         check_threshold(self.threshold)

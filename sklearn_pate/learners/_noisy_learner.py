@@ -23,7 +23,7 @@ from sklearn_pate.accounting._assumptions import (
 )
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent, state_cost
-from sklearn_pate.mechanisms._mechanism import AccountedRelease
+from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.mechanisms._noise import NoiseSource, check_noise_seed
 
 Settings = TypeVar("Settings")
@@ -46,7 +46,7 @@ class TrainingPlan(Generic[Settings]):
 
     rows: Rows
     statement: PrivacySpent
-    mechanism: AccountedRelease
+    mechanism: Mechanism
     settings: Settings
 
 
@@ -146,7 +146,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
 
     def _state(
         self,
-        mechanism: AccountedRelease,
+        mechanism: Mechanism,
         *,
         n_classes: int,
         curve: RdpCurve | None = None,

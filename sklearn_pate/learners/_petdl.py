@@ -528,7 +528,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         soft_votes = batches.aggregate(
             batches.form.of_outputs(*one) for one in received
         )
-        n_parties = soft_votes.shape[0]
+        n_parties = soft_votes.n_teachers
         check_parties(n_parties, self.n_teachers, self.delta, sent="sent outputs")
         release = self._plan_release(public, batches, n_parties)
         aggregation = SumAggregation(
@@ -635,7 +635,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
             unit=public.unit,
             assumptions=self._assumptions(public),
             n_teachers=n_teachers,
-            counts=partial(self._counts, public),
+            counts_for=partial(self._counts, public),
         )
 
     def _unfitted_student(self) -> Any:

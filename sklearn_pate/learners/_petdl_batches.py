@@ -1,9 +1,9 @@
 """Plan of PETDL: public batches, vectors of teachers, and their noisy sum."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from sklearn_pate._aggregation._aggregation import Aggregation
-from sklearn_pate._aggregation._entry import ReleasePlan, analyse_release, plan_release
+from sklearn_pate._aggregation._entry import (
+    CountsFor,
+    ReleasePlan,
+    analyse_release,
+    plan_release,
+)
 from sklearn_pate._aggregation._outlook import why_useless
 from sklearn_pate._aggregation._prepared_rows import comparable, represent
 from sklearn_pate._aggregation._rehearsal import rehearse_student
@@ -23,15 +28,12 @@ from sklearn_pate._teachers._forms import SoftVoteForm
 from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate._votes._sums import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting._assumptions import Assumption
+from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.mechanisms import NoisySum, Oracle
-from sklearn_pate.mechanisms._noisy_sum import (
-    MarginalCounts,
-    TwoPartRelease,
-    with_counts,
-)
+from sklearn_pate.mechanisms import NoisySum
+from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from sklearn_pate.students._queries import find_clusters
 from sklearn_pate.students._train_student import soften, train_student
 
@@ -126,9 +128,8 @@ class SumAggregation(Aggregation[SoftVotes, ReleasedSum]):
     @phase("releasing the sum")
     def draw(self, soft_votes: SoftVotes, entry: FitEntry | None) -> ReleasedSum:
         """Record the cost, draw the noise, and release the sum."""
-        oracle = Oracle(soft_votes, self.release.mechanism, n_queries=1, entry=entry)
-        oracle.answer([0])
-        return self.batches.read(cast(NDArray, oracle.transcript().histograms))
+        sums = StoredSums(self.release.mechanism, entry)
+        return self.batches.read(sums.draw(0, soft_votes.sum)[np.newaxis])
 
     @phase("training the student")
     def teach(self, released: ReleasedSum) -> BaseEstimator:
@@ -210,7 +211,7 @@ class SumAggregation(Aggregation[SoftVotes, ReleasedSum]):
         """Keep the sum without noise, and the problems of teachers. Sensitive."""
         return analyse_release(
             self.release,
-            self.batches.values(soft_votes.counts([0])),
+            self.batches.values(soft_votes.sum()[np.newaxis]),
             problems,
             in_ledger=entry is not None,
         )
@@ -285,23 +286,21 @@ def plan_sum(
     unit: str,
     assumptions: tuple[Assumption, ...],
     n_teachers: int,
-    counts: Callable[[float | None], MarginalCounts | None],
+    counts_for: CountsFor,
 ) -> ReleasePlan:
     """Calibrate the noise of the sum, and state its cost.
 
-    `counts` returns what is released before, for an epsilon.
+    `counts_for` returns what is released before, for an epsilon.
     """
 
-    def calibrated(epsilon: float | None) -> NoisySum | TwoPartRelease:
-        before = counts(epsilon)
-        ready = mechanism.prepared(
-            n_parts=layout.n_parts, epsilon=epsilon, delta=delta, counts=before
+    def prepare(epsilon: float | None, before: Cost | None) -> NoisySum:
+        return mechanism.prepared(
+            n_parts=layout.n_parts, epsilon=epsilon, delta=delta, before=before
         )
-        return with_counts(before, ready)
 
     release = plan_release(
-        calibrated(epsilon),
-        calibrated,
+        prepare,
+        counts_for,
         epsilon,
         delta=delta,
         unit=unit,

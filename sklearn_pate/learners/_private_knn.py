@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
@@ -25,11 +26,11 @@ from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._assumptions import N_ROWS_PUBLIC, ROW_ALONE, Assumption
+from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.learners._row_features import RowFeatures
-from sklearn_pate.mechanisms import Mechanism
-from sklearn_pate.mechanisms._noisy_sum import TwoPartRelease, parts_of, with_counts
+from sklearn_pate.mechanisms import PluralityMechanism
 from sklearn_pate.mechanisms._noisy_training import PoissonSampler, SampledMechanism
 from sklearn_pate.students import GraphSelfTrainingClassifier
 from sklearn_pate.students._queries import numeric_features
@@ -445,7 +446,7 @@ class PrivateKNNClassifier(StudentClassifier):
         n_neighbors: int | Literal["auto"] = "auto",
         sampling_rate: float = 0.15,
         metric: Literal["euclidean", "cosine"] = "euclidean",
-        mechanism: str | Mechanism = "gnmax",
+        mechanism: str | PluralityMechanism = "gnmax",
         n_queries: int | Literal["auto"] = "auto",
         query_strategy: Any = "auto",
         representation: Any = None,
@@ -565,30 +566,29 @@ class PrivateKNNClassifier(StudentClassifier):
         )
         sampled = SampledMechanism(design.mechanism, self.sampling_rate)
 
-        def calibrated(epsilon: float | None) -> SampledMechanism | TwoPartRelease:
-            counts = self._counts(public, epsilon)
+        def prepare(epsilon: float | None, before: Cost | None) -> SampledMechanism:
             mechanism = sampled.calibrated(
                 n_queries=design.n_queries,
                 epsilon=epsilon,
                 delta=self.delta,
-                counts=counts,
+                before=before,
             )
-            mechanism = mechanism.for_neighbors(self._count_neighbors(mechanism))
-            return with_counts(counts, mechanism)
+            return mechanism.for_neighbors(self._count_neighbors(mechanism))
 
-        accounted = calibrated(self.epsilon)
-        _, mechanism = parts_of(accounted)
         release = plan_release(
-            accounted,
-            calibrated,
+            prepare,
+            partial(self._counts, public),
             self.epsilon,
             delta=self.delta,
             unit=public.unit,
             assumptions=self._assumptions(public),
-            n_teachers=self._count_neighbors(mechanism),
+            n_teachers=0,
             n_queries=design.n_queries,
             n_values=len(public.classes),
         )
+        n_neighbors = self._count_neighbors(release.mechanism)
+        statement = replace(release.statement, n_teachers=n_neighbors)
+        release = replace(release, statement=statement)
         self._warn_of_counts(private, public, release)
         aggregation = _NeighbourAggregation(
             public, design, release, seeds, private, (), queries

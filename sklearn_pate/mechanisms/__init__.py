@@ -2,6 +2,7 @@
 
 from sklearn_pate.mechanisms._confident import ConfidentGNMax, InteractiveGNMax
 from sklearn_pate.mechanisms._mean_scores import MeanScores
+from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.mechanisms._noisy_max import (
     GNMax,
     GumbelMax,
@@ -11,7 +12,7 @@ from sklearn_pate.mechanisms._noisy_max import (
 )
 from sklearn_pate.mechanisms._noisy_sum import NoisySum
 from sklearn_pate.mechanisms._oracle import Oracle, Transcript
-from sklearn_pate.mechanisms._plurality import Mechanism
+from sklearn_pate.mechanisms._plurality import PluralityMechanism
 
 __all__ = [
     "ConfidentGNMax",
@@ -25,5 +26,6 @@ __all__ = [
     "NoisySum",
     "Oracle",
     "PermuteAndFlip",
+    "PluralityMechanism",
     "Transcript",
 ]

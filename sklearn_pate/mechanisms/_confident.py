@@ -17,6 +17,7 @@ from sklearn_pate.accounting.bounds import (
     threshold_worst_case,
 )
 from sklearn_pate.accounting.plurality._adaptive_answers import (
+    MOST_ANSWERS,
     check_mu,
     gaussian_tests,
     plurality_tests,
@@ -32,13 +33,13 @@ from sklearn_pate.accounting.plurality._tight import (
 from sklearn_pate.mechanisms._mechanism import Response
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_max import gaussian_plurality
-from sklearn_pate.mechanisms._plurality import NO_ANSWER, Mechanism
+from sklearn_pate.mechanisms._plurality import NO_ANSWER, PluralityMechanism
 
 # The ratio of the 2018 paper's MNIST run (150 and 40), kept when calibrating.
 _THRESHOLD_NOISE_RATIO = 3.75
 
 
-class ConfidentGNMax(Mechanism):
+class ConfidentGNMax(PluralityMechanism):
     """GNMax that answers only if enough teachers agree, by a noisy check.
 
     Its answers may be published, "no answer" included, at the cost of `cost`.
@@ -93,7 +94,7 @@ class ConfidentGNMax(Mechanism):
     """
 
     noise_parameters = ("sigma_threshold", "sigma")
-    _answers_are_known = True
+    _has_exact_cost = True
 
     def __init__(
         self,
@@ -136,9 +137,10 @@ class ConfidentGNMax(Mechanism):
         answers = tight_gaussian_worst_case(self.sigma, n_classes, orders) * n_answers
         return checks + answers
 
-    def _adaptive_answers(
-        self, n_queries: int, n_answers: int, n_classes: int
-    ) -> AdaptiveAnswers | None:
+    def _exact(self, n_queries: int, n_classes: int) -> AdaptiveAnswers | None:
+        n_answers = self.answer_cap(n_queries)
+        if n_answers > MOST_ANSWERS:
+            return None
         mu = check_mu(self.sigma_threshold)
         answers = plurality_tests(self.sigma, n_classes)
         if mu is None or answers is None:
@@ -254,7 +256,7 @@ class InteractiveGNMax(ConfidentGNMax):
 
     needs_probabilities: ClassVar[bool] = True
 
-    _answers_are_known = True
+    _has_exact_cost = True
 
     def __init__(
         self,
@@ -372,10 +374,10 @@ class InteractiveGNMax(ConfidentGNMax):
             The student's class probabilities.
 
         direction : {"both", "forward"}, default="both"
-            As in :class:`Mechanism`.
+            As in :class:`PluralityMechanism`.
 
         votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
-            As in :class:`Mechanism`.
+            As in :class:`PluralityMechanism`.
 
         Returns
         -------

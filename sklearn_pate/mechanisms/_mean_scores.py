@@ -1,17 +1,18 @@
 """MeanScores: the mean of the teachers' score functions with Gaussian noise."""
 
+from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_pate._estimators._progress import steps_of
 from sklearn_pate._votes._sums import ScoreStep, TeacherScores
+from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.mechanisms._noisy_sum import GaussianSum, MarginalCounts
-from sklearn_pate.mechanisms._oracle import Oracle
+from sklearn_pate.mechanisms._noisy_sum import GaussianSum, StoredSums
 
 # In each step, the share of the squared length of a teacher's vectors, and the radius
 # of the clipping, in units of the largest length of scores.
@@ -101,8 +102,9 @@ class MeanScores(GaussianSum):
     """
 
     released = "scores"
+    _has_exact_cost = True
 
-    #: Number of steps, which are queries as the oracle counts them.
+    #: Number of steps.
     n_steps: ClassVar[int] = len(_SHARES)
 
     def __init__(
@@ -125,7 +127,7 @@ class MeanScores(GaussianSum):
         *,
         epsilon: float | None = None,
         delta: float = 1e-5,
-        counts: MarginalCounts | None = None,
+        before: Cost | None = None,
     ) -> Self:
         """Return a clone with its noise set, for one fit.
 
@@ -137,9 +139,8 @@ class MeanScores(GaussianSum):
         delta : float, default=1e-5
             The probability mass that epsilon does not cover, in (0, 1).
 
-        counts : MarginalCounts, default=None
-            Noisy counts that are released before the scores, and that `epsilon` covers,
-            too.
+        before : Cost, default=None
+            Cost of what is released before the scores, and that `epsilon` covers, too.
 
         Returns
         -------
@@ -152,7 +153,7 @@ class MeanScores(GaussianSum):
             If `epsilon` and `noise_scale` are both given, or neither, or the noise that
             epsilon needs cannot be drawn.
         """
-        return self._calibrated(epsilon, delta, counts)
+        return self._calibrated(epsilon, delta, before)
 
     def check(self) -> None:
         """Raise ValueError if a parameter beside the noise is out of range."""
@@ -223,17 +224,18 @@ class MeanScores(GaussianSum):
         LedgerError
             If the ledger cannot be written; then nothing is returned.
         """
-        oracle = Oracle(scores, self, n_queries=self.n_steps, entry=entry)
-        n_teachers, shape = scores.shape[0], scores.coefficient_shape
+        sums = StoredSums(self, entry)
+        n_teachers, shape = scores.n_teachers, scores.shape
         # The scores p - 1/K of a row are at most this long.
         largest = np.sqrt(shape[1] / (shape[1] + 1))
         weighted, precision = np.zeros(shape), np.zeros((shape[0], 1))
         centre, steps = np.zeros(shape), []
         of_steps = list(zip(_SHARES, _RADII, n_coordinates, strict=True))
-        for share, radius, n in steps_of("summing scores", of_steps):
+        for number, (share, radius, n) in enumerate(
+            steps_of("summing scores", of_steps)
+        ):
             step = ScoreStep(centre, radius * largest, n, share)
-            oracle.answer([scores.take(step)])
-            released = cast(NDArray, oracle.transcript().histograms)[-1].reshape(shape)
+            released = sums.draw(number, partial(scores.sum, step)).reshape(shape)
             steps.append((step, released))
             unit = step.unit / n_teachers
             weight = 1 / (self._sigma * unit) ** 2

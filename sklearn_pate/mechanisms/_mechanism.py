@@ -1,9 +1,9 @@
-"""Base classes of mechanisms whose privacy cost follows from their parameters."""
+"""Base class of mechanisms, whose privacy cost follows from their parameters."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, ClassVar, Never
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,18 +30,41 @@ class Response:
     histograms: NDArray[np.int64] | None = None
 
 
-class AccountedRelease(BaseEstimator, ABC):
-    """A release with noise whose privacy cost follows from its parameters alone.
+class Mechanism(BaseEstimator, ABC):
+    """Base class of mechanisms: releases with noise, and their privacy cost.
 
-    Parameters are set and read as in scikit-learn (``get_params``, ``set_params``,
-    ``clone``). A privacy card holds them, so that its reader can compute the cost
-    again.
+    The cost follows from the parameters alone, and holds for any data. Parameters are
+    set and read as in scikit-learn (``get_params``, ``set_params``, ``clone``) and
+    searched over as ``mechanism__sigma``. A privacy card holds them, so that its reader
+    can compute the cost again.
+
+    A subclass sets `noise_parameters` and provides `_curve`. One that answers queries
+    on votes provides `respond`.
     """
 
     noise_seed: int | None
 
     #: Name of the released thing in statements.
-    released: ClassVar[str]
+    released: ClassVar[str] = "answers"
+
+    #: Names of the parameters that set the amount of noise.
+    noise_parameters: ClassVar[tuple[str, ...]] = ()
+
+    #: Largest scale of noise that can be drawn, in units of the noise parameters.
+    largest_scale: ClassVar[float] = LARGEST_SCALE
+
+    #: Largest number of answers of a whole fit, for mechanisms that may withhold some.
+    max_answers: int | None = None
+
+    #: Whether queries come with the student's class probabilities.
+    needs_probabilities: ClassVar[bool] = False
+
+    #: Whether noisy counts are released, and not their plurality alone.
+    releases_histograms: ClassVar[bool] = False
+
+    #: Set in the body of a class with an exact cost. Not inherited: a subclass may
+    #: release more, and state another cost.
+    _has_exact_cost: ClassVar[bool]
 
     def cost(
         self,
@@ -78,18 +101,108 @@ class AccountedRelease(BaseEstimator, ABC):
             If a noise parameter is not set or out of range, `orders` do not increase
             from above 1, or the cost does not hold for this unit.
         """
-        curve = self._curve(n_queries, n_classes, orders)
-        exact = self._exact(n_queries, n_classes) if self.noise_seed is None else None
-        cost = Cost(unit, self.relation(unit), curve, exact)
+        cost = self._cost_of_secret_noise(n_queries, n_classes, unit, orders)
         return cost if self.noise_seed is None else cost.unbounded()
+
+    def _cost_of_secret_noise(
+        self, n_queries: int, n_classes: int, unit: str, orders: ArrayLike
+    ) -> Cost:
+        """Return the cost of a whole fit whose noise nobody knows."""
+        curve = self._curve(n_queries, n_classes, orders)
+        exact = self._known_exact(n_queries, n_classes)
+        return Cost(unit, self.relation(unit), curve, exact)
 
     @abstractmethod
     def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
-        """Return the Renyi curve of a whole fit; the noise is set."""
+        """Return the Renyi curve of a whole fit, for any data."""
 
     def _exact(self, n_queries: int, n_classes: int) -> ExactCost | None:
         """Return the exact cost of a whole fit, None if only a curve is known."""
         return None
+
+    def _known_exact(self, n_queries: int, n_classes: int) -> ExactCost | None:
+        """Return the exact cost, None for a subclass that does not claim it itself."""
+        if "_has_exact_cost" not in vars(type(self)):
+            return None
+        return self._exact(n_queries, n_classes)
+
+    def respond(
+        self,
+        counts: ArrayLike,
+        noise: NoiseSource,
+        max_answers: int,
+        probabilities: ArrayLike | None = None,
+    ) -> Response:
+        """Answer one batch of queries of a fit. Called by the `Oracle`.
+
+        Parameters
+        ----------
+        counts : array-like of int of shape (n_queries, n_classes)
+            Votes per class, over all teachers. Sensitive.
+
+        noise : NoiseSource
+            Source of the noise.
+
+        max_answers : int
+            Number of answers that are left of the cap.
+
+        probabilities : array-like of shape (n_queries, n_classes), default=None
+            The student's class probabilities, for a mechanism that needs them.
+
+        Returns
+        -------
+        response : Response
+            Answers, covered by the privacy cost of the fit.
+
+        Raises
+        ------
+        TypeError
+            If this mechanism answers no queries on votes.
+
+        ValueError
+            If `counts` are invalid, or a parameter is not set or out of range.
+        """
+        raise TypeError(f"{type(self).__name__} answers no queries on votes.")
+
+    def answer_cap(self, n_queries: int) -> int:
+        """Compute the largest number of answers to a number of queries.
+
+        Parameters
+        ----------
+        n_queries : int
+            Number of queries.
+
+        Returns
+        -------
+        n_answers : int
+            At most `n_queries`, and at most `max_answers`.
+        """
+        check_count("n_queries", n_queries, 0, np.inf)  # has a cost, however many
+        check_count("max_answers", self.max_answers, also=(None,))
+        if self.max_answers is None:
+            return n_queries
+        return min(n_queries, self.max_answers)
+
+    def sanitized_cost(self, counts: ArrayLike, **release: Any) -> Any:
+        """Raise TypeError: the privacy cost is the same for all votes.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class.
+
+        **release : Any
+            Parameters of `PluralityMechanism.sanitized_cost`.
+
+        Raises
+        ------
+        TypeError
+            Always: `cost` may be published without noise.
+        """
+        raise TypeError(
+            f"The privacy cost of {type(self).__name__} does not depend on the votes; "
+            "publish cost, or privacy_spent_ of a fit, without sanitizing it."
+        )
 
     def in_one_line(self) -> str:
         """Write the mechanism with its parameters, for statements.
@@ -114,152 +227,6 @@ class AccountedRelease(BaseEstimator, ABC):
         )
         return f"{type(self).__name__}({changed})"
 
-    @abstractmethod
-    def relation(self, unit: str) -> str:
-        """Return the neighbour relation of the privacy cost.
-
-        Parameters
-        ----------
-        unit : {"row", "group", "party"}
-            Unit of privacy.
-
-        Returns
-        -------
-        relation : {"replace-one", "add-remove", "add-remove-or-change"}
-            Name of the relation in statements.
-
-        Raises
-        ------
-        ValueError
-            If the cost does not hold for this unit.
-        """
-
-    @abstractmethod
-    def _check_ready(self) -> None:
-        """Raise ValueError unless every parameter is set and in its range."""
-
-
-class AccountedMechanism(AccountedRelease):
-    """A release with noise that answers queries, at a data-independent cost.
-
-    A subclass lists its noise parameters in `noise_parameters`, and provides `respond`,
-    `prepared` and `_cost`. Parameters are searched over as ``mechanism__sigma``.
-    """
-
-    released = "answers"
-
-    #: Names of the parameters that set the amount of noise.
-    noise_parameters: tuple[str, ...] = ()
-
-    #: Largest number of answers of a whole fit, for mechanisms that may withhold some.
-    max_answers: int | None = None
-
-    #: Whether queries come with the student's class probabilities.
-    needs_probabilities: ClassVar[bool] = False
-
-    #: Largest scale of noise that can be drawn, in units of the noise parameters.
-    largest_scale: ClassVar[float] = LARGEST_SCALE
-
-    # Fewest classes that have a cost: a plurality has two.
-    _fewest_classes: ClassVar[int] = 1
-
-    #: Whether noisy counts are released, and not their plurality alone.
-    releases_histograms: ClassVar[bool] = False
-
-    @abstractmethod
-    def respond(
-        self,
-        counts: ArrayLike,
-        noise: NoiseSource,
-        max_answers: int,
-        probabilities: ArrayLike | None = None,
-    ) -> Response:
-        """Answer one batch of queries of a fit. Called by the `Oracle`.
-
-        Parameters
-        ----------
-        counts : array-like of int of shape (n_queries, n_values)
-            Votes per class, or sums of vectors, over all teachers. Sensitive.
-
-        noise : NoiseSource
-            Source of the noise.
-
-        max_answers : int
-            Number of answers that are left of the cap.
-
-        probabilities : array-like of shape (n_queries, n_classes), default=None
-            The student's class probabilities, for a mechanism that needs them.
-
-        Returns
-        -------
-        response : Response
-            Answers, covered by the privacy cost of the fit.
-
-        Raises
-        ------
-        ValueError
-            If `counts` are invalid, or a parameter is not set or out of range.
-        """
-
-    @abstractmethod
-    def _cost(
-        self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
-    ) -> RdpCurve:
-        """Worst-case curve of these queries and answers; the noise is set."""
-
-    def worst_case_curve(
-        self, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
-    ) -> RdpCurve:
-        """Privacy cost of one query, for any votes. May be published.
-
-        Parameters
-        ----------
-        n_classes : int
-            Number of classes.
-
-        orders : array-like of shape (n_orders,)
-            Renyi orders, increasing, above 1.
-
-        Returns
-        -------
-        curve : RdpCurve
-            Data-independent.
-
-        Raises
-        ------
-        ValueError
-            If a noise parameter is not set or out of range, or `orders` do
-            not increase from above 1.
-        """
-        self._check_noise()
-        check_count("n_classes", n_classes, self._fewest_classes)
-        return self._cost(1, 1, n_classes, orders)
-
-    def answer_cap(self, n_queries: int) -> int:
-        """Largest number of answers to a number of queries.
-
-        Parameters
-        ----------
-        n_queries : int
-            Number of queries.
-
-        Returns
-        -------
-        n_answers : int
-            At most `n_queries`, and at most `max_answers`.
-        """
-        check_count("n_queries", n_queries, 0, np.inf)  # has a cost, however many
-        check_count("max_answers", self.max_answers, also=(None,))
-        if self.max_answers is None:
-            return n_queries
-        return min(n_queries, self.max_answers)
-
-    def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
-        self._check_noise()
-        check_count("n_classes", n_classes, self._fewest_classes)
-        # Of all answers that may be given, even if fewer are.
-        return self._cost(n_queries, self.answer_cap(n_queries), n_classes, orders)
-
     def relation(self, unit: str) -> str:
         """Return the neighbour relation of the privacy cost.
 
@@ -270,10 +237,27 @@ class AccountedMechanism(AccountedRelease):
 
         Returns
         -------
-        relation : {"replace-one", "add-remove-or-change"}
-            The number of groups is not public; the numbers of rows and of parties are.
+        relation : {"replace-one", "add-remove", "add-remove-or-change"}
+            Name of the relation in statements. The number of groups is not public; the
+            numbers of rows and of parties are.
+
+        Raises
+        ------
+        ValueError
+            If the cost does not hold for this unit.
         """
         return "add-remove-or-change" if unit == "group" else "replace-one"
+
+    @property
+    def parts(self) -> "tuple[Any, Any]":
+        """Noisy counts that are released before, None here, and the mechanism.
+
+        Returns
+        -------
+        parts : tuple of (MarginalCounts or None, Mechanism)
+            Both parts of a release.
+        """
+        return None, self
 
     def _check_noise_unset(self, epsilon: float) -> None:
         """Raise ValueError if the noise is set and cannot be calibrated."""
@@ -288,6 +272,7 @@ class AccountedMechanism(AccountedRelease):
             )
 
     def _check_ready(self) -> None:
+        """Raise ValueError unless every parameter is set and in its range."""
         self._check_noise()
 
     def _check_noise(self) -> None:
@@ -313,35 +298,18 @@ class AccountedMechanism(AccountedRelease):
         check_noise_seed(self.noise_seed)
 
 
+def spends_all(epsilon: float) -> str:
+    """Describe that a release before spends all of epsilon, with the remedy."""
+    return (
+        f"epsilon={epsilon!r} is spent by the noisy counts alone; lower the share of "
+        "PrivateMarginals, or raise epsilon."
+    )
+
+
 def _written(value: Any) -> str:
     """Write the value of a parameter, a number as Python writes it."""
-    if isinstance(value, AccountedRelease):
+    if isinstance(value, Mechanism):
         return value.in_one_line()
     return " ".join(
         repr(value.item() if isinstance(value, np.generic) else value).split()
     )
-
-
-class VoteIndependentMixin:
-    """A release whose privacy cost is the same for all votes."""
-
-    def sanitized_cost(self, counts: ArrayLike, **release: Any) -> Never:
-        """Raise TypeError: the privacy cost may be published without noise.
-
-        Parameters
-        ----------
-        counts : array-like of shape (n_queries, n_classes)
-            Votes per class.
-
-        **release : Any
-            Parameters of `Mechanism.sanitized_cost`.
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
-        raise TypeError(
-            f"The privacy cost of {type(self).__name__} does not depend on the votes; "
-            "publish cost, or privacy_spent_ of a fit, without sanitizing it."
-        )

@@ -40,15 +40,15 @@ from sklearn_pate.accounting.plurality._tight import (
     tight_gaussian_worst_case,
     tight_laplace_worst_case,
 )
-from sklearn_pate.mechanisms._mechanism import Response, VoteIndependentMixin
+from sklearn_pate.mechanisms._mechanism import Mechanism, Response
 from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._plurality import Mechanism
+from sklearn_pate.mechanisms._plurality import PluralityMechanism
 
 # The 2017 paper's moments l = 1..8 are the Renyi orders l + 1.
 _PAPER_ORDERS = np.arange(2, 10)
 
 
-class GNMax(Mechanism):
+class GNMax(PluralityMechanism):
     """Plurality of vote counts with Gaussian noise.
 
     Its answers may be published, at the cost of `cost`.
@@ -85,7 +85,7 @@ class GNMax(Mechanism):
     """
 
     noise_parameters = ("sigma",)
-    _answers_are_known = True
+    _has_exact_cost = True
 
     def __init__(
         self, sigma: float | None = None, *, noise_seed: int | None = None
@@ -97,9 +97,6 @@ class GNMax(Mechanism):
         self, counts: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.intp]:
         return gaussian_plurality(counts, self.sigma, noise)
-
-    def _with_scale(self, scale: float) -> Self:
-        return clone(self).set_params(sigma=float(scale))
 
     def _cost(
         self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
@@ -122,7 +119,7 @@ class GNMax(Mechanism):
         return gaussian_2018(counts, self.sigma)
 
 
-class NoisyHistogram(VoteIndependentMixin, GNMax):
+class NoisyHistogram(GNMax):
     """All vote counts with Gaussian noise, not their plurality alone.
 
     Made from a :class:`GNMax` by ``mechanism="histogram"`` of
@@ -166,6 +163,10 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
     """
 
     releases_histograms: ClassVar[bool] = True
+    _has_exact_cost = True
+
+    # Counts cost the same for all votes.
+    sanitized_cost = Mechanism.sanitized_cost
 
     def release(
         self, counts: ArrayLike, noise: NoiseSource | None = None
@@ -218,9 +219,7 @@ class NoisyHistogram(VoteIndependentMixin, GNMax):
     ) -> RdpCurve:
         return gaussian_worst_case(self.sigma, orders) * n_answers
 
-    def _exact(self, n_queries: int, n_classes: int) -> GaussianTest | None:
-        if type(self) is not NoisyHistogram:
-            return None
+    def _exact(self, n_queries: int, n_classes: int) -> GaussianTest:
         return GaussianTest(gdp_mu(self.sigma, squared_distance=2.0 * n_queries))
 
     def _local_costs(
@@ -276,7 +275,7 @@ def gaussian_plurality(
     return noise.argmax(counts + noise.discrete_gaussian(sigma, counts.shape))
 
 
-class LNMax(Mechanism):
+class LNMax(PluralityMechanism):
     """Plurality of vote counts with Laplace noise.
 
     Its answers may be published, at the cost of `cost`.
@@ -312,7 +311,7 @@ class LNMax(Mechanism):
     """
 
     noise_parameters = ("gamma",)
-    _answers_are_known = True
+    _has_exact_cost = True
 
     def __init__(
         self, gamma: float | None = None, *, noise_seed: int | None = None
@@ -350,7 +349,7 @@ class LNMax(Mechanism):
         return laplace_2017(counts, self.gamma, _PAPER_ORDERS)
 
 
-class _AcceptedByGap(Mechanism):
+class _AcceptedByGap(PluralityMechanism):
     """Plurality that accepts class j with probability exp(-c (max n - n_j))."""
 
     noise_parameters = ("c",)
@@ -408,7 +407,7 @@ class GumbelMax(_AcceptedByGap):
     2.15
     """
 
-    _answers_are_known = True
+    _has_exact_cost = True
 
     def _answer(
         self, counts: NDArray[np.int64], noise: NoiseSource
@@ -466,7 +465,7 @@ class PermuteAndFlip(_AcceptedByGap):
     4.62
     """
 
-    _answers_are_known = True
+    _has_exact_cost = True
 
     def _answer(
         self, counts: NDArray[np.int64], noise: NoiseSource

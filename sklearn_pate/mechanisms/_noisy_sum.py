@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,18 +13,18 @@ from sklearn_pate._votes._sums import STEPS
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, six_digits
 from sklearn_pate.accounting._cost import Cost, GaussianTest
 from sklearn_pate.accounting._gdp import ROUNDING_VARIANCE, gdp_mu, largest_gdp_mu
-from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked, counted
+from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms._mechanism import (
-    AccountedMechanism,
-    AccountedRelease,
+    Mechanism,
     Response,
-    VoteIndependentMixin,
+    spends_all,
 )
 from sklearn_pate.mechanisms._noise import NoiseSource
 
 
-class MarginalCounts(VoteIndependentMixin, AccountedMechanism):
+class MarginalCounts(Mechanism):
     """Counts of values in tables, one for each column, with Gaussian noise.
 
     A row, or one row of a group, counts in one cell of each table, or in none. So the
@@ -35,6 +36,7 @@ class MarginalCounts(VoteIndependentMixin, AccountedMechanism):
 
     released = "model"
     noise_parameters = ("sigma",)
+    _has_exact_cost = True
 
     def __init__(
         self,
@@ -74,27 +76,6 @@ class MarginalCounts(VoteIndependentMixin, AccountedMechanism):
         self._check_noise()
         return gdp_mu(self.sigma, self._squared_distance)
 
-    def mu_left(self, mu: float) -> float:
-        """Return what the counts leave of the mu of a Gaussian release in parts."""
-        left = mu**2 - self.mu**2
-        if left <= 0:
-            raise self._spends_all()
-        return math.sqrt(left)
-
-    def check_curve(self, epsilon: float, delta: float) -> None:
-        """Raise ValueError if the Renyi cost of the counts is all of (epsilon, delta).
-
-        It is higher than that of `mu`, which the share is of.
-        """
-        if self._curve(1, 1, DEFAULT_ORDERS).quiet_epsilon(delta) >= epsilon:
-            raise self._spends_all()
-
-    def _spends_all(self) -> ValueError:
-        return ValueError(
-            f"The counts of {counted(self.n_tables, 'column')} with noise of "
-            f"{self.sigma:g} spend all of epsilon; use a smaller share for them."
-        )
-
     def release(
         self, counts: ArrayLike, noise: NoiseSource | None = None
     ) -> NDArray[np.int64]:
@@ -105,17 +86,6 @@ class MarginalCounts(VoteIndependentMixin, AccountedMechanism):
         noise = noise or NoiseSource(self.noise_seed)
         return counts + noise.discrete_gaussian(self.sigma, counts.shape)
 
-    def respond(
-        self,
-        counts: ArrayLike,
-        noise: NoiseSource,
-        max_answers: int,
-        probabilities: ArrayLike | None = None,
-    ) -> Response:
-        released = self.release(counts, noise)
-        # Counts are no answers: none of them counts against a cap.
-        return Response(np.full(len(released), -1), 0, released)
-
     def relation(self, unit: str) -> str:
         """Return the neighbour relation of the privacy cost."""
         return "add-remove" if self.add_remove else super().relation(unit)
@@ -124,12 +94,11 @@ class MarginalCounts(VoteIndependentMixin, AccountedMechanism):
     def _squared_distance(self) -> int:
         return self.n_tables if self.add_remove else 2 * self.n_tables
 
-    def _exact(self, n_queries: int, n_classes: int) -> GaussianTest | None:
-        return GaussianTest(self.mu) if type(self) is MarginalCounts else None
+    def _exact(self, n_queries: int, n_classes: int) -> GaussianTest:
+        return GaussianTest(self.mu)
 
-    def _cost(
-        self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
-    ) -> RdpCurve:
+    def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
+        self._check_noise()
         orders = np.asarray(orders, dtype=np.float64)
         return RdpCurve(orders, orders * self._squared_distance / (2 * self.sigma**2))
 
@@ -138,7 +107,7 @@ class MarginalCounts(VoteIndependentMixin, AccountedMechanism):
         check_count("n_tables", self.n_tables)
 
 
-class GaussianSum(VoteIndependentMixin, AccountedMechanism):
+class GaussianSum(Mechanism):
     """Base class of sums of whole-number vectors of teachers with Gaussian noise.
 
     Noise is in units of a length that bounds vectors, 1/1024 of which is their unit.
@@ -147,7 +116,6 @@ class GaussianSum(VoteIndependentMixin, AccountedMechanism):
     released = "sum"
 
     noise_parameters = ("noise_scale",)
-    releases_histograms: ClassVar[bool] = True
     largest_scale: ClassVar[float] = LARGEST_SCALE / STEPS
 
     noise_scale: Any
@@ -197,26 +165,16 @@ class GaussianSum(VoteIndependentMixin, AccountedMechanism):
         noise = noise or NoiseSource(self.noise_seed)
         return sums + noise.discrete_gaussian(self._sigma, sums.shape)
 
-    def respond(
-        self,
-        counts: ArrayLike,
-        noise: NoiseSource,
-        max_answers: int,
-        probabilities: ArrayLike | None = None,
-    ) -> Response:
-        sums = self.release(counts, noise)
-        return Response(np.full(len(sums), -1), len(sums), sums)  # -1: no class
-
     def _calibrated(
-        self, epsilon: float | None, delta: float, counts: MarginalCounts | None
+        self, epsilon: float | None, delta: float, before: Cost | None
     ) -> Self:
-        """Return a clone with its noise set, for one fit, after noisy counts."""
+        """Return a clone with its noise set, for one fit, after another release."""
         ready = clone(self)
         if epsilon is not None:
             self._check_noise_unset(epsilon)
             mu = largest_gdp_mu(epsilon, delta)
-            if counts is not None:
-                mu = counts.mu_left(mu)
+            if before is not None:
+                mu = _mu_left(mu, before, epsilon)
             scale = np.sqrt(self._squared_distance(1)) / mu
             # Discrete noise must be wider than continuous noise, by less than this.
             scale = six_digits(np.hypot(scale, 2 / STEPS), np.ceil)
@@ -233,9 +191,7 @@ class GaussianSum(VoteIndependentMixin, AccountedMechanism):
     #: What a user can do about too much noise.
     _for_less_noise: ClassVar[str] = "raise epsilon"
 
-    def _exact(self, n_queries: int, n_classes: int) -> GaussianTest | None:
-        if not type(self).__module__.startswith("sklearn_pate."):
-            return None
+    def _exact(self, n_queries: int, n_classes: int) -> GaussianTest:
         squared_distance = self._squared_distance(n_queries) * STEPS**2
         return GaussianTest(gdp_mu(self._sigma, squared_distance))
 
@@ -243,12 +199,42 @@ class GaussianSum(VoteIndependentMixin, AccountedMechanism):
     def _sigma(self) -> float:
         return self.noise_scale * STEPS
 
-    def _cost(
-        self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
-    ) -> RdpCurve:
+    def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
+        self._check_noise()
         orders = np.asarray(orders, dtype=np.float64)
         squared_distance = self._squared_distance(n_queries)
         return RdpCurve(orders, orders * squared_distance / (2 * self.noise_scale**2))
+
+
+class StoredSums:
+    """Noisy sums of one fit, each drawn once, or read from its ledger entry."""
+
+    def __init__(self, mechanism: GaussianSum, entry: FitEntry | None) -> None:
+        self._mechanism = mechanism
+        self._entry = entry
+        self._noise = NoiseSource(mechanism.noise_seed)
+        self._stored: dict[int, Any] = {}
+        if entry is not None:
+            self._stored = {n: one.histogram for n, one in entry.stored().items()}
+
+    def draw(
+        self, number: int, total: Callable[[], NDArray[np.int64]]
+    ) -> NDArray[np.int64]:
+        """Record the cost, and return a noisy sum.
+
+        `total` computes the exact sum, which is not needed where the entry has the
+        noisy one. The noisy sum is stored before it is returned.
+        """
+        if number not in self._stored:
+            if self._entry is not None:
+                self._entry.open(1)
+            drawn = self._mechanism.release([total()], self._noise)
+            self._stored[number] = drawn[0]
+            if self._entry is not None:
+                response = Response(np.array([-1]), 1, drawn)
+                kept = self._entry.keep(np.array([number]), response)
+                self._stored[number] = kept[number].histogram
+        return np.asarray(self._stored[number])
 
 
 class NoisySum(GaussianSum):
@@ -299,6 +285,7 @@ class NoisySum(GaussianSum):
     """
 
     _for_less_noise: ClassVar[str] = "raise epsilon or batch_size"
+    _has_exact_cost = True
 
     def __init__(
         self,
@@ -317,7 +304,7 @@ class NoisySum(GaussianSum):
         n_parts: int,
         epsilon: float | None = None,
         delta: float = 1e-5,
-        counts: MarginalCounts | None = None,
+        before: Cost | None = None,
     ) -> "NoisySum":
         """Return a clone with all parameters set, for one query.
 
@@ -332,9 +319,8 @@ class NoisySum(GaussianSum):
         delta : float, default=1e-5
             The probability mass that epsilon does not cover, in (0, 1).
 
-        counts : MarginalCounts, default=None
-            Noisy counts that are released before the sum, and that `epsilon` covers,
-            too.
+        before : Cost, default=None
+            Cost of what is released before the sum, and that `epsilon` covers, too.
 
         Returns
         -------
@@ -348,7 +334,7 @@ class NoisySum(GaussianSum):
             epsilon needs cannot be drawn.
         """
         ready = clone(self).set_params(n_parts=n_parts)
-        return ready._calibrated(epsilon, delta, counts)
+        return ready._calibrated(epsilon, delta, before)
 
     def _squared_distance(self, n_queries: int) -> float:
         return 2 * self.n_parts * n_queries
@@ -358,16 +344,14 @@ class NoisySum(GaussianSum):
         check_count("n_parts", self.n_parts)
 
 
-class TwoPartRelease(AccountedRelease):
+class TwoPartRelease(Mechanism):
     """Noisy counts of the private rows, then a mechanism on rows drawn from them.
 
     All that the mechanism is asked may depend on the released counts. Its cost bounds
-    all such choices, so that costs add up: Renyi costs by Proposition 1 of Mironov
-    (2017), squares of mu by Corollary 3.3 of Dong, Roth, Su (2022), and the exact cost
-    of answers by their own recursion, whose first move is the counts.
+    all such choices, so that costs add up.
     """
 
-    def __init__(self, counts: MarginalCounts, mechanism: AccountedMechanism) -> None:
+    def __init__(self, counts: MarginalCounts, mechanism: Mechanism) -> None:
         self.counts = counts
         self.mechanism = mechanism
 
@@ -381,52 +365,34 @@ class TwoPartRelease(AccountedRelease):
         """Name of what the second part releases."""
         return self.mechanism.released
 
-    def relation(self, unit: str) -> str:
-        """Return the neighbour relation, which both parts have."""
-        relation = self.mechanism.relation(unit)
-        if self.counts.relation(unit) != relation:
-            raise ValueError(
-                f"{self.in_one_line()} has counts with another neighbour relation than "
-                f"{relation!r}"
-            )
-        return relation
+    @property
+    def parts(self) -> tuple[MarginalCounts, Mechanism]:
+        """The counts and the mechanism."""
+        return self.counts, self.mechanism
 
-    def cost(
-        self,
-        n_queries: int = 0,
-        n_classes: int = 2,
-        *,
-        unit: str = "row",
-        orders: ArrayLike = DEFAULT_ORDERS,
+    def relation(self, unit: str) -> str:
+        """Return the neighbour relation of the second part."""
+        return self.mechanism.relation(unit)
+
+    def _cost_of_secret_noise(
+        self, n_queries: int, n_classes: int, unit: str, orders: ArrayLike
     ) -> Cost:
-        """Add the costs of both parts. May be published."""
-        first = self.counts.cost(1, 1, unit=unit, orders=orders)
-        return first + self.mechanism.cost(
-            n_queries, n_classes, unit=unit, orders=orders
+        first = self.counts._cost_of_secret_noise(0, n_classes, unit, orders)
+        return first + self.mechanism._cost_of_secret_noise(
+            n_queries, n_classes, unit, orders
         )
 
     def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
-        return self.cost(n_queries, n_classes, orders=orders).curve
+        return self._cost_of_secret_noise(n_queries, n_classes, "row", orders).curve
 
     def _check_ready(self) -> None:
         self.counts._check_ready()
         self.mechanism._check_ready()
 
 
-def with_counts(
-    counts: MarginalCounts | None, mechanism: AccountedMechanism
-) -> AccountedMechanism | TwoPartRelease:
-    """Put counts before a mechanism, if there are any."""
-    return mechanism if counts is None else TwoPartRelease(counts, mechanism)
-
-
-def parts_of(release: AccountedRelease) -> tuple[MarginalCounts | None, Any]:
-    """Return the counts of a release, if it has any, and its mechanism."""
-    if isinstance(release, TwoPartRelease):
-        return release.counts, release.mechanism
-    return None, release
-
-
-def curve_with_counts(counts: MarginalCounts | None, curve: RdpCurve) -> RdpCurve:
-    """Add the cost of counts to the curve of a mechanism, if there are any."""
-    return curve if counts is None else counts._curve(1, 1, curve.orders) + curve
+def _mu_left(mu: float, before: Cost, epsilon: float) -> float:
+    """Return what a Gaussian release before leaves of the mu of both."""
+    left = mu**2 - (np.inf if before.mu is None else before.mu) ** 2
+    if left <= 0:
+        raise ValueError(spends_all(epsilon))
+    return math.sqrt(left)

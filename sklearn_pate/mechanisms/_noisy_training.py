@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate.accounting._calibrate import calibrate_noise, check_positive
-from sklearn_pate.accounting._cost import PureCost
+from sklearn_pate.accounting._cost import Cost, PureCost
 from sklearn_pate.accounting._profile import PrivacyProfile, curve_profile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count
@@ -24,7 +24,6 @@ from sklearn_pate.accounting.composition import (
     gaussian_objective_curve,
     sampled_gaussian_curve,
 )
-from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.accounting.plurality._closed_form import (
     gumbel_worst_case,
     permute_and_flip_worst_case,
@@ -35,19 +34,14 @@ from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.mechanisms import GumbelMax, PermuteAndFlip
 from sklearn_pate.mechanisms._confident import ConfidentGNMax
 from sklearn_pate.mechanisms._mechanism import (
-    AccountedMechanism,
-    AccountedRelease,
+    Mechanism,
     Response,
-    VoteIndependentMixin,
+    spends_all,
 )
 from sklearn_pate.mechanisms._noise import NoiseSource, gamma_vector, standard_normal
 from sklearn_pate.mechanisms._noisy_max import GNMax, NoisyHistogram
-from sklearn_pate.mechanisms._noisy_sum import (
-    GaussianSum,
-    MarginalCounts,
-    curve_with_counts,
-)
-from sklearn_pate.mechanisms._plurality import Mechanism
+from sklearn_pate.mechanisms._noisy_sum import GaussianSum
+from sklearn_pate.mechanisms._plurality import PluralityMechanism
 
 Method = Literal["output", "objective", "gaussian"]
 METHODS: dict[Method, str] = {
@@ -82,52 +76,20 @@ class NewtonSteps(GaussianSum):
         self.noise_scale: Any = noise_scale
         self.noise_seed = noise_seed
 
-    def prepared(
-        self, *, epsilon: float, delta: float, counts: MarginalCounts | None = None
-    ) -> Self:
-        """Return a clone with its noise set, for one fit, after noisy counts."""
-        return self._calibrated(epsilon, delta, counts)
+    _has_exact_cost = True
 
-    def noisy_sum(
-        self, total: NDArray[np.int64], noise: NoiseSource
-    ) -> NDArray[np.int64]:
-        """Add noise to the sum of one step. The result may be published."""
-        return self.release(total[np.newaxis], noise)[0]
+    def prepared(
+        self, *, epsilon: float, delta: float, before: Cost | None = None
+    ) -> Self:
+        """Return a clone with its noise set, for one fit, after another release."""
+        return self._calibrated(epsilon, delta, before)
 
     def _squared_distance(self, n_queries: int) -> float:
         # Of a whole fit. Vectors v and v' are at most |v| + |v'| apart.
         return 4
 
 
-class StoredSums:
-    """Noisy sums of one fit, each drawn once, or read from its ledger entry."""
-
-    def __init__(self, mechanism: NewtonSteps, entry: FitEntry | None) -> None:
-        self._mechanism = mechanism
-        self._entry = entry
-        self._stored = {} if entry is None else entry.stored()
-        self._noise = NoiseSource(mechanism.noise_seed)
-
-    def draw(
-        self, number: int, total: Callable[[], NDArray[np.int64]]
-    ) -> NDArray[np.int64]:
-        """Record the cost, and return the noisy sum of a step.
-
-        `total` computes the exact sum, which is not needed where the entry has the
-        noisy one. The noisy sum is stored before it is returned.
-        """
-        if self._entry is None:
-            return self._mechanism.noisy_sum(total(), self._noise)
-        if number not in self._stored:
-            self._entry.open(1)
-            drawn = self._mechanism.noisy_sum(total(), self._noise)
-            self._stored |= self._entry.keep(
-                np.array([number]), Response(np.array([-1]), 1, drawn[np.newaxis])
-            )
-        return np.asarray(self._stored[number].histogram)
-
-
-class DPSGDSteps(AccountedRelease):
+class DPSGDSteps(Mechanism):
     """Steps along noisy sums of clipped gradients, each over a Poisson sample.
 
     `noise_multiplier` is the standard deviation of the noise on a sum of gradients in
@@ -137,6 +99,7 @@ class DPSGDSteps(AccountedRelease):
     """
 
     released = "model"
+    _has_exact_cost = True
 
     def __init__(
         self,
@@ -245,7 +208,7 @@ def largest_shift(method: str, regularisation: float) -> float:
     return (2 * (method == "output") + 2 * TOLERANCE) / regularisation
 
 
-class NoisyObjective(AccountedRelease):
+class NoisyObjective(Mechanism):
     """Minimisers of strongly convex objectives, with noise.
 
     The objective has the regularisation term lambda/2 |w|^2, lambda = `regularisation`.
@@ -256,6 +219,7 @@ class NoisyObjective(AccountedRelease):
     """
 
     released = "model"
+    _has_exact_cost = True
 
     def __init__(
         self,
@@ -462,7 +426,7 @@ class PoissonSampler:
         return self._noise.words(n_units) <= self._last_word
 
 
-class SampledMechanism(VoteIndependentMixin, AccountedMechanism):
+class SampledMechanism(Mechanism):
     """A Gaussian mechanism that answers each query on a fresh secret sample.
 
     Each row (or group) is in the sample of a query with probability `sampling_rate`, in
@@ -489,7 +453,7 @@ class SampledMechanism(VoteIndependentMixin, AccountedMechanism):
     privacy of the sampled Gaussian mechanism".
     """
 
-    def __init__(self, mechanism: Mechanism, sampling_rate: float) -> None:
+    def __init__(self, mechanism: PluralityMechanism, sampling_rate: float) -> None:
         self.mechanism = mechanism
         self.sampling_rate = sampling_rate
 
@@ -537,11 +501,11 @@ class SampledMechanism(VoteIndependentMixin, AccountedMechanism):
         n_queries: int,
         epsilon: float | None = None,
         delta: float = 1e-5,
-        counts: MarginalCounts | None = None,
+        before: Cost | None = None,
     ) -> Self:
         """Return a clone whose noise is set, or calibrated for a whole fit.
 
-        Epsilon covers noisy `counts` that are released before, too.
+        Epsilon covers what is released before, too.
         """
         self.check()
         ready = clone(self)
@@ -549,16 +513,14 @@ class SampledMechanism(VoteIndependentMixin, AccountedMechanism):
             ready._check_noise()
             return ready
         self.mechanism._check_noise_unset(epsilon)
-        if counts is not None:
-            counts.check_curve(epsilon, delta)
+        if before is not None and before.curve.quiet_epsilon(delta) >= epsilon:
+            raise ValueError(spends_all(epsilon))
 
         def curve(scale: float, orders: ArrayLike) -> RdpCurve:
-            cost = ready._with_scale(scale)._cost(n_queries, n_queries, 2, orders)
-            return curve_with_counts(counts, cost)
+            cost = ready._with_scale(scale)._curve(n_queries, 2, orders)
+            return cost if before is None else before.curve.at(orders) + cost
 
-        curve_at_scale: Callable[..., RdpCurve] = curve
-        scale = calibrate_noise(curve_at_scale, epsilon=epsilon, delta=delta)
-        return ready._with_scale(scale)
+        return ready._with_scale(calibrate_noise(curve, epsilon=epsilon, delta=delta))
 
     def for_neighbors(self, n_neighbors: int) -> Self:
         """Return a clone that can answer, for `n_neighbors` votes a query at most."""
@@ -571,9 +533,8 @@ class SampledMechanism(VoteIndependentMixin, AccountedMechanism):
     def _with_scale(self, scale: float) -> Self:
         return clone(self).set_params(mechanism=self.mechanism._with_scale(scale))
 
-    def _cost(
-        self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
-    ) -> RdpCurve:
+    def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
+        self._check_noise()
         # A query costs the same with or without an answer.
         one = sampled_gaussian_curve(1 / self._distance(), self.sampling_rate, orders)
         return one * n_queries

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import BudgetExceededError
-from sklearn_pate.mechanisms._mechanism import AccountedMechanism, Response
+from sklearn_pate.mechanisms._mechanism import Mechanism, Response
 from sklearn_pate.mechanisms._noise import NoiseSource
 
 
@@ -84,7 +84,7 @@ class Oracle:
         Vote counts. Sensitive.
 
     mechanism : Mechanism
-        A mechanism with all parameters set, see :meth:`Mechanism.prepared`.
+        A mechanism with all parameters set, see :meth:`PluralityMechanism.prepared`.
 
     n_queries : int
         Maximum number of distinct rows. The privacy cost is fixed by it; fewer queries
@@ -144,7 +144,7 @@ class Oracle:
     def __init__(
         self,
         votes: VoteCounts,
-        mechanism: AccountedMechanism,
+        mechanism: Mechanism,
         *,
         n_queries: int,
         entry: FitEntry | None = None,

@@ -1,15 +1,15 @@
-"""Base class of mechanisms that release noisy pluralities, and their costs."""
+"""Base class of mechanisms that answer with a noisy plurality, and its costs."""
 
 from abc import abstractmethod
 from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate.accounting._calibrate import calibrate_noise, least_noise
-from sklearn_pate.accounting._cost import AdaptiveAnswers, ExactCost
+from sklearn_pate.accounting._cost import AdaptiveAnswers, Cost, ExactCost
 from sklearn_pate.accounting._gdp import gdp_mu
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count
@@ -38,30 +38,261 @@ from sklearn_pate.accounting.plurality._optimal import (
     gaussian_optimal_cost,
     pure_optimal_cost,
 )
-from sklearn_pate.mechanisms._mechanism import AccountedMechanism, Response
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_sum import (
-    MarginalCounts,
-    curve_with_counts,
+from sklearn_pate.mechanisms._mechanism import (
+    Mechanism,
+    Response,
+    spends_all,
 )
+from sklearn_pate.mechanisms._noise import NoiseSource
 
 NO_ANSWER = -1
 # Share of a target that a calibrated noise costs at least.
 _CLOSE = 0.999
 
 
-class AnalysedMechanism(AccountedMechanism):
-    """A mechanism that also has data-dependent privacy costs.
+class PluralityMechanism(Mechanism):
+    """Noisy plurality vote: base class of all mechanisms that answer with a class.
 
-    All of them but `sanitized_cost` are as sensitive as the votes. They hold for a list
-    of queries that was fixed independently of answers.
+    The results of `answer` may be published, at the cost of `cost`, which does
+    not depend on the votes. The results of `local_curve`, `optimal_curve` and
+    `paper_epsilon` depend on the votes and are as sensitive as they are;
+    `sanitized_cost` releases such a figure, at an additional cost. All of them hold for
+    a list of queries that was fixed independently of answers.
+
+    A subclass lists its noise parameters in `noise_parameters`, and provides `_answer`
+    and `_cost`. The guarantee rests on `_cost`: it must bound the Renyi divergence of
+    all answers between any two neighbouring data sets, for any votes. With the law of
+    an answer, by `_plurality` and `_guarantee`, it has the data-dependent costs, too.
+
+    Notes
+    -----
+    Neighbouring data sets differ in the votes of one teacher: on each query one vote
+    moves to another class, is added or is withdrawn. Costs of queries add up, even if
+    the next query depends on earlier answers (Mironov 2017, "Renyi differential
+    privacy", Proposition 1). Definitions and proofs: :doc:`/accounting`.
+
+    Examples
+    --------
+    GNMax with the worst-case cost of the 2018 paper:
+
+    >>> from sklearn_pate.accounting.bounds import gaussian_worst_case
+    >>> from sklearn_pate.mechanisms import GNMax
+    >>> class ClassicalGNMax(GNMax):
+    ...     def _cost(self, n_queries, n_answers, n_classes, orders):
+    ...         return gaussian_worst_case(self.sigma, orders) * n_answers
+    >>> for mechanism in (GNMax(sigma=40), ClassicalGNMax(sigma=40)):
+    ...     curve = mechanism.cost(n_queries=100, n_classes=2).curve
+    ...     print(round(curve.to_epsilon(1e-5), 2))
+    1.16
+    1.48
     """
 
-    def _plurality(self) -> Plurality | None:
-        """Return the distribution of an answer, None if it cannot be computed.
+    def answer(
+        self,
+        counts: ArrayLike,
+        *,
+        max_answers: int | None = None,
+        noise: NoiseSource | None = None,
+    ) -> NDArray[np.intp]:
+        """Answer queries by noisy plurality votes.
 
-        The mechanism is ready.
+        Every call draws fresh noise and has a privacy cost: answer each query once.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_queries, n_classes)
+            Votes per class, whole numbers. Sensitive.
+
+        max_answers : int, default=None
+            Maximum number of answers; further queries get no answer. None means the
+            mechanism's own limit. It must be fixed independently of votes, and lowers
+            no cost.
+
+        noise : NoiseSource, default=None
+            Source of the noise; None makes one from `noise_seed`.
+
+        Returns
+        -------
+        answers : ndarray of int of shape (n_queries,)
+            Class indices, -1 for no answer. To be published at the cost of
+            `cost`.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are not vote counts, or a parameter is not set or out of range.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If the noise is seeded: the answers are then not private.
         """
+        counts = check_counts(counts).astype(np.int64)
+        check_count("max_answers", max_answers, 0, also=(None,))
+        self._check_ready()
+        noise = noise or NoiseSource(self.noise_seed)
+        return self._capped(self._answer(counts, noise), max_answers)
+
+    def respond(
+        self,
+        counts: ArrayLike,
+        noise: NoiseSource,
+        max_answers: int,
+        probabilities: ArrayLike | None = None,
+    ) -> Response:
+        needed = {"probabilities": probabilities} if self.needs_probabilities else {}
+        answers = self.answer(counts, max_answers=max_answers, noise=noise, **needed)
+        return Response(answers, int(np.count_nonzero(answers != NO_ANSWER)))
+
+    def _capped(
+        self, answers: NDArray[np.intp], max_answers: int | None
+    ) -> NDArray[np.intp]:
+        """Withhold answers beyond the caps."""
+        cap = self.answer_cap(len(answers))
+        if max_answers is not None:
+            cap = min(cap, max_answers)
+        given = np.cumsum(answers != NO_ANSWER)
+        return np.where(given <= cap, answers, NO_ANSWER)
+
+    @abstractmethod
+    def _answer(
+        self, counts: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.intp]:
+        """Answer without a cap; `counts` are checked and the noise is set."""
+
+    def _answer_tests(self, n_classes: int) -> AnswerTests | None:
+        """Return tests that dominate one answer, None if only its curve is known."""
+        return None
+
+    def _exact(self, n_queries: int, n_classes: int) -> ExactCost | None:
+        n_answers = self.answer_cap(n_queries)
+        if n_answers > MOST_ANSWERS:
+            return None
+        tests = self._answer_tests(n_classes)
+        return None if tests is None else AdaptiveAnswers(tests, n_answers)
+
+    @abstractmethod
+    def _cost(
+        self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
+    ) -> RdpCurve:
+        """Return the worst case of these queries and answers; the noise is set."""
+
+    def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
+        self._check_noise()
+        check_count("n_classes", n_classes, 2)
+        # Of all answers that may be given, even if fewer are.
+        return self._cost(n_queries, self.answer_cap(n_queries), n_classes, orders)
+
+    def _ceiling(self, orders: ArrayLike) -> RdpCurve:
+        """Return a worst case of one query in closed form; the noise is set."""
+        return self._cost(1, 1, 2, orders)
+
+    def _with_scale(self, scale: float) -> Self:
+        """Return a clone with noise of that scale, in votes."""
+        (name,) = self.noise_parameters
+        return clone(self).set_params(**{name: float(scale)})
+
+    def prepared(
+        self,
+        *,
+        n_teachers: int,
+        n_queries: int,
+        n_classes: int,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        before: Cost | None = None,
+    ) -> Self:
+        """Return a clone with all parameters set.
+
+        Parameters
+        ----------
+        n_teachers : int
+            Number of teachers. Public: it must be chosen independently of private data.
+
+        n_queries : int
+            Number of queries of the fit. Public.
+
+        n_classes : int
+            Number of classes. Public.
+
+        epsilon : float, default=None
+            Target for the privacy cost of the whole fit. None keeps the noise
+            parameters.
+
+        delta : float, default=1e-5
+            The probability mass that epsilon does not cover, in (0, 1).
+
+        before : Cost, default=None
+            Cost of what is released before the queries, and that `epsilon` covers, too.
+
+        Returns
+        -------
+        mechanism : Mechanism
+            All its parameters may be published.
+
+        Raises
+        ------
+        ValueError
+            If `epsilon` and noise parameters are both given, or neither; if a parameter
+            is out of range, or no noise that can be drawn reaches `epsilon`.
+        """
+        check_count("n_teachers", n_teachers)
+        check_count("n_queries", n_queries)
+        check_count("n_classes", n_classes, 2)
+        ready = self._for_teachers(n_teachers)
+        if epsilon is None:
+            ready._check_ready()
+            return ready
+        self._check_noise_unset(epsilon)
+        if before is not None and before.curve.quiet_epsilon(delta) >= epsilon:
+            raise ValueError(spends_all(epsilon))
+        n_answers = ready.answer_cap(n_queries)
+
+        def exact_epsilon(scale: float, n_classes: int = n_classes) -> float:
+            exact = ready._with_scale(scale)._known_exact(n_queries, n_classes)
+            if exact is not None and before is not None:
+                exact = None if before.mu is None else exact.after(before.mu)
+            return np.inf if exact is None else exact.epsilon(delta)
+
+        def ceiling(scale: float, orders: ArrayLike) -> RdpCurve:
+            cost = ready._with_scale(scale)._ceiling(orders) * n_answers
+            return cost if before is None else before.curve.at(orders) + cost
+
+        def curve(
+            scale: float,
+            orders: ArrayLike = DEFAULT_ORDERS,
+            n_classes: int = n_classes,
+        ) -> RdpCurve:
+            scaled = ready._with_scale(scale)
+            cost = scaled._cost(n_queries, n_answers, n_classes, orders)
+            return cost if before is None else before.curve.at(orders) + cost
+
+        # Two classes cost nearly the same as more, and are faster to compute.
+        found = None
+        start = calibrate_noise(ceiling, epsilon=epsilon, delta=delta)
+        if np.isfinite(exact_epsilon(start, 2)):
+            found = least_noise(
+                exact_epsilon,
+                epsilon=epsilon,
+                start=start,
+                rough_epsilon_at_scale=partial(exact_epsilon, n_classes=2),
+            )
+        # A few answers with little noise cost less by their curve.
+        if found is None or curve(found).quiet_epsilon(delta) < epsilon * _CLOSE:
+            found = calibrate_noise(
+                curve,
+                epsilon=epsilon,
+                delta=delta,
+                rough_curve_at_scale=partial(curve, n_classes=2),
+            )
+        return ready._with_scale(found)
+
+    def _for_teachers(self, n_teachers: int) -> Self:
+        """Return a clone with the parameters that depend on the number of teachers."""
+        return clone(self)
+
+    def _plurality(self) -> Plurality | None:
+        """Return the law of an answer, None if it cannot be computed; it is ready."""
         return None
 
     def _known_plurality(self) -> Plurality:
@@ -74,13 +305,12 @@ class AnalysedMechanism(AccountedMechanism):
             )
         return plurality
 
-    @abstractmethod
     def _guarantee(self) -> dict[str, float]:
         """Return the bound on any answer: `sigma` of GNMax noise, or `pure_epsilon`."""
-
-    @abstractmethod
-    def _ceiling(self, orders: ArrayLike) -> RdpCurve:
-        """Return a worst case of one query in closed form; the noise is set."""
+        raise ValueError(
+            f"{type(self).__name__} states no bound on the law of an answer, on which "
+            "this figure depends; implement _guarantee()."
+        )
 
     def _check(self) -> NoisyCheck | None:
         """Return the check before each answer, if any; the mechanism is ready."""
@@ -165,12 +395,10 @@ class AnalysedMechanism(AccountedMechanism):
 
     def _cost_at(self, n: int, n_classes: int, orders: NDArray[np.float64]) -> RdpCurve:
         """Return the worst case of n answered queries."""
-        chosen = np.isin(DEFAULT_ORDERS, orders)
-        if np.count_nonzero(chosen) < orders.size:
+        if not np.isin(orders, DEFAULT_ORDERS).all():
             return self._cost(n, n, n_classes, orders)
         # At the default orders, where the cost is cached.
-        curve = self._cost(n, n, n_classes, DEFAULT_ORDERS)
-        return RdpCurve(orders, curve.values[chosen])
+        return self._cost(n, n, n_classes, DEFAULT_ORDERS).at(orders)
 
     def enumerated_curve(
         self,
@@ -324,7 +552,7 @@ class AnalysedMechanism(AccountedMechanism):
             return None
         return curve.quiet_epsilon(delta, conversion="classical")
 
-    def sanitized_cost(
+    def sanitized_cost(  # type: ignore[override]
         self,
         counts: ArrayLike,
         *,
@@ -406,240 +634,3 @@ class AnalysedMechanism(AccountedMechanism):
             **{"confidence": confidence, **release},
             **public,
         )
-
-
-class Mechanism(AnalysedMechanism):
-    """Noisy plurality vote: base class of all mechanisms that answer with a class.
-
-    The results of `answer` may be published, at the cost of `cost`, which does
-    not depend on the votes. The results of `local_curve`, `optimal_curve` and
-    `paper_epsilon` depend on the votes and are as sensitive as they are;
-    `sanitized_cost` releases such a figure, at an additional cost.
-
-    A subclass lists its noise parameters in `noise_parameters`, and provides `_answer`,
-    `_with_scale`, `_cost`, `_plurality`, `_guarantee` and `_ceiling`. The guarantee
-    rests on `_cost`: it must bound the Renyi divergence of all answers between any two
-    neighbouring data sets, for any votes.
-
-    Notes
-    -----
-    Neighbouring data sets differ in the votes of one teacher: on each query one vote
-    moves to another class, is added or is withdrawn. Costs of queries add up, even if
-    the next query depends on earlier answers (Mironov 2017, "Renyi differential
-    privacy", Proposition 1). Definitions and proofs: :doc:`/accounting`.
-
-    Examples
-    --------
-    GNMax with the worst-case cost of the 2018 paper:
-
-    >>> from sklearn_pate.accounting.bounds import gaussian_worst_case
-    >>> from sklearn_pate.mechanisms import GNMax, Mechanism
-    >>> class ClassicalGNMax(GNMax):
-    ...     def _cost(self, n_queries, n_answers, n_classes, orders):
-    ...         return gaussian_worst_case(self.sigma, orders) * n_answers
-    >>> for mechanism in (GNMax(sigma=40), ClassicalGNMax(sigma=40)):
-    ...     curve = mechanism.cost(n_queries=100, n_classes=2).curve
-    ...     print(isinstance(mechanism, Mechanism), round(curve.to_epsilon(1e-5), 2))
-    True 1.16
-    True 1.48
-    """
-
-    #: Set in the body of a class whose answers have the law of `_answer_tests`.
-    _answers_are_known: ClassVar[bool]
-
-    _fewest_classes: ClassVar[int] = 2
-
-    def answer(
-        self,
-        counts: ArrayLike,
-        *,
-        max_answers: int | None = None,
-        noise: NoiseSource | None = None,
-    ) -> NDArray[np.intp]:
-        """Answer queries by noisy plurality votes.
-
-        Every call draws fresh noise and has a privacy cost: answer each query once.
-
-        Parameters
-        ----------
-        counts : array-like of shape (n_queries, n_classes)
-            Votes per class, whole numbers. Sensitive.
-
-        max_answers : int, default=None
-            Maximum number of answers; further queries get no answer. None means the
-            mechanism's own limit. It must be fixed independently of votes, and lowers
-            no cost.
-
-        noise : NoiseSource, default=None
-            Source of the noise; None makes one from `noise_seed`.
-
-        Returns
-        -------
-        answers : ndarray of int of shape (n_queries,)
-            Class indices, -1 for no answer. To be published at the cost of
-            `cost`.
-
-        Raises
-        ------
-        ValueError
-            If `counts` are not vote counts, or a parameter is not set or out of range.
-
-        Warns
-        -----
-        PrivacyLeakWarning
-            If the noise is seeded: the answers are then not private.
-        """
-        counts = check_counts(counts).astype(np.int64)
-        check_count("max_answers", max_answers, 0, also=(None,))
-        self._check_ready()
-        noise = noise or NoiseSource(self.noise_seed)
-        return self._capped(self._answer(counts, noise), max_answers)
-
-    def respond(
-        self,
-        counts: ArrayLike,
-        noise: NoiseSource,
-        max_answers: int,
-        probabilities: ArrayLike | None = None,
-    ) -> Response:
-        needed = {"probabilities": probabilities} if self.needs_probabilities else {}
-        answers = self.answer(counts, max_answers=max_answers, noise=noise, **needed)
-        return Response(answers, int(np.count_nonzero(answers != NO_ANSWER)))
-
-    def _capped(
-        self, answers: NDArray[np.intp], max_answers: int | None
-    ) -> NDArray[np.intp]:
-        """Withhold answers beyond the caps."""
-        cap = self.answer_cap(len(answers))
-        if max_answers is not None:
-            cap = min(cap, max_answers)
-        given = np.cumsum(answers != NO_ANSWER)
-        return np.where(given <= cap, answers, NO_ANSWER)
-
-    @abstractmethod
-    def _answer(
-        self, counts: NDArray[np.int64], noise: NoiseSource
-    ) -> NDArray[np.intp]:
-        """Answer without a cap; `counts` are checked and the noise is set."""
-
-    def _answer_tests(self, n_classes: int) -> AnswerTests | None:
-        """Return tests that dominate one answer, None if only its curve is known."""
-        return None
-
-    def _exact(self, n_queries: int, n_classes: int) -> ExactCost | None:
-        n_answers = self.answer_cap(n_queries)
-        # Of the class itself: a subclass may release more, and state another cost.
-        if "_answers_are_known" not in vars(type(self)) or n_answers > MOST_ANSWERS:
-            return None
-        return self._adaptive_answers(n_queries, n_answers, n_classes)
-
-    def _adaptive_answers(
-        self, n_queries: int, n_answers: int, n_classes: int
-    ) -> AdaptiveAnswers | None:
-        """Return the cost of answers whose law is known."""
-        tests = self._answer_tests(n_classes)
-        return None if tests is None else AdaptiveAnswers(tests, n_answers)
-
-    @abstractmethod
-    def _with_scale(self, scale: float) -> Self:
-        """Return a clone with noise of that scale, in votes."""
-
-    def prepared(
-        self,
-        *,
-        n_teachers: int,
-        n_queries: int,
-        n_classes: int,
-        epsilon: float | None = None,
-        delta: float = 1e-5,
-        counts: MarginalCounts | None = None,
-    ) -> Self:
-        """Return a clone with all parameters set.
-
-        Parameters
-        ----------
-        n_teachers : int
-            Number of teachers. Public: it must be chosen independently of private data.
-
-        n_queries : int
-            Number of queries of the fit. Public.
-
-        n_classes : int
-            Number of classes. Public.
-
-        epsilon : float, default=None
-            Target for the privacy cost of the whole fit. None keeps the noise
-            parameters.
-
-        delta : float, default=1e-5
-            The probability mass that epsilon does not cover, in (0, 1).
-
-        counts : MarginalCounts, default=None
-            Noisy counts that are released before the queries, and that `epsilon`
-            covers, too.
-
-        Returns
-        -------
-        mechanism : Mechanism
-            All its parameters may be published.
-
-        Raises
-        ------
-        ValueError
-            If `epsilon` and noise parameters are both given, or neither; if a parameter
-            is out of range, or no noise that can be drawn reaches `epsilon`.
-        """
-        check_count("n_teachers", n_teachers)
-        check_count("n_queries", n_queries)
-        check_count("n_classes", n_classes, self._fewest_classes)
-        ready = self._for_teachers(n_teachers)
-        if epsilon is None:
-            ready._check_ready()
-            return ready
-        self._check_noise_unset(epsilon)
-        if counts is not None:
-            counts.check_curve(epsilon, delta)
-        n_answers = ready.answer_cap(n_queries)
-
-        def exact_epsilon(scale: float, n_classes: int = n_classes) -> float:
-            exact = ready._with_scale(scale)._exact(n_queries, n_classes)
-            if exact is not None and counts is not None:
-                exact = exact.after(counts.mu)
-            return np.inf if exact is None else exact.epsilon(delta)
-
-        def ceiling(scale: float, orders: ArrayLike) -> RdpCurve:
-            cost = ready._with_scale(scale)._ceiling(orders) * n_answers
-            return curve_with_counts(counts, cost)
-
-        def curve(
-            scale: float,
-            orders: ArrayLike = DEFAULT_ORDERS,
-            n_classes: int = n_classes,
-        ) -> RdpCurve:
-            scaled = ready._with_scale(scale)
-            cost = scaled._cost(n_queries, n_answers, n_classes, orders)
-            return curve_with_counts(counts, cost)
-
-        # Two classes cost nearly the same as more, and are faster to compute.
-        found = None
-        start = calibrate_noise(ceiling, epsilon=epsilon, delta=delta)
-        if np.isfinite(exact_epsilon(start, 2)):
-            found = least_noise(
-                exact_epsilon,
-                epsilon=epsilon,
-                start=start,
-                rough_epsilon_at_scale=partial(exact_epsilon, n_classes=2),
-            )
-        # A few answers with little noise cost less by their curve.
-        if found is None or curve(found).quiet_epsilon(delta) < epsilon * _CLOSE:
-            found = calibrate_noise(
-                curve,
-                epsilon=epsilon,
-                delta=delta,
-                rough_curve_at_scale=partial(curve, n_classes=2),
-            )
-        return ready._with_scale(found)
-
-    def _for_teachers(self, n_teachers: int) -> Self:
-        """Return a clone with the parameters that depend on the number of teachers."""
-        return clone(self)

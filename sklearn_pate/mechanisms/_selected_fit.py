@@ -20,7 +20,7 @@ from sklearn_pate.accounting.composition import (
     upper_envelope,
 )
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
-from sklearn_pate.mechanisms._mechanism import AccountedRelease
+from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.mechanisms._noisy_training import DisjointChoice, NoisyScores
 
 #: Distributions of the number of fits, given its mean.
@@ -72,7 +72,7 @@ class _LargestCase:
         """Return None: with a Gaussian release, curves are added."""
 
 
-class SelectedFit(AccountedRelease):
+class SelectedFit(Mechanism):
     """Best of several private fits, chosen by noisy scores.
 
     `learner` is the classifier at the end of each candidate, `fits` has the cost of one
@@ -91,6 +91,7 @@ class SelectedFit(AccountedRelease):
     """
 
     released = "search"
+    _has_exact_cost = True
 
     def __init__(
         self,
@@ -102,7 +103,7 @@ class SelectedFit(AccountedRelease):
         fits: Sequence[RdpCurve],
         pure_fits: bool,
         add_remove: bool,
-        fit: AccountedRelease | None = None,
+        fit: Mechanism | None = None,
         noise_seed: int | None = None,
     ) -> None:
         self.learner = learner

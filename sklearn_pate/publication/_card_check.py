@@ -20,8 +20,7 @@ from sklearn_pate.accounting._profile import SMALLEST_DELTA, PrivacyProfile, low
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
 from sklearn_pate.accounting._statement import PrivacySpent, state_cost
 from sklearn_pate.mechanisms import InteractiveGNMax, NoisySum
-from sklearn_pate.mechanisms._mechanism import AccountedRelease
-from sklearn_pate.mechanisms._noisy_sum import parts_of
+from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.mechanisms._noisy_training import DPSGDSteps
 from sklearn_pate.mechanisms._selected_fit import SelectedFit
 from sklearn_pate.publication._deployment import Deployment
@@ -92,7 +91,7 @@ def _differences(
 
 def _derived(
     card: dict[str, Any],
-    mechanism: AccountedRelease,
+    mechanism: Mechanism,
     assumptions: tuple[Assumption, ...],
 ) -> PrivacySpent:
     """Compute the statement of a mechanism; costs that are equal are the card's."""
@@ -102,7 +101,7 @@ def _derived(
     fit = mechanism
     while isinstance(fit, SelectedFit) and fit.fit is not None:
         fit = fit.fit
-    counts, part = parts_of(fit)
+    counts, part = fit.parts
     n_teachers = card["n_teachers"] if part.released in _WITH_TEACHERS else None
     n_queries = card["n_queries"] if part.released == "answers" else None
     if part.released == "answers" and n_queries is None:
@@ -180,7 +179,7 @@ def _settled_profile(
 
 
 def _check_winner(
-    mechanism: AccountedRelease, unit: str, n_queries: int, n_classes: int
+    mechanism: Mechanism, unit: str, n_queries: int, n_classes: int
 ) -> None:
     """Raise if the fit that won a search costs more than all fits it accounts for.
 

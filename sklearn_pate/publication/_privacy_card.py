@@ -21,7 +21,7 @@ from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
-from sklearn_pate.mechanisms._mechanism import AccountedRelease
+from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, TwoPartRelease
 from sklearn_pate.mechanisms._noisy_training import (
     DPSGDSteps,
@@ -130,7 +130,7 @@ def without_seeds(text: str) -> str:
     return _SEED.sub(f"noise_seed={HIDDEN_SEED!r}", text)
 
 
-def described(mechanism: AccountedRelease) -> dict[str, Any]:
+def described(mechanism: Mechanism) -> dict[str, Any]:
     """Write a mechanism as plain values, without the seed of its noise.
 
     "class" is the name of a mechanism of this package, or the full name of another;
@@ -149,7 +149,7 @@ def described(mechanism: AccountedRelease) -> dict[str, Any]:
 
 def rebuilt(
     fields: dict[str, Any], *, seeded: bool, trusted: Collection[str | type] = ()
-) -> AccountedRelease:
+) -> Mechanism:
     """Create a mechanism from the fields of `described`, which may be forged.
 
     Nothing in the fields is run; `trusted` has classes, or full names to import, beside
@@ -199,7 +199,7 @@ def classes_to_trust(fields: dict[str, Any]) -> set[str]:
     return own.union(*map(classes_to_trust, nested))
 
 
-def _kind(name: str, trusted: Collection[str | type]) -> type[AccountedRelease]:
+def _kind(name: str, trusted: Collection[str | type]) -> type[Mechanism]:
     if name in OWN:
         return OWN[name]
     types = {full_name(one): one for one in trusted if isinstance(one, type)}
@@ -213,13 +213,13 @@ def _kind(name: str, trusted: Collection[str | type]) -> type[AccountedRelease]:
     if kind is None:
         module, _, attribute = name.rpartition(".")
         kind = getattr(import_module(module), attribute)
-    if not isinstance(kind, type) or not issubclass(kind, AccountedRelease):
+    if not isinstance(kind, type) or not issubclass(kind, Mechanism):
         raise ValueError(f"its mechanism, {name}, is no mechanism")
     return kind
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, AccountedRelease):
+    if isinstance(value, Mechanism):
         fields = described(value)
         if fields["parameters"] is None:
             raise TypeError(f"{value!r} has a parameter that is no plain value")
@@ -281,7 +281,7 @@ def _is_right(parameter: str, value: Any) -> bool:
     if value is None or (parameter == "threshold" and value == "auto"):
         return True
     if parameter in _RELEASES:
-        return isinstance(value, AccountedRelease)
+        return isinstance(value, Mechanism)
     return _is_number(value) and -_LARGEST <= value <= _LARGEST
 
 
@@ -290,7 +290,7 @@ def _is_number(value: Any) -> bool:
 
 
 def make_card(
-    published: Any, mechanism: AccountedRelease, deployment: Deployment
+    published: Any, mechanism: Mechanism, deployment: Deployment
 ) -> dict[str, Any]:
     """Write the card of a published classifier, which is complete but for its card."""
     names = getattr(published, "feature_names_in_", None)
@@ -308,7 +308,7 @@ def make_card(
 
 
 def release_fields(
-    spent: PrivacySpent, mechanism: AccountedRelease, deployment: Deployment
+    spent: PrivacySpent, mechanism: Mechanism, deployment: Deployment
 ) -> dict[str, Any]:
     """Write the fields about a release, which a reader of the card derives again."""
     curve = spent.curve

@@ -18,7 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import BudgetExceededError, LedgerError, PrivacyLedger, PublicData
 from sklearn_pate.accounting.ledger._entries import PrivacyCost
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.mechanisms import ConfidentGNMax, GumbelMax, Mechanism
+from sklearn_pate.mechanisms import ConfidentGNMax, GumbelMax, PluralityMechanism
 from sklearn_pate.mechanisms._mechanism import Response
 from sklearn_pate.students import UncertaintyQueries
 from tests._aggregation.fits import (
@@ -36,7 +36,7 @@ from tests._teachers.diary import Diary
 # Where a fit dies: before its charge, before it draws, before it stores, and after.
 MOMENTS = {
     "before the charge": (FitEntry, "open", "before", 1),
-    "before the draw": (Mechanism, "respond", "before", 2),
+    "before the draw": (PluralityMechanism, "respond", "before", 2),
     "before the storing": (FitEntry, "keep", "before", 2),
     "after the storing": (FitEntry, "keep", "after", 1),
 }
@@ -150,7 +150,11 @@ def test_a_killed_fit_that_is_beyond_the_budget_trains_no_teacher(
 
 @pytest.mark.parametrize(
     ("owner", "name", "is_charged_again"),
-    [(Mechanism, "respond", True), (FitEntry, "keep", True), (FitEntry, "open", False)],
+    [
+        (PluralityMechanism, "respond", True),
+        (FitEntry, "keep", True),
+        (FitEntry, "open", False),
+    ],
 )
 def test_a_killed_fit_that_took_the_whole_budget_goes_on_with_what_was_stored(
     tmp_path, monkeypatch, owner, name, is_charged_again

@@ -26,7 +26,7 @@ from sklearn_pate import (
 )
 from sklearn_pate.inspection import PrivacyReport, audit_mechanism
 from sklearn_pate.mechanisms import GNMax, MeanScores
-from sklearn_pate.mechanisms._oracle import Oracle
+from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from sklearn_pate.students import ScoreFunction
 
 pytestmark = [
@@ -182,26 +182,26 @@ def test_a_fit_killed_between_the_steps_resumes(
     blobs, tmp_path, monkeypatch, n_answered
 ):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=5, delta=1e-5)
-    answer, released = Oracle.answer, []
+    draw, released = StoredSums.draw, []
 
-    def killed(oracle, rows, probabilities=None):
+    def killed(sums, number, total):
         if len(released) == n_answered:
             raise KeyboardInterrupt
-        answer(oracle, rows, probabilities)
-        released.append(oracle.transcript().histograms[-1])
+        released.append(draw(sums, number, total))
+        return released[-1]
 
     with monkeypatch.context() as patch:
-        patch.setattr(Oracle, "answer", killed)
+        patch.setattr(StoredSums, "draw", killed)
         with pytest.raises(KeyboardInterrupt):
             fitted(blobs, ledger=ledger)
     drawn = []
-    respond = MeanScores.respond
+    release = MeanScores.release
 
-    def counted(self, counts, *arguments):
-        drawn.append(counts)
-        return respond(self, counts, *arguments)
+    def counted(self, sums, *arguments):
+        drawn.append(sums)
+        return release(self, sums, *arguments)
 
-    monkeypatch.setattr(MeanScores, "respond", counted)
+    monkeypatch.setattr(MeanScores, "release", counted)
     clf = fitted(blobs, ledger=ledger)
     assert len(drawn) == 2 - n_answered
     assert len(ledger.entries()) == 1
@@ -212,7 +212,7 @@ def test_a_fit_killed_between_the_steps_resumes(
 
 def test_a_fit_beyond_the_budget_draws_nothing(blobs, tmp_path, monkeypatch):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=1, delta=1e-5)
-    monkeypatch.setattr(MeanScores, "respond", None)
+    monkeypatch.setattr(MeanScores, "release", None)
     with pytest.raises(BudgetExceededError, match=r"epsilon=0.99\d* would fit|epsilon"):
         fitted(blobs, ledger=ledger)
     assert not ledger.entries()
@@ -224,15 +224,15 @@ def test_a_fit_beyond_the_budget_draws_nothing(blobs, tmp_path, monkeypatch):
 def sums_of_fit(monkeypatch, X, y, **parameters):
     """Return the sums of both steps, with noise that is always the same."""
     seen = []
-    respond = MeanScores.respond
+    release = MeanScores.release
 
-    def kept(self, counts, *arguments):
-        seen.append(np.array(counts[0]))
-        return respond(self, counts, *arguments)
+    def kept(self, sums, *arguments):
+        seen.append(np.array(sums[0]))
+        return release(self, sums, *arguments)
 
     with monkeypatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        patch.setattr(MeanScores, "respond", kept)
+        patch.setattr(MeanScores, "release", kept)
         make(mechanism=MeanScores(), classes=[0, 1, 2], **parameters).fit(X, y)
     return seen
 

@@ -178,9 +178,7 @@ LAYOUT = SoftVoteLayout(n_batches=2, n_classes=2, n_hint_parts=1)
 def test_vectors_up_to_the_bound_are_accepted(vector, dtype):
     vector = np.array([vector], dtype=dtype)
     LAYOUT.check(vector)
-    np.testing.assert_array_equal(
-        SoftVotes([vector], layout=LAYOUT).counts([0]), vector
-    )
+    np.testing.assert_array_equal(SoftVotes([vector], layout=LAYOUT).sum(), vector[0])
 
 
 @pytest.mark.parametrize(
@@ -228,25 +226,25 @@ def test_every_query_is_checked():
 
 @pytest.fixture
 def votes():
-    vectors = [np.full((2, LAYOUT.size), value) for value in (3, 500)]
-    return SoftVotes([vectors[0], None, vectors[1]], layout=LAYOUT, n_queries=2)
+    vectors = [np.full((1, LAYOUT.size), value) for value in (3, 500)]
+    return SoftVotes([vectors[0], None, vectors[1]], layout=LAYOUT)
 
 
 def test_soft_votes_add_up_and_none_adds_nothing(votes):
-    assert votes.shape == (3, 2)
-    assert votes.n_classes == LAYOUT.size
-    np.testing.assert_array_equal(votes.counts([1, 0]), np.full((2, 5), 503))
+    assert votes.n_teachers == 3
+    np.testing.assert_array_equal(votes.sum(), np.full(5, 503))
     assert votes.any_cast
     assert not SoftVotes([None, None], layout=LAYOUT).any_cast
-    assert not SoftVotes([None], layout=LAYOUT).counts([0]).any()
+    assert not SoftVotes([None], layout=LAYOUT).sum().any()
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 300))
 def test_the_sum_is_that_of_plain_numbers(seed, n_teachers):
     rng = np.random.default_rng(seed)
     vectors = rng.integers(0, 724, size=(n_teachers, 1, LAYOUT.size), dtype=np.int16)
-    total = SoftVotes(iter(vectors), layout=LAYOUT).counts([0])
-    np.testing.assert_array_equal(total, vectors.sum(axis=0, dtype=np.int64))
+    total = SoftVotes(iter(vectors), layout=LAYOUT).sum()
+    expected = vectors.sum(axis=(0, 1), dtype=np.int64)
+    np.testing.assert_array_equal(total, expected)
 
 
 @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
@@ -256,13 +254,8 @@ def test_soft_votes_refuse_to_be_duplicated(votes, duplicate):
 
 
 def test_repr_shows_the_shape_only(votes):
-    assert repr(votes) == "SoftVotes(<private>, n_teachers=3, n_queries=2)"
+    assert repr(votes) == "SoftVotes(<private>, n_teachers=3)"
     assert not hasattr(votes, "__dict__")
-
-
-def test_a_returned_sum_is_a_copy(votes):
-    votes.counts([0])[:] = 0
-    assert votes.counts([0]).all()
 
 
 def test_other_sums_or_other_numbers_of_teachers_have_another_content():
@@ -302,7 +295,7 @@ def contributions(X, y, X_public, layout):
         seeds=list(range(N_TEACHERS)),
     )
     assert not problems.failures
-    return vectors, votes.counts([0])
+    return vectors, votes.sum()[np.newaxis]
 
 
 @pytest.mark.slow

@@ -76,14 +76,13 @@ def test_coefficients_that_are_not_finite_add_nothing(bad):
 
 
 def scores_of(contributions, shape=(3, 1)):
-    return TeacherScores(contributions, shape=shape, n_steps=2)
+    return TeacherScores(contributions, shape=shape)
 
 
 def sums_of(contributions, centre=None):
     scores = scores_of(contributions)
     centre = np.zeros((3, 1)) if centre is None else centre
-    row = scores.take(ScoreStep(centre, 0.5, 3, 0.3))
-    return scores.counts([row])
+    return scores.sum(ScoreStep(centre, 0.5, 3, 0.3))
 
 
 def test_replacing_a_teacher_moves_the_sum_by_two_lengths_at_most():
@@ -114,25 +113,15 @@ def test_a_teacher_without_scores_is_counted_and_adds_nothing():
     teachers = list(np.random.RandomState(1).standard_normal((4, 3, 1)))
     of_another_shape = np.zeros((2, 1))
     with_failed = scores_of([*teachers, None, of_another_shape])
-    assert with_failed.shape == (6, 2)
+    assert with_failed.n_teachers == 6
     assert with_failed.any_cast
     assert_array_equal(sums_of([*teachers, None, of_another_shape]), sums_of(teachers))
     assert not scores_of([None, np.full((3, 1), np.nan)]).any_cast
 
 
-def test_only_the_current_step_can_be_queried():
-    scores = scores_of([np.zeros((3, 1))])
-    with pytest.raises(IndexError, match="take"):
-        scores.counts([0])
-    step = ScoreStep(np.zeros((3, 1)), 0.5, 3, 0.3)
-    assert [scores.take(step), scores.take(step)] == [0, 1]
-    with pytest.raises(IndexError, match="current step"):
-        scores.counts([0])
-
-
 def test_scores_are_neither_shown_nor_pickled():
     scores = scores_of([np.full((3, 1), 0.123)])
-    assert repr(scores) == "TeacherScores(<private>, n_teachers=1, n_steps=2)"
+    assert repr(scores) == "TeacherScores(<private>, n_teachers=1)"
     for leak in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="sensitive"):
             leak(scores)

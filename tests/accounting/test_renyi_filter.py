@@ -333,7 +333,7 @@ def test_admitted_releases_compose_within_the_budget_by_privacy_loss_distributio
 def test_the_pure_epsilon_of_an_answer_bounds_every_likelihood_ratio(
     mechanism, n_classes
 ):
-    stated = mechanism.worst_case_curve(n_classes).pure_epsilon
+    stated = mechanism.cost(1, n_classes).curve.pure_epsilon
     largest = 0.0
     for counts in itertools.product((0, 1, 2, 20), repeat=n_classes):
         law = exact_law(mechanism, counts)
@@ -344,7 +344,7 @@ def test_the_pure_epsilon_of_an_answer_bounds_every_likelihood_ratio(
                 ratio = np.log(law) - np.log(exact_law(mechanism, moved))
                 largest = max(largest, np.abs(ratio).max())
     assert 0.7 * stated < largest <= stated * (1 + 1e-9)
-    assert np.all(mechanism.worst_case_curve(n_classes).values <= stated * (1 + 1e-9))
+    assert np.all(mechanism.cost(1, n_classes).curve.values <= stated * (1 + 1e-9))
 
 
 def exact_law(mechanism, counts):
@@ -357,6 +357,6 @@ def exact_law(mechanism, counts):
 
 @pytest.mark.slow
 def test_no_pure_epsilon_is_known_of_gaussian_noise():
-    assert GNMax(1.0).worst_case_curve(3).pure_epsilon == np.inf
-    both = LNMax(0.1).worst_case_curve(3) + GNMax(1.0).worst_case_curve(3)
+    assert GNMax(1.0).cost(1, 3).curve.pure_epsilon == np.inf
+    both = LNMax(0.1).cost(1, 3).curve + GNMax(1.0).cost(1, 3).curve
     assert both.pure_epsilon == np.inf

@@ -32,7 +32,8 @@ from sklearn_pate.inspection import (
     plan_search,
 )
 from sklearn_pate.learners import PrivateKNNClassifier
-from sklearn_pate.mechanisms._noisy_training import NewtonSteps, StoredSums
+from sklearn_pate.mechanisms._noisy_sum import StoredSums
+from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.students import ImageRepresentation, TableRepresentation
 
@@ -246,13 +247,13 @@ def test_a_fit_killed_between_steps_resumes(blobs, tmp_path, monkeypatch, n_answ
             fitted(blobs, ledger=ledger)
     assert len(done) == n_answered
     drawn = []
-    noisy_sum = NewtonSteps.noisy_sum
+    release = NewtonSteps.release
 
-    def counted(self, total, noise):
-        drawn.append(total)
-        return noisy_sum(self, total, noise)
+    def counted(self, sums, noise):
+        drawn.append(sums)
+        return release(self, sums, noise)
 
-    monkeypatch.setattr(NewtonSteps, "noisy_sum", counted)
+    monkeypatch.setattr(NewtonSteps, "release", counted)
     clf = fitted(blobs, ledger=ledger)
     assert len(drawn) == 3 - n_answered
     assert len(ledger.entries()) == 1
@@ -262,7 +263,7 @@ def test_a_fit_killed_between_steps_resumes(blobs, tmp_path, monkeypatch, n_answ
 
 def test_a_fit_beyond_the_budget_draws_nothing(blobs, tmp_path, monkeypatch):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=1, delta=1e-5)
-    monkeypatch.setattr(NewtonSteps, "noisy_sum", None)
+    monkeypatch.setattr(NewtonSteps, "release", None)
     with pytest.raises(BudgetExceededError, match="epsilon"):
         fitted(blobs, ledger=ledger)
     assert not ledger.entries()

@@ -21,7 +21,8 @@ from sklearn_pate.learners._newton import (
     _Step,
     n_coordinates,
 )
-from sklearn_pate.mechanisms._noisy_training import NewtonSteps, StoredSums
+from sklearn_pate.mechanisms._noisy_sum import StoredSums
+from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 from sklearn_pate.students import ScoreFunction
 from sklearn_pate.students._basis import ScoreBasis
 

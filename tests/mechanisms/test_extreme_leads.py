@@ -59,7 +59,7 @@ def test_the_cost_of_extreme_leads_is_a_number_within_the_worst_case(kind, scale
     for threshold in (2, FAR, 10**12) if kind in WITH_CHECKS else (None,):
         mechanism = KINDS[kind](scale, threshold)
         for n_classes, counts in EXTREMES.items():
-            worst = mechanism.worst_case_curve(n_classes, LOCAL_ORDERS).values
+            worst = mechanism.cost(1, n_classes, orders=LOCAL_ORDERS).curve.values
             found = cost(mechanism, counts)
             assert np.all(found >= 0)  # and no NaN
             assert np.all(found <= worst * (1 + ROUNDING))

@@ -31,7 +31,7 @@ def divergence(shifts, sigma, order):
 
 @pytest.mark.parametrize("sigma", [0.4, 1, 2.5, 6])
 def test_the_cost_is_the_divergence_when_one_vote_moves(sigma):
-    costs = NoisyHistogram(sigma).worst_case_curve(3, ORDERS).values
+    costs = NoisyHistogram(sigma).cost(1, 3, orders=ORDERS).curve.values
     for order, cost in zip(ORDERS, costs, strict=True):
         exact = divergence((1, -1), sigma, order)
         assert exact <= cost * (1 + 1e-9)

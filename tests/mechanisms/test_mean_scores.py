@@ -61,9 +61,7 @@ def estimates(teachers, noise_scale, n_runs=1, n_coordinates=(6, 6)):
     shape = teachers[0].shape
     mechanism = MeanScores(noise_scale=noise_scale)
     return [
-        mechanism.estimate(
-            TeacherScores(teachers, shape=shape, n_steps=2), [*n_coordinates]
-        )
+        mechanism.estimate(TeacherScores(teachers, shape=shape), [*n_coordinates])
         for _ in range(n_runs)
     ]
 

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn_pate import PrivacyLeakWarning
 from sklearn_pate._votes._sums import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
-from sklearn_pate.mechanisms import NoisySum, Oracle
-from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms import NoisySum
+from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from tests.mechanisms.laws import log_law
 
 SUMS = np.array([[0, 5000, 123_456], [7, 7, 0]])
@@ -62,27 +62,14 @@ def test_releases_differ_unless_the_noise_is_seeded():
         np.testing.assert_array_equal(first, seeded.release(SUMS))
 
 
-@pytest.mark.filterwarnings("ignore:noise_seed")
-def test_a_response_names_no_class_and_is_the_release():
-    mechanism = NoisySum(2, noise_seed=3)
-    response = mechanism.respond(SUMS, NoiseSource(3), max_answers=0)
-    np.testing.assert_array_equal(response.histograms, mechanism.release(SUMS))
-    assert response.answers.tolist() == [-1, -1]
-    assert response.n_given == 2
-
-
-def test_an_oracle_releases_a_sum_once():
+def test_a_stored_sum_is_drawn_once():
     layout = SoftVoteLayout(2, 2)
     vectors = [np.array([[STEPS, 0, 0, STEPS]]), None, np.array([[0, STEPS, 0, 0]])]
     votes = SoftVotes(vectors, layout=layout)
-    mechanism = NoisySum(0.001, n_parts=2)
-    oracle = Oracle(votes, mechanism, n_queries=1)
-    oracle.answer([0])
-    oracle.answer([0])
-    (noisy,) = oracle.transcript().histograms
+    sums = StoredSums(NoisySum(0.001, n_parts=2), None)
+    noisy = sums.draw(0, votes.sum)
+    assert sums.draw(0, votes.sum) is noisy
     np.testing.assert_allclose(noisy, [STEPS, STEPS, 0, STEPS], atol=20)
-    expected = mechanism.cost(1, layout.size).curve.values
-    np.testing.assert_array_equal(oracle.curve.values, expected)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +201,7 @@ def test_a_target_that_cannot_be_reached_is_refused(mechanism, target, message):
 CALLS = {
     "release": lambda mechanism: mechanism.release(SUMS),
     "cost": lambda mechanism: mechanism.cost(1, SIZE),
-    "worst_case_curve": lambda mechanism: mechanism.worst_case_curve(SIZE),
+    "cost of one query": lambda mechanism: mechanism.cost(1, SIZE).curve,
 }
 
 

@@ -11,12 +11,12 @@ from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.accounting.bounds import pure_dp_curve
 from sklearn_pate.accounting.plurality._exact import Plurality
 from sklearn_pate.inspection import VoteMarginsDisplay, audit_mechanism, plan_fit
-from sklearn_pate.mechanisms import Mechanism
+from sklearn_pate.mechanisms import PluralityMechanism
 
 ALL_VOTES, ONE_MOVED = [3, 2], [2, 3]
 
 
-class NoisyMax(Mechanism):
+class NoisyMax(PluralityMechanism):
     """Report noisy max with two-sided geometric noise; one answer is 2c-private."""
 
     noise_parameters = ("c",)

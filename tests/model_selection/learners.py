@@ -15,7 +15,7 @@ from sklearn_pate.accounting.plurality._closed_form import (
     threshold_worst_case,
 )
 from sklearn_pate.learners._noisy_learner import NoisyTraining, TrainingPlan
-from sklearn_pate.mechanisms._mechanism import AccountedRelease
+from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.model_selection import PrivateSearchCV
 
 X = np.arange(60.0)[:, np.newaxis]
@@ -27,7 +27,7 @@ BY_GROUP = {"unit": "group", "relation": "add-remove-or-change"}
 FITS = []
 
 
-class NoisyMeansNoise(AccountedRelease):
+class NoisyMeansNoise(Mechanism):
     """Noise of NoisyMeans, with its cost."""
 
     released = "model"
