@@ -33,16 +33,12 @@ from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._statement import PrivacySpent, state_cost
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis, VoteCosts
 from sklearn_pate.accounting.ledger._entries import PrivacyCost
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.accounting.ledger._ledger import (
-    PrivacyLedger,
-    fitting_epsilon,
-    least_useful,
-)
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger, fitting_epsilon
 from sklearn_pate.exceptions import LedgerError
 from sklearn_pate.mechanisms import PluralityMechanism, Transcript
 from sklearn_pate.mechanisms._mechanism import Mechanism, Response
@@ -169,21 +165,15 @@ def _state(
     counts, _ = accounted.parts
     cost = accounted.cost(n_queries, n_values, unit=unit)
     cost, assumptions = as_drawn(cost, assumptions)
-    epsilon = cost.epsilon(delta)
-    return PrivacySpent(
-        epsilon=epsilon,
-        delta=float(delta),
-        unit=unit,
-        relation=cost.relation,
+    return state_cost(
+        cost,
+        delta,
         release=accounted.released,
         mechanism=accounted.in_one_line(),
+        assumptions=assumptions,
         n_teachers=int(n_teachers) or None,
         n_queries=int(n_queries) or None,
-        assumptions=assumptions,
-        curve=cost.curve,
-        profile=cost.profile.thinned(epsilon, delta),
         n_tables=None if counts is None else counts.n_tables,
-        mu=cost.mu,
     )
 
 
@@ -435,10 +425,9 @@ def _what_fits(
 ) -> str:
     """Suggest a parameter whose cost is within the budget."""
     spent, n_queries = release.statement, release.n_queries
-    share, left = ledger.budget_fractions(spent.curve)
-    if not 0 < share < np.inf:
+    if np.isinf(spent.epsilon):
         return ""
-    if left <= 0:
+    if ledger.spent >= 1:
         return "Nothing is left in this ledger."
     if epsilon is None and not n_queries:
         return "Use more noise."
@@ -453,12 +442,6 @@ def _what_fits(
         if n_affordable == 0:
             return "With this noise no query would fit; use more noise."
         return f"n_queries={n_affordable} would fit, or more noise."
-    if ledger.entries():
-        # More noise makes the curve lower at all orders, nearly alike.
-        scale = min(max(left, 0.0) / share, 1.0)
-        first = (spent.curve * scale).quiet_epsilon(spent.delta)
-    else:
-        first = min(ledger.epsilon, epsilon)
 
     def excess(epsilon: float) -> float:
         other = release.for_epsilon(epsilon).statement
@@ -467,10 +450,10 @@ def _what_fits(
         share, left = ledger.budget_fractions(other.curve)
         return share / left if left > 0 else np.inf
 
-    least = least_useful(epsilon, ledger.epsilon)
-    affordable = fitting_epsilon(first, least, excess)
+    largest = min(epsilon, ledger.epsilon)
+    affordable = fitting_epsilon(largest, excess)
     if affordable is None:
-        return f"Almost nothing is left; an epsilon below {least:g} may fit."
+        return f"Almost nothing is left; an epsilon below {largest / 10:g} may fit."
     return f"epsilon={affordable:g} would fit."
 
 

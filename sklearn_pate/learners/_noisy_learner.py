@@ -22,7 +22,7 @@ from sklearn_pate.accounting._assumptions import (
     Assumption,
 )
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._statement import PrivacySpent, state_cost
 from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn
 
@@ -163,19 +163,13 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
             epsilon = cost.epsilon(delta)
         if np.isinf(epsilon):
             cost = cost.unbounded()
-        return PrivacySpent(
-            epsilon=float(epsilon),
-            delta=float(delta),
-            unit="row",
-            relation=cost.relation,
+        return state_cost(
+            cost,
+            delta,
             release="model",
             mechanism=mechanism.in_one_line(),
-            n_teachers=None,
-            n_queries=None,
             assumptions=(*assumptions, CHOSEN_BLINDLY),
-            curve=cost.curve,
-            profile=cost.profile.thinned(float(epsilon), float(delta)),
-            mu=cost.mu,
+            epsilon=epsilon,
         )
 
     def __sklearn_tags__(self) -> Tags:

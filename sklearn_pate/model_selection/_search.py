@@ -41,7 +41,7 @@ from sklearn_pate.accounting._assumptions import (
 )
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, calibrate_noise
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._statement import PrivacySpent, state_cost
 from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting.composition import (
     OnDisjointRows,
@@ -184,7 +184,8 @@ def state_search(
     Its delta is 0 if all fits and scores have a pure cost and the law of the number of
     trials keeps it.
     """
-    cost, seeded = as_drawn(selection.cost())
+    unit = costs.of_candidates[0].unit
+    cost, seeded = as_drawn(selection.cost(unit=unit))
     epsilon = cost.epsilon(delta)
     if np.isinf(epsilon) and not seeded:
         warn_user(
@@ -204,18 +205,13 @@ def state_search(
     ]
     if not seeded and selection.pure_epsilon() is not None:
         delta = 0.0
-    return PrivacySpent(
-        epsilon=float(epsilon),
-        delta=float(delta),
-        unit=costs.of_candidates[0].unit,
-        relation=costs.of_candidates[0].relation,
+    return state_cost(
+        cost,
+        delta,
         release=selection.released,
         mechanism=selection.in_one_line(),
-        n_teachers=None,
-        n_queries=None,
         assumptions=tuple(dict.fromkeys(assumptions)),
-        curve=cost.curve,
-        profile=cost.profile.thinned(epsilon, delta),
+        epsilon=epsilon,
     )
 
 

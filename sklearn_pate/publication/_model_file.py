@@ -6,7 +6,7 @@ import os
 import secrets
 import warnings
 import zipfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -254,6 +254,28 @@ def type_names(trusted: Collection[str | type]) -> set[str]:
         f"trusted={trusted!r} must be a list of types or of their full names, such as "
         "['sklearn.tree._tree.Tree']."
     )
+
+
+def check_can_write(
+    paths: Iterable[Path], *, overwrite: bool | None, name: str = ""
+) -> None:
+    """Check that files can be written, before work is done for them.
+
+    `name` is that of a parameter. None for `overwrite` refuses files that exist without
+    a way to replace them.
+    """
+    for path in paths:
+        if not path.parent.is_dir():
+            raise FileNotFoundError(
+                f"There is no folder {path.parent} for {name}{str(path)!r}; create it "
+                "first."
+            )
+        if path.exists() and not overwrite:
+            replace = ", or pass overwrite=True to replace it"
+            advice = "" if overwrite is None else replace
+            raise FileExistsError(
+                f"{path} exists already; choose another path{advice}."
+            )
 
 
 def write_all(contents: Mapping[Path, bytes], mode: int = 0o666) -> None:

@@ -32,6 +32,7 @@ from sklearn_pate.publication._deployment import Deployment, checked_deployment
 from sklearn_pate.publication._model_file import (
     TRUSTED,
     add_card,
+    check_can_write,
     check_sizes,
     import_skops,
     paths_of,
@@ -59,7 +60,7 @@ from sklearn_pate.publication._student_state import (
 )
 
 # Parts of the statement in the model file.
-_STATED = ("n_classes", "statement")
+STATED = ("n_classes", "statement")
 
 
 class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator):
@@ -216,17 +217,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         skops_io = import_skops()
         model_path, card_path = paths_of(path)
         check_card(self._card, "The card")
-        if not model_path.parent.is_dir():
-            raise FileNotFoundError(
-                f"There is no folder {model_path.parent} for path={str(path)!r}; "
-                "create it first."
-            )
-        for existing in (model_path, card_path):
-            if existing.exists() and not overwrite:
-                raise FileExistsError(
-                    f"{existing} exists already; choose another path, or pass "
-                    "overwrite=True to replace the model and its card."
-                )
+        check_can_write((model_path, card_path), overwrite=overwrite, name="path=")
         model, types = self._pack(skops_io)
         card = self._card | {"sha256": hashlib.sha256(model).hexdigest()}
         text = written_card(card)
@@ -303,7 +294,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         try:
             content = unpack(skops_io, model, trusted_names)
             published = cls._from_parts(content, card)
-            parts = [content[name] for name in _STATED]
+            parts = [content[name] for name in STATED]
             saved_with = card["versions"]["scikit-learn"]
         except Exception as error:
             raise ValueError(
@@ -393,7 +384,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
                 "classes": self.classes_,
                 "column_names": getattr(self, "_column_names", None),
             }
-            | dict(zip(_STATED, stated, strict=True))
+            | dict(zip(STATED, stated, strict=True))
         )
         if any(is_of(one, "torch", "skorch") for one in reachable(content)):
             raise ValueError(

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate._cli._report_command import read_released
+from sklearn_pate._cli._model_commands import read_released
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.publication import PublishedClassifier, publish
 from tests.publication.forging import (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sklearn_pate import PrivacyLedger
-from sklearn_pate._cli._report_command import read_released
+from sklearn_pate._cli._model_commands import read_released
 from sklearn_pate.accounting import DEFAULT_ORDERS, Assumption
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.mechanisms import GNMax

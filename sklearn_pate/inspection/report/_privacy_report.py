@@ -35,7 +35,7 @@ from sklearn_pate.inspection.report._sections import (
     sections_of,
 )
 from sklearn_pate.publication import Deployment
-from sklearn_pate.publication._model_file import write_all
+from sklearn_pate.publication._model_file import check_can_write, write_all
 
 _EXPONENT = re.compile(r"(?:delta=)?\d[\d.]*e-\d+")
 _SHORT = 12  # rows of a table that is printed without a page break
@@ -540,16 +540,7 @@ class PrivacyReport:
                 f"{' and '.join(self._facts['internal_because'])}; pass internal=True "
                 "to save it for the data holder, or create a report without them."
             )
-        if not path.parent.is_dir():
-            raise FileNotFoundError(
-                f"There is no folder {path.parent} for path={str(path)!r}; create it "
-                "first."
-            )
-        if path.exists() and not overwrite:
-            raise FileExistsError(
-                f"{path} is there already; choose another path, or pass overwrite=True "
-                "to replace it."
-            )
+        check_can_write([path], overwrite=overwrite, name="path=")
         mode = 0o600 if self.internal else 0o666
         write_all({path: formats[path.suffix]().encode()}, mode)
 
