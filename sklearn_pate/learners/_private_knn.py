@@ -582,7 +582,7 @@ class PrivateKNNClassifier(StudentClassifier):
             delta=self.delta,
             unit=public.unit,
             assumptions=self._assumptions(public),
-            n_teachers=0,
+            n_teachers=1,  # replaced below: neighbours depend on the noise
             n_queries=design.n_queries,
             n_values=len(public.classes),
         )
