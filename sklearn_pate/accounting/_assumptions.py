@@ -224,6 +224,25 @@ ALIKE = Assumption(
 )
 
 # What voids privacy.
+# Metrics.
+MODEL_IS_PUBLIC = Assumption(
+    "model-is-public",
+    "the measured model depends on the scored rows through stated releases alone",
+    "Were these rows kept out of training and of every choice of the model, except "
+    "through releases whose cost is stated? The rows that a model without a privacy "
+    "statement was fitted on are not protected.",
+)
+SCORES_OF_ROW = Assumption(
+    "scores-of-row",
+    "the model's scores of a row depend on the row alone",
+    "Does predict_proba neither draw random numbers nor remember rows?",
+)
+SUBGROUPS_PUBLIC = Assumption(
+    "subgroups-public",
+    "the set of subgroups is public",
+    "Would a stranger know every value that a subgroup may have?",
+)
+
 SEEDED = Assumption("noise-seeded", "the noise was seeded, which voids privacy")
 NORM_READ = Assumption(
     "norm-read", "the bound of the rows' norm was read from X, which voids privacy"

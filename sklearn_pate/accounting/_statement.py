@@ -54,6 +54,7 @@ _POST_PROCESSING = {
     "counts": "counts",
     "learner": "predictions",
     "search": "predictions",
+    "metrics": "metrics",
 }
 _COMPOSITION = {
     "neighbours": "sampled",
@@ -61,7 +62,7 @@ _COMPOSITION = {
     "learner": "unknown",
 }
 
-RELEASES = ("answers", "scores", "newton", "sum", "model", "search")
+RELEASES = ("answers", "scores", "newton", "sum", "model", "search", "metrics")
 
 
 @dataclass(frozen=True)
@@ -229,6 +230,7 @@ def kind_of(spent: "PrivacySpent") -> str:
             "sum": "sums",
             "model": "counts" if DOMAIN_DECLARED in spent.assumptions else "learner",
             "search": "search",
+            "metrics": "metrics",
         }[spent.release]
     if spent.relation == "add-remove":
         return "neighbours"
@@ -294,7 +296,7 @@ class PrivacySpent:
         "add-remove-or-change" for groups. Costs of two units or two relations can
         neither be added nor compared.
 
-    release : {"answers", "scores", "newton", "sum", "model", "search"}
+    release : {"answers", "scores", "newton", "sum", "model", "search", "metrics"}
         Kind of release: answers to queries or noisy counts, the mean of score
         functions, a logistic regression by noisy Newton steps, one noisy sum of
         vectors, another model trained with noise, or the winner of a private search.

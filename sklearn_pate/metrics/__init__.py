@@ -1,0 +1,6 @@
+"""Metrics of a classifier on private rows, as a private release."""
+
+from sklearn_pate.metrics._private_metrics import private_metrics
+from sklearn_pate.metrics._results import Estimate, PrivateMetrics
+
+__all__ = ["Estimate", "PrivateMetrics", "private_metrics"]

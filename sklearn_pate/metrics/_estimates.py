@@ -1,0 +1,221 @@
+"""Estimates of metrics from noisy counts, with intervals by simulation."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+
+Array = NDArray[np.float64]
+# Draws of noise and sampling behind an interval, and the shares outside on each side.
+N_DRAWS, _TAIL = 2000, 0.025
+# A count below so many standard deviations of its noise is not told from none.
+_TOLD = 4.0
+# Largest share of ties of one bin that its width orders.
+_MOST_ORDERED = 0.25
+
+
+@dataclass(frozen=True)
+class NoisyCounts:
+    """Noisy counts of one subgroup or of all rows, perhaps many draws of them.
+
+    Arrays may have further axes in front.
+    """
+
+    #: Shape (.., n_classes + 1, n_classes + 1): labels, unknown last; predictions, none
+    #: last.
+    confusion: Array
+    #: For each scored class, shape (.., n_bins + 1, 2): scores, none last; other or
+    #: this class.
+    histograms: list[Array]
+    #: Mean score of each bin of each scored class.
+    middles: list[Array]
+    #: Edges between the bins of each scored class.
+    edges: list[Array]
+    #: Standard deviation of the noise on a cell of each part.
+    sigma: tuple[float, float]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.confusion.shape[-1] - 1
+
+    def class_of(self, place: int) -> int:
+        """Return the class index of a histogram."""
+        return 1 if self.n_classes == 2 else place
+
+    def simulated(self, rng: np.random.Generator, n_draws: int) -> "NoisyCounts":
+        """Draw the counts again, with the noise and the sampling of rows."""
+        first, second = self.sigma
+
+        def sampled(counts: Array) -> Array:
+            expected = np.maximum(counts, 0)
+            return counts + rng.poisson(expected, (n_draws, *counts.shape)) - expected
+
+        def noisy(counts: Array, sigma: float) -> Array:
+            return counts + sigma * rng.standard_normal(counts.shape)
+
+        histograms = [sampled(one) for one in self.histograms]
+        confusion = sampled(self.confusion)
+        # Both parts count the same rows: the numbers of a label differ by noise alone.
+        for place, one in enumerate(histograms):
+            label = self.class_of(place)
+            given = one[..., 1].sum(axis=-1) - self.histograms[place][..., 1].sum()
+            drawn = confusion[:, label].sum(axis=-1) - self.confusion[label].sum()
+            size = confusion.shape[-1]
+            confusion[:, label] += ((given - drawn) / size)[:, np.newaxis]
+        return NoisyCounts(
+            noisy(confusion, first),
+            [noisy(one, second) for one in histograms],
+            self.middles,
+            self.edges,
+            self.sigma,
+        )
+
+    def balanced(self, place: int) -> Array:
+        """Return a histogram whose totals agree with those of the confusion matrix.
+
+        By least squares: both parts have independent noise on each cell.
+        """
+        counts, label = self.histograms[place], self.class_of(place)
+        first, second = self.sigma
+        of_label = self.confusion[..., label, :].sum(axis=-1)
+        known = self.confusion[..., : self.n_classes, :].sum(axis=(-1, -2))
+        by_confusion = np.stack([known - of_label, of_label], axis=-1)
+        n_bins, size = counts.shape[-2], self.confusion.shape[-1]
+        of_first = first**2 * size * np.array([self.n_classes - 1, 1])
+        of_second = second**2 * n_bins
+        weight = of_second / (of_first + of_second)
+        excess = weight * (by_confusion - counts.sum(axis=-2))
+        return counts + excess[..., np.newaxis, :] / n_bins
+
+
+def _share(part: Array, whole: Array) -> Array:
+    """Divide; NaN where the whole is not positive."""
+    return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)
+
+
+def accuracy(counts: NoisyCounts) -> Array:
+    """Share of right predictions."""
+    right = np.trace(counts.confusion[..., :-1, :-1], axis1=-2, axis2=-1)
+    return _share(right, counts.confusion[..., :-1, :].sum(axis=(-1, -2)))
+
+
+def recall(counts: NoisyCounts, label: int) -> Array:
+    """Share of the rows of a class that are predicted as it."""
+    of_label = counts.confusion[..., label, :].sum(axis=-1)
+    return _share(counts.confusion[..., label, label], of_label)
+
+
+def balanced_accuracy(counts: NoisyCounts) -> Array:
+    """Mean of the recalls of all classes."""
+    recalls = [recall(counts, label) for label in range(counts.n_classes)]
+    return np.mean(recalls, axis=0)
+
+
+def precision(counts: NoisyCounts, label: int) -> Array:
+    """Share of the rows predicted as a class that are of it."""
+    predicted = counts.confusion[..., :-1, label].sum(axis=-1)
+    return _share(counts.confusion[..., label, label], predicted)
+
+
+def prevalence(counts: NoisyCounts, label: int) -> Array:
+    """Share of the rows that are of a class."""
+    known = counts.confusion[..., :-1, :].sum(axis=(-1, -2))
+    return _share(counts.confusion[..., label, :].sum(axis=-1), known)
+
+
+def roc_auc(counts: NoisyCounts, place: int) -> Array:
+    """Area under the ROC curve, with the order within a bin from its width.
+
+    Pairs of rows in one bin count a half, and more by a twelfth of the bin's width in
+    log-odds: if scores are calibrated, this is the slope of the likelihood ratio.
+    """
+    balanced = counts.balanced(place)[..., :-1, :]
+    others, own = balanced[..., 0], balanced[..., 1]
+    edges = logit(counts.edges[place])
+    widths = np.diff(edges)
+    outer = widths.mean() if len(widths) else 0.0
+    widths = np.concatenate([[outer], widths, [outer]])
+    tied = 0.5 + np.minimum(widths / 12, _MOST_ORDERED)
+    below = np.cumsum(others, axis=-1) - others
+    ordered = np.sum(own * (below + tied * others), axis=-1)
+    return _share(ordered, others.sum(axis=-1) * own.sum(axis=-1))
+
+
+def brier_score(counts: NoisyCounts, place: int) -> Array:
+    """Mean squared difference of score and outcome."""
+    balanced, middle = counts.balanced(place)[..., :-1, :], counts.middles[place]
+    squared = balanced[..., 1] * (1 - middle) ** 2 + balanced[..., 0] * middle**2
+    return _share(squared.sum(axis=-1), balanced.sum(axis=(-1, -2)))
+
+
+def calibration_error(counts: NoisyCounts, place: int) -> Array:
+    """Root mean squared difference of a bin's mean score and its share of the class.
+
+    The squares that noise and sampling add are subtracted.
+    """
+    cells, p = counts.histograms[place][..., :-1, :], counts.middles[place]
+    totals = cells.sum(axis=-1)
+    n_rows = totals.sum(axis=-1)
+    # No bin is taken for smaller than the noise tells.
+    sizes = np.maximum(totals, counts.sigma[1] * 2)
+    difference = (1 - p) * cells[..., 1] - p * cells[..., 0]
+    noise = counts.sigma[1] ** 2 * ((1 - p) ** 2 + p**2)
+    excess = difference**2 - noise - np.maximum(totals, 0) * p * (1 - p)
+    return np.sqrt(np.maximum(_share(np.sum(excess / sizes, axis=-1), n_rows), 0))
+
+
+def metrics_of(n_classes: int) -> dict[Any, Callable[[NoisyCounts], Array]]:
+    """Return all metrics by name, and by name and class for more than two classes."""
+
+    def of(function: Callable[..., Array], index: int) -> Callable[..., Array]:
+        return lambda counts: function(counts, index)
+
+    found: dict[Any, Callable[[NoisyCounts], Array]] = {
+        "accuracy": accuracy,
+        "balanced_accuracy": balanced_accuracy,
+    }
+    if n_classes == 2:
+        return {
+            "roc_auc": of(roc_auc, 0),
+            **found,
+            "sensitivity": of(recall, 1),
+            "specificity": of(recall, 0),
+            "precision": of(precision, 1),
+            "prevalence": of(prevalence, 1),
+            "brier_score": of(brier_score, 0),
+            "calibration_error": of(calibration_error, 0),
+        }
+    by_class = {
+        "roc_auc": roc_auc,
+        "sensitivity": recall,
+        "precision": precision,
+        "prevalence": prevalence,
+        "brier_score": brier_score,
+        "calibration_error": calibration_error,
+    }
+    for name, function in by_class.items():
+        for index in range(n_classes):
+            found[name, index] = of(function, index)
+    return found
+
+
+def interval(value: float, draws: Array) -> tuple[float, float]:
+    """Return the range of the middle draws, all of 0 to 1 where some are undefined."""
+    if not np.isfinite(value) or np.isnan(draws).mean() > _TAIL:
+        return 0.0, 1.0
+    low, high = np.nanquantile(draws, [_TAIL, 1 - _TAIL])
+    return float(np.clip(low, 0, 1)), float(np.clip(high, 0, 1))
+
+
+def is_told(counts: NoisyCounts) -> bool:
+    """Whether the number of rows of each class exceeds its noise by far."""
+    size = counts.confusion.shape[-1]
+    of_label = counts.confusion[:-1].sum(axis=-1)
+    first = counts.sigma[0] * np.sqrt(size)
+    second = min(counts.sigma[1] * np.sqrt(one.shape[-2]) for one in counts.histograms)
+    combined = 1 / np.sqrt(1 / first**2 + 1 / second**2)
+    return bool(np.all(of_label >= _TOLD * combined))
