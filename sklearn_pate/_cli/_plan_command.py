@@ -12,7 +12,7 @@ from sklearn_pate._cli._options import (
     number,
     whole_number,
 )
-from sklearn_pate._inputs._strict_json import strict_json
+from sklearn_pate._inputs._file_content import strict_json
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.inspection import FitPlan, plan_fit, plan_newton_fit
 from sklearn_pate.students import GraphSelfTrainingClassifier

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_pate._aggregation._fit_plan import WIDTH
 from sklearn_pate._cli._options import Parser, number
-from sklearn_pate._inputs._strict_json import strict_json
+from sklearn_pate._inputs._file_content import strict_json
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.publication import Deployment, PublishedClassifier

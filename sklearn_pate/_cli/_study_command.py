@@ -16,13 +16,17 @@ from sklearn_pate._cli._options import (
     whole_number,
 )
 from sklearn_pate._estimators._isolation import MAX_SEED
-from sklearn_pate._inputs._digest import digest_of_rows, key_commitment
+from sklearn_pate._inputs._file_content import (
+    digest_of_rows,
+    key_commitment,
+    strict_json,
+    write_files,
+)
 from sklearn_pate._inputs._labels import check_classes
 from sklearn_pate._inputs._odd_values import warn_of_text
-from sklearn_pate._inputs._strict_json import strict_json
 from sklearn_pate._votes._votes import VoteHeader, Votes
 from sklearn_pate.accounting._value_checks import check_count, counted
-from sklearn_pate.publication._model_file import printable, write_all
+from sklearn_pate.publication._model_file import printable
 
 _FORMAT = {"format": "sklearn_pate study", "format_version": 1}
 DESCRIPTION = """\
@@ -274,8 +278,8 @@ def run(given: argparse.Namespace) -> int:
         key=key_commitment(key),
         seed=given.seed,
     )
-    write_all({given.key: f"{key.hex()}\n".encode()}, mode=0o600)
-    write_all({given.output: study.to_json().encode()})
+    write_files({given.key: f"{key.hex()}\n".encode()}, mode=0o600)
+    write_files({given.output: study.to_json().encode()})
     n_sites = len(study.sites)
     print(
         f"{given.output}: {counted(n_sites, 'site')} with "

@@ -25,6 +25,7 @@ from sklearn_pate._estimators._class_codes import (
     is_of,
 )
 from sklearn_pate._inputs._features import check_features
+from sklearn_pate._inputs._file_content import write_files
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
@@ -42,7 +43,6 @@ from sklearn_pate.publication._model_file import (
     unpack,
     untrusted_types,
     with_plain_members,
-    write_all,
 )
 from sklearn_pate.publication._privacy_card import (
     canonical_text,
@@ -234,7 +234,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         text = written_card(card)
         check_sizes(model, text)
         # The card is last: without it, or with an old one, load() raises.
-        write_all({model_path: model, card_path: text})
+        write_files({model_path: model, card_path: text})
         return sorted(types)
 
     @classmethod

@@ -8,7 +8,7 @@ from sklearn_pate import Votes
 from sklearn_pate._cli._plan_command import _synthetic
 from sklearn_pate._cli._report_command import _deployment
 from sklearn_pate._cli._study_command import Study
-from sklearn_pate._inputs._strict_json import strict_json
+from sklearn_pate._inputs._file_content import strict_json
 from sklearn_pate.publication._privacy_card import parse_card
 
 NOT_STRICT = {

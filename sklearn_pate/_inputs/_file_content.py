@@ -1,7 +1,13 @@
-"""Digests of data under a secret key."""
+"""Files: written whole, strict JSON, and digests of rows and keys."""
 
 import hashlib
+import json
+import math
+import os
+import secrets
+from collections.abc import Mapping
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +18,9 @@ from sklearn_pate._inputs._labels import PublicData, is_missing
 from sklearn_pate._inputs._odd_values import is_frame
 
 _LARGEST_KEY = 2**64
+# The curves of the fits of a search need 6, and each search around it 2 more.
+_LARGEST_DEPTH = 16
+_LONGEST_INTEGER = 100
 
 
 def digest_of_rows(X_public: Any) -> str:
@@ -88,3 +97,78 @@ def key_commitment(key: int | bytes) -> str:
     """Return a hash that only this key has; it does not reveal a random key."""
     committed = hashlib.sha256(b"sklearn_pate key of shards\0" + key_bytes(key))
     return committed.hexdigest()
+
+
+def write_files(contents: Mapping[Path, bytes], mode: int = 0o666) -> None:
+    """Write all files under temporary names, then rename them in order."""
+
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags, mode)
+
+    written = []
+    try:
+        for path, content in contents.items():
+            temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+            with open(temporary, "xb", opener=opener) as file:
+                written.append((temporary, path))
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        for temporary, path in written:
+            os.replace(temporary, path)
+    finally:
+        for temporary, _ in written:
+            temporary.unlink(missing_ok=True)
+
+
+def strict_json(content: bytes) -> Any:
+    """Read a text, or raise ValueError unless it is strict JSON of bounded depth."""
+    try:
+        value = json.loads(
+            content,
+            parse_constant=_refuse,
+            parse_float=_finite,
+            parse_int=_short,
+            object_pairs_hook=_without_duplicates,
+        )
+        _check_depth(value)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"it is not strict JSON ({error})") from None
+    return value
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(_LARGEST_DEPTH):
+        level = [
+            one
+            for item in level
+            if isinstance(item, (list, dict))
+            for one in (item.values() if isinstance(item, dict) else item)
+        ]
+    if level:
+        raise ValueError(f"it is nested more than {_LARGEST_DEPTH} deep")
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError("a number is too large")
+    return value
+
+
+def _short(text: str) -> int:
+    if len(text) > _LONGEST_INTEGER:
+        raise ValueError("a number is too long")
+    return int(text)
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return found
