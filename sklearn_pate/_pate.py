@@ -75,7 +75,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     Parameters by purpose:
 
     - **privacy**: `epsilon`, `delta`, `privacy_unit`, `classes`, `public_size`,
-      `synthetic`, `ledger`, `noise_seed`;
+      `synthetic`, `ledger`;
     - **quality**: `estimator`, `student`, `n_teachers`, `mechanism`, `n_queries`,
       `query_strategy`, `representation`;
     - **running**: `memory`, `n_jobs`, `verbose`, `random_state`.
@@ -212,10 +212,6 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         the same phases as bars; then "auto" shows nothing. The times at which lines
         appear depend on private rows.
 
-    noise_seed : int, default=None
-        Seeds the noise, for research and tests only: the statement's epsilon is
-        infinite. None draws the noise from the operating system.
-
     random_state : int, RandomState instance or None, default=None
         Seeds shards, teachers, queries and student. It may be public.
 
@@ -322,7 +318,6 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         memory: Any = None,
         n_jobs: int | None = None,
         verbose: int | Literal["auto"] = "auto",
-        noise_seed: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -342,7 +337,6 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
-        self.noise_seed = noise_seed
         self.random_state = random_state
 
     @private_rows_by_position

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import Tags
 
 from sklearn_pate._inputs._labels import check_classes, private_rows_by_position
 from sklearn_pate.accounting._rdp import LARGEST_DELTA, check_delta
@@ -146,6 +147,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
     @abstractmethod
     def _published_model(self) -> Any:
         """Return the model that predicts class indices, and nothing else of the fit."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        return tags
 
     def _repr_html_inner(self) -> str:
         return super()._repr_html_inner() + self._statement_in_html()

@@ -45,13 +45,14 @@ class PrivacyLeakWarning(UserWarning):
     >>> import warnings
     >>> from sklearn_pate import PrivacyLeakWarning
     >>> from sklearn_pate.mechanisms import GNMax
-    >>> with warnings.catch_warnings():
+    >>> from sklearn_pate.testing import seeded_noise
+    >>> with warnings.catch_warnings(), seeded_noise(0):
     ...     warnings.simplefilter("error", PrivacyLeakWarning)
     ...     try:
-    ...         GNMax(sigma=40, noise_seed=0).answer([[200, 50]])
+    ...         GNMax(sigma=40).answer([[200, 50]])
     ...     except PrivacyLeakWarning as leak:
     ...         print(leak)
-    noise_seed=0 makes the noise reproducible: an attacker with the seed can subtrac...
+    The noise is seeded: an attacker with the seed can subtract it, and nothing is...
     """
 
 

@@ -116,8 +116,6 @@ WRONG_FITS = {
     "gamma is zero": ({"mechanism": LNMax(gamma=0), "epsilon": None}, {}, r"gamma=0 of LNMax must be a positive"),
     "threshold is negative": ({"mechanism": ConfidentGNMax(threshold=-5)}, {}, r"threshold=-5 must be a positive number: a share"),
     "max_answers is zero": ({"mechanism": ConfidentGNMax(max_answers=0)}, {}, r"max_answers=0 must be a whole number of at least 1, or None"),
-    "a seed in the mechanism": ({"mechanism": GNMax(sigma=1, noise_seed=3)}, {}, r"has a noise_seed; set noise_seed=3 on the classifier"),
-    "noise_seed is a float": ({"mechanism": GNMax(sigma=1), "noise_seed": 0.5, "epsilon": None}, {}, r"noise_seed=0.5 must be None or an integer"),
     "unknown privacy unit": ({"privacy_unit": "patient"}, {}, r"privacy_unit='patient' is unknown; use 'row'"),
     "public_size is one": ({"public_size": 1}, {"X_public": None}, r"public_size=1 must be a number strictly between 0 and 1, or None"),
     "public_size is a count": ({"public_size": 20}, {"X_public": None}, r"public_size=20 must be a number strictly between 0 and 1, or None"),

@@ -9,6 +9,7 @@ from skorch import NeuralNetBinaryClassifier, NeuralNetClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax, NoisyHistogram
+from tests.seeding import equal_noise
 
 pytestmark = pytest.mark.slow
 
@@ -33,6 +34,7 @@ def fit(digits):
     X = (X / 16).astype(np.float32)
     names = np.array(list("abcdefghij"))[y]
 
+    @equal_noise()  # ties fall the same way
     def fit(n_jobs=None, max_epochs=40):
         net = NeuralNetClassifier(
             Net,
@@ -46,7 +48,6 @@ def fit(digits):
             net,
             n_teachers=6,
             mechanism=GNMax(sigma=0.01),
-            noise_seed=0,  # ties fall the same way
             epsilon=None,
             n_jobs=n_jobs,
             random_state=0,
@@ -56,7 +57,6 @@ def fit(digits):
     return fit, X[1400:], names[1400:]
 
 
-@pytest.mark.filterwarnings("ignore:noise_seed")
 def test_networks_teach_a_network(fit):
     fit, X, names = fit
     pate = fit()
@@ -65,7 +65,6 @@ def test_networks_teach_a_network(fit):
     assert pate.privacy_analysis_.teacher_failures == []
 
 
-@pytest.mark.filterwarnings("ignore:noise_seed")
 def test_votes_of_networks_are_seeded_without_touching_torchs_generator(fit):
     fit, X, _ = fit
     state = torch.random.get_rng_state()

@@ -22,6 +22,7 @@ PUBLIC_PACKAGES = [
     "model_selection",
     "publication",
     "students",
+    "testing",
 ]
 PAGES = sorted((Path(__file__).parent.parent / "docs" / "api").glob("*.rst"))
 DIRECTIVE = re.compile(r"\.\. (?P<name>[\w-]+)::\s*(?P<argument>.*)")

@@ -46,6 +46,7 @@ from sklearn_pate.mechanisms import (
 )
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.students import GraphSelfTrainingClassifier
+from sklearn_pate.testing import seeded_noise
 
 X, y = make_blobs(359, centers=2, random_state=0)
 X, y, PUBLIC = X[:240], y[:240], PublicData(X[240:])
@@ -61,8 +62,9 @@ def pate(**parameters):
     return PATEClassifier(**(defaults | parameters))
 
 
-def seeded(**parameters):
-    return pate(mechanism=GNMax(sigma=1), noise_seed=0, **parameters)
+def seeded(call, *args, **kwargs):
+    """Seed the noise of a call, without a line of this file between."""
+    return partial(seeded_noise(0)(call), *args, **kwargs)
 
 
 def petdl(**parameters):
@@ -127,15 +129,15 @@ def labels_that_go_on_spreading():
 # Calls by the warning that comes of them. A partial adds no line to the stack.
 CALLS = {
     PrivacyLeakWarning: {
-        "seeded": fit_public(seeded()),
-        "seeded votes": fit_from_votes(mechanism=GNMax(sigma=1), noise_seed=0),
-        "seeded PETDL": fit_public(petdl(noise_seed=0)),
-        "seeded Private-kNN": fit_public(knn(mechanism=GNMax(sigma=1), noise_seed=0)),
-        "seeded linear model": fit(linear(noise_seed=0)),
-        "seeded search": fit(search(linear(), noise_seed=0)),
-        "plan of a seeded search": plan(search(linear(), noise_seed=0)),
-        "search over seeded fits": fit(search(linear(noise_seed=0))),
-        "search over PATE": fit_public(search(seeded())),
+        "seeded": seeded(fit_public(pate())),
+        "seeded votes": seeded(fit_from_votes()),
+        "seeded PETDL": seeded(fit_public(petdl())),
+        "seeded Private-kNN": seeded(fit_public(knn())),
+        "seeded linear model": seeded(fit(linear())),
+        "seeded search": seeded(fit(search(linear()))),
+        "plan of a seeded search": seeded(plan(search(linear()))),
+        "seeded search over PATE": seeded(fit_public(search(pate()))),
+        "search without a guarantee": fit(search(DPLogisticRegression())),
         "delta": fit_public(pate(delta=0.09)),
         "delta of a plan": plan(pate(delta=0.09), X_public=PUBLIC),
         "delta of votes": fit_from_votes(delta=0.09),
@@ -153,14 +155,14 @@ CALLS = {
         "no bounds, cross-validation": partial(
             cross_val_score, DPLogisticRegression(), X, y
         ),
-        "answer": partial(GNMax(sigma=1, noise_seed=0).answer, COUNTS),
-        "interactive answer": partial(
-            InteractiveGNMax(1, 1, 1, n_teachers=250, noise_seed=0).answer,
+        "answer": seeded(GNMax(sigma=1).answer, COUNTS),
+        "interactive answer": seeded(
+            InteractiveGNMax(1, 1, 1, n_teachers=250).answer,
             COUNTS,
             probabilities=[[0.5, 0.5]],
         ),
-        "histogram": partial(NoisyHistogram(sigma=1, noise_seed=0).release, COUNTS),
-        "sum": partial(NoisySum(noise_scale=1, noise_seed=0).release, COUNTS),
+        "histogram": seeded(NoisyHistogram(sigma=1).release, COUNTS),
+        "sum": seeded(NoisySum(noise_scale=1).release, COUNTS),
     },
     PublicDataWarning: {
         "held out": fit(pate(public_size=0.2)),
@@ -236,10 +238,10 @@ def test_a_warning_points_at_the_call(category, call):
 @pytest.mark.slow
 def test_routed_metadata_leave_the_place_as_it_is():
     with config_context(enable_metadata_routing=True):
-        learner = seeded().set_fit_request(X_public=True)
+        learner = pate().set_fit_request(X_public=True)
         outer = piped(learner), grid(learner), grid(piped(learner)), search(learner)
         for one in outer:
-            found, place = warnings_of(fit_public(one))
+            found, place = warnings_of(seeded(fit_public(one)))
             assert found == {(PrivacyLeakWarning, *place)}
 
 
@@ -248,16 +250,16 @@ def test_callbacks_leave_the_place_as_it_is():
         "sklearn.callback", reason="scikit-learn before 1.9 has no callbacks"
     )
     pytest.importorskip("rich", reason="scikit-learn's ProgressBar needs rich")
-    learner = seeded(public_size=0.2)
+    learner = pate(public_size=0.2)
     learner.set_callbacks(callback.ProgressBar())
-    found, place = warnings_of(fit(learner))
+    found, place = warnings_of(seeded(fit(learner)))
     assert found == {(PrivacyLeakWarning, *place), (PublicDataWarning, *place)}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_pate.PrivacyLeakWarning")
 def test_publishing_a_seeded_fit():
-    for learner in (seeded(), petdl(noise_seed=0)):
-        found, place = warnings_of(fit_public(learner)().publish)
+    for learner in (pate(), petdl()):
+        found, place = warnings_of(seeded(fit_public(learner))().publish)
         assert found == {(PrivacyLeakWarning, *place)}
 
 

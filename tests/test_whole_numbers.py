@@ -118,12 +118,10 @@ RIGHT = {
     "max_answers": 1,
     "max_coordinates": 5,
     "threshold": 60,
-    "noise_seed": 0,
 }
 WRONG = [True, np.True_, 1.5, np.float64(2), -1, "3", [3], np.nan, None, 10**30]
 # What some whole numbers may be, besides.
 ALSO = {
-    "noise_seed": [10**30],
     "n_jobs": [-1],
     "verbose": [True, 10**30],
     "threshold": [1.5, np.float64(2), 10**30],

@@ -43,7 +43,6 @@ from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
-from sklearn_pate.mechanisms._noise import check_noise_seed
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.publication._student_state import without_caches
 
@@ -59,7 +58,6 @@ class PublicRowsClassifier(PrivateClassifier):
     privacy_unit: str
     public_size: float | None
     synthetic: PrivateMarginals | None
-    noise_seed: int | None
     random_state: Any
 
     _constraints: ClassVar[dict[str, Constraint]] = {
@@ -103,7 +101,6 @@ class PublicRowsClassifier(PrivateClassifier):
             epsilon=epsilon,
             delta=self.delta,
             add_remove=self._add_remove,
-            noise_seed=self.noise_seed,
         )
 
     def _on_drawn_rows(
@@ -205,10 +202,6 @@ class StudentClassifier(
     _sensitive = ("privacy_analysis_", "public_indices_")
     _unfitted = ("query_strategy_",)
 
-    def _check_parameters(self) -> None:
-        check_noise_seed(self.noise_seed)
-        super()._check_parameters()
-
     def _set_fitted(
         self,
         aggregation: Aggregation,
@@ -246,5 +239,4 @@ class StudentClassifier(
         student = input_tags(self._unfitted_student())
         tags.input_tags.sparse = tags.input_tags.sparse and student.sparse
         tags.input_tags.allow_nan = tags.input_tags.allow_nan and student.allow_nan
-        tags.non_deterministic = self.noise_seed is None
         return tags

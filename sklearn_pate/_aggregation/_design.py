@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast
 
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.pipeline import make_pipeline
@@ -96,7 +96,6 @@ class PATEParameters(Protocol):
     representation: Any
     epsilon: float | None
     delta: float
-    noise_seed: int | None
 
 
 def design_fit(
@@ -115,11 +114,11 @@ def design_fit(
     n_teachers = pate.n_teachers
     if n_teachers == "auto":
         n_teachers = _auto_n_teachers(n_rows)
-    mechanism = as_mechanism(pate.mechanism, pate.noise_seed)
+    mechanism = as_mechanism(pate.mechanism)
     if _may_release_scores(pate, X_public, n_classes) and allows_scores(
         n_teachers, n_classes, cast(float, pate.epsilon), pate.delta
     ):
-        mechanism = MeanScores(noise_seed=pate.noise_seed)
+        mechanism = MeanScores()
     is_of_votes = isinstance(mechanism, PluralityMechanism)
     student = pate.student
     if student is None and is_of_votes:
@@ -140,7 +139,7 @@ def design_of_votes(pate: PATEParameters, X_public: Table) -> Design:
 
     No teacher is trained there, so that `estimator` may be the student.
     """
-    mechanism = as_mechanism(pate.mechanism, pate.noise_seed)
+    mechanism = as_mechanism(pate.mechanism)
     if not isinstance(mechanism, PluralityMechanism):
         raise ValueError(
             f"mechanism={pate.mechanism!r} releases mean scores, and there are votes "
@@ -275,31 +274,22 @@ def allows_scores(
 
 
 def as_mechanism(
-    mechanism: str | PluralityMechanism | MeanScores, noise_seed: int | None = None
+    mechanism: str | PluralityMechanism | MeanScores,
 ) -> PluralityMechanism | MeanScores:
     """Return the mechanism of these parameters of PATEClassifier, or raise ValueError.
 
     Its noise parameters may be None.
     """
     if isinstance(mechanism, PluralityMechanism | MeanScores):
-        chosen = mechanism
-        if chosen.noise_seed is not None:
-            raise ValueError(
-                f"mechanism={mechanism!r} has a noise_seed; set noise_seed="
-                f"{chosen.noise_seed!r} on the classifier instead."
-            )
-    elif isinstance(mechanism, str) and mechanism in MECHANISMS:
-        chosen = MECHANISMS[mechanism]()
-    else:
-        meant = _meant(mechanism)
-        raise ValueError(
-            f"mechanism={mechanism!r} is unknown; use "
-            + (f"{meant!r}, or " if meant else "")
-            + f"one of {sorted(MECHANISMS)}, or a mechanism such as GNMax(sigma=40)."
-        )
-    if noise_seed is not None:
-        chosen = clone(chosen).set_params(noise_seed=noise_seed)
-    return chosen
+        return mechanism
+    if isinstance(mechanism, str) and mechanism in MECHANISMS:
+        return MECHANISMS[mechanism]()
+    meant = _meant(mechanism)
+    raise ValueError(
+        f"mechanism={mechanism!r} is unknown; use "
+        + (f"{meant!r}, or " if meant else "")
+        + f"one of {sorted(MECHANISMS)}, or a mechanism such as GNMax(sigma=40)."
+    )
 
 
 def _meant(mechanism: Any) -> str | None:

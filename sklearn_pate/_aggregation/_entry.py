@@ -2,7 +2,6 @@
 
 import secrets
 import sys
-import warnings
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,21 +32,17 @@ from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._cost import Cost
-from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting._statement import PrivacySpent, state_cost
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis, VoteCosts
 from sklearn_pate.accounting.ledger._entries import PrivacyCost
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.accounting.ledger._ledger import (
-    PrivacyLedger,
-    fitting_epsilon,
-    least_useful,
-)
-from sklearn_pate.exceptions import LedgerError, PrivacyLeakWarning
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger, fitting_epsilon
+from sklearn_pate.exceptions import LedgerError
 from sklearn_pate.mechanisms import PluralityMechanism, Transcript
 from sklearn_pate.mechanisms._mechanism import Mechanism, Response
-from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._noise import as_drawn
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, TwoPartRelease
 
 # Parameters without an effect on the release.
@@ -122,7 +117,7 @@ def plan_release(
     """
     counts, before = counts_for(target), None
     if counts is not None:
-        before = counts._cost_of_secret_noise(0, n_values, unit, DEFAULT_ORDERS)
+        before = counts.cost(unit=unit)
     accounted: Mechanism = prepare(target, before)
     if counts is not None:
         accounted = TwoPartRelease(counts, accounted)
@@ -167,25 +162,18 @@ def _state(
     n_values: int,
 ) -> PrivacySpent:
     """State the privacy cost of a release."""
-    if accounted.noise_seed is not None and SEEDED not in assumptions:
-        assumptions = (*assumptions, SEEDED)
     counts, _ = accounted.parts
     cost = accounted.cost(n_queries, n_values, unit=unit)
-    epsilon = cost.epsilon(delta)
-    return PrivacySpent(
-        epsilon=epsilon,
-        delta=float(delta),
-        unit=unit,
-        relation=cost.relation,
+    cost, assumptions = as_drawn(cost, assumptions)
+    return state_cost(
+        cost,
+        delta,
         release=accounted.released,
         mechanism=accounted.in_one_line(),
+        assumptions=assumptions,
         n_teachers=int(n_teachers) or None,
         n_queries=int(n_queries) or None,
-        assumptions=assumptions,
-        curve=cost.curve,
-        profile=cost.profile.thinned(epsilon, delta),
         n_tables=None if counts is None else counts.n_tables,
-        mu=cost.mu,
     )
 
 
@@ -256,6 +244,7 @@ def analyse_votes(
         # Drawn rows are queries that depend on released counts.
         along_transcript=adaptive or release.counts is not None,
         in_ledger=in_ledger,
+        is_seeded=SEEDED in release.statement.assumptions,
         counts=counts,
         mechanism=release.mechanism,
         n_teachers=votes.shape[0],
@@ -313,6 +302,7 @@ def analyse_release(
         delta=spent.delta,
         along_transcript=False,
         in_ledger=in_ledger,
+        is_seeded=SEEDED in release.statement.assumptions,
         counts=sums,
         mechanism=release.mechanism,
         n_teachers=release.n_teachers,
@@ -435,10 +425,9 @@ def _what_fits(
 ) -> str:
     """Suggest a parameter whose cost is within the budget."""
     spent, n_queries = release.statement, release.n_queries
-    share, left = ledger.budget_fractions(spent.curve)
-    if not 0 < share < np.inf:
+    if np.isinf(spent.epsilon):
         return ""
-    if left <= 0:
+    if ledger.spent >= 1:
         return "Nothing is left in this ledger."
     if epsilon is None and not n_queries:
         return "Use more noise."
@@ -453,12 +442,6 @@ def _what_fits(
         if n_affordable == 0:
             return "With this noise no query would fit; use more noise."
         return f"n_queries={n_affordable} would fit, or more noise."
-    if ledger.entries():
-        # More noise makes the curve lower at all orders, nearly alike.
-        scale = min(max(left, 0.0) / share, 1.0)
-        first = (spent.curve * scale).quiet_epsilon(spent.delta)
-    else:
-        first = min(ledger.epsilon, epsilon)
 
     def excess(epsilon: float) -> float:
         other = release.for_epsilon(epsilon).statement
@@ -467,10 +450,10 @@ def _what_fits(
         share, left = ledger.budget_fractions(other.curve)
         return share / left if left > 0 else np.inf
 
-    least = least_useful(epsilon, ledger.epsilon)
-    affordable = fitting_epsilon(first, least, excess)
+    largest = min(epsilon, ledger.epsilon)
+    affordable = fitting_epsilon(largest, excess)
     if affordable is None:
-        return f"Almost nothing is left; an epsilon below {least:g} may fit."
+        return f"Almost nothing is left; an epsilon below {largest / 10:g} may fit."
     return f"epsilon={affordable:g} would fit."
 
 
@@ -508,7 +491,7 @@ def draw_synthetic_rows(
         if entry is not None:
             # Only on an entry without any draw: another one has its counts.
             entry.open(release.n_draws)
-        marginals, rows, digest = read(release_counts(mechanism, exact))
+        marginals, rows, digest = read(mechanism.release(exact))
         if entry is None:
             return marginals, rows
         drawn = np.concatenate([marginals.counts, digest])[np.newaxis]
@@ -526,18 +509,6 @@ def draw_synthetic_rows(
             "another random_state, which is a new fit with its own cost."
         )
     return marginals, rows
-
-
-def release_counts(
-    mechanism: MarginalCounts, exact: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Add noise to counts. A seed of the noise is not the one of answers."""
-    seed = mechanism.noise_seed
-    with warnings.catch_warnings():
-        # The source of the other noise warns of the seed.
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        noise = NoiseSource(None if seed is None else [seed, 2])
-    return mechanism.release(exact, noise)
 
 
 def tables_by_name(marginals: Marginals) -> dict[Any, NDArray[np.int64]]:

@@ -23,7 +23,6 @@ from sklearn_pate._aggregation._outlook import (
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
 from sklearn_pate.accounting._value_checks import counted, is_positive
-from sklearn_pate.publication._privacy_card import without_seeds
 
 #: Letters in a line.
 WIDTH = 80
@@ -275,7 +274,7 @@ class FitPlan:
             n_teachers=spent.n_teachers,
             n_queries=spent.n_queries,
             n_classes=int(release.n_values),
-            mechanism=without_seeds(release.accounted.in_one_line()),
+            mechanism=release.accounted.in_one_line(),
             epsilon=spent.epsilon,
             delta=spent.delta,
             unit=spent.unit,
@@ -428,8 +427,8 @@ def check_margins(margins: Sequence[float]) -> None:
 def _warnings(release: ReleasePlan, n_rows: int | None) -> Iterator[str]:
     """List the reasons to change a plan."""
     n_teachers = release.n_teachers
-    if release.accounted.noise_seed is not None:
-        yield f"There is no privacy: {SEEDED}. Leave noise_seed=None."
+    if SEEDED in release.statement.assumptions:
+        yield f"There is no privacy: {SEEDED}. Leave the block of seeded_noise."
     if n_rows is not None:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -14,7 +14,6 @@ from sklearn_pate.mechanisms import GNMax, NoisySum, PluralityMechanism
 from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.mechanisms._noisy_training import SampledMechanism
-from sklearn_pate.publication._privacy_card import without_seeds
 
 #: Teachers rarely learn from fewer rows.
 FEW_ROWS = 30
@@ -206,7 +205,7 @@ def why_useless(
         settings.append(_WITHOUT_TEACHERS)
     elif not settings:
         settings.append("less noise")
-    noise = without_seeds(mechanism.in_one_line())
+    noise = mechanism.in_one_line()
     right = f"{100 * agree.right * agree.answered:.0f} %"
     return (
         f"The noise of {noise} is too large for {counted(n_teachers, voter)}: where "
@@ -224,7 +223,7 @@ def why_scores_useless(release: ReleasePlan) -> str | None:
         return None
     needed = int(np.ceil(mechanism.noise_scale * np.sqrt(_SIGNAL * (n_classes - 1))))
     return (
-        f"The noise of {without_seeds(mechanism.in_one_line())} is too large for "
+        f"The noise of {mechanism.in_one_line()} is too large for "
         f"{counted(release.n_teachers, 'teacher')}: it hides most of the scores of "
         f"{n_classes} classes. Use n_teachers={needed}, a larger epsilon, or "
         f"{_WITHOUT_TEACHERS}."
@@ -239,7 +238,7 @@ def why_newton_useless(release: ReleasePlan, n_units: int) -> str | None:
         return None
     unit = release.statement.unit
     return (
-        f"The noise of {without_seeds(mechanism.in_one_line())} is too large for "
+        f"The noise of {mechanism.in_one_line()} is too large for "
         f"{counted(n_units, unit)}: it hides the coefficients of {n_classes} classes. "
         f"Use a larger epsilon, or at least {counted(needed, unit)}."
     )
@@ -254,7 +253,7 @@ def why_counts_useless(
     of_class = f" in each of {n_labels} classes" if n_labels > 1 else ""
     fewer = ", or PrivateMarginals(by_class=False)" if n_labels > 1 else ""
     return (
-        f"The noise of {without_seeds(mechanism.in_one_line())} is too large for "
+        f"The noise of {mechanism.in_one_line()} is too large for "
         f"{counted(n_rows // n_labels, 'row')}{of_class}: rows drawn from the counts "
         "are nearly uniform. Use a larger epsilon or share of the counts, fewer "
         f"columns{fewer}."

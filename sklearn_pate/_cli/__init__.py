@@ -3,50 +3,23 @@
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
 from sklearn_pate import __version__
-from sklearn_pate._cli._options import Parser
+from sklearn_pate._cli._model_commands import run_add, run_plan, run_report
+from sklearn_pate._cli._options import TABLE, Parser, add_options
+from sklearn_pate._cli._site_commands import run_fit_votes, run_study, run_vote
 
 __all__ = ["main"]
 
-DESCRIPTION = """\
-Plan private learning with PATE, report on released models and add up their costs,
-and fit one model for several sites that share no row.
-Only the command vote reads private rows, and fit-votes the votes of teachers.
-"""
-EPILOG = """\
-examples:
-  %(prog)s plan --rows 30000 --queries 100
-  %(prog)s report model.skops -o report.html
-  %(prog)s add first.json second.json
-
-  five hospitals: one runs study, each runs vote, one runs fit-votes
-    %(prog)s study --public public.csv --classes no,yes --teachers 20 \\
-        --sites north,south,east,west,centre
-    %(prog)s vote --study study.json --key study.key --site north \\
-        --data north.csv --public public.csv --label readmitted --group patient \\
-        --teacher teacher.py -o north.votes
-    %(prog)s fit-votes *.votes --study study.json --public public.csv \\
-        -o model.skops
-
-"%(prog)s COMMAND --help" explains the options of each command.
-
-exit codes:
-  0  done
-  2  an option or a file is invalid; the reason is written to stderr
-  141  the reader of the output, such as "head", stopped before its end
-"""
 # Exit code of a process that SIGPIPE ends.
 BROKEN_PIPE = 128 + 13
-# Commands, and their help; the module of a command is imported when it is given.
 _COMMANDS = {
-    "plan": "teachers, noise, epsilon and label accuracy, before any data are read",
-    "report": "the privacy report of a released model",
-    "add": "the total cost of several published models",
-    "study": "what sites that share no row agree on, and their key",
-    "vote": "the votes of one site, whose rows stay there",
-    "fit-votes": "a student of the votes of all sites, and its card",
+    "plan": run_plan,
+    "report": run_report,
+    "add": run_add,
+    "study": run_study,
+    "vote": run_vote,
+    "fit-votes": run_fit_votes,
 }
 
 
@@ -57,33 +30,32 @@ def main(arguments: Sequence[str] | None = None, program: str = "sklearn-pate") 
     """
     try:
         try:
-            return _run(arguments, program)
+            _run(arguments, program)
         finally:
             sys.stdout.flush()  # so that a closed pipe raises here
     except BrokenPipeError:
         # At exit, Python writes the rest, which must not raise again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    return 0
 
 
-def _run(arguments: Sequence[str] | None, program: str) -> int:
+def _run(arguments: Sequence[str] | None, program: str) -> None:
     """Parse the arguments, and run the command."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    parser = Parser(prog=program, description=DESCRIPTION, epilog=EPILOG)
+    texts = {name: TABLE[name] for name in ("description", "epilog")}
+    parser = Parser(prog=program, **texts)
     parser.add_argument(
         "--version", action="version", version=f"sklearn-pate {__version__}"
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, about in _COMMANDS.items():
-        command = commands.add_parser(name, help=about)
-        if name in arguments:
-            module = f"{__name__}._{name.replace('-', '_')}_command"
-            import_module(module).add_to(command)
+    for name, run in _COMMANDS.items():
+        command = commands.add_parser(name, help=TABLE["command"][name]["help"])
+        add_options(command, TABLE["command"][name])
+        command.set_defaults(run=run)
     given = parser.parse_args(arguments)
     try:
-        return given.run(given)
+        given.run(given)
     except BrokenPipeError:
         raise
     except (ImportError, OSError, ValueError) as error:
-        parser_of_command: Parser = given.parser
-        parser_of_command.refuse(error, given.names)
+        given.parser.refuse(error, given.names)

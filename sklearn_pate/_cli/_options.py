@@ -1,40 +1,24 @@
-"""Options of commands, files of data and of estimators."""
+"""Options of commands: their table, the types of their values, and errors."""
 
 import argparse
 import re
-import runpy
 import sys
+import tomllib
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import is_classifier
-
-from sklearn_pate._inputs._odd_values import as_words, read_numbers, without_words
-from sklearn_pate.accounting._value_checks import optional_module
 from sklearn_pate.mechanisms import ConfidentGNMax
-from sklearn_pate.publication._model_file import (
-    LARGEST_MODEL,
-    TRUSTED,
-    import_skops,
-    printable,
-    read_file,
-    unpack,
-    untrusted_types,
-    with_plain_members,
-)
+from sklearn_pate.publication._model_file import paths_of
 
-#: Mechanisms that answer without a student.
-MECHANISMS = ("gnmax", "lnmax", "gumbel", "permute-and-flip", "confident")
-_WHOLE_NUMBER = r"[+-]?\d{1,18}"
-_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
-_BOOLEANS = {"True": 1.0, "False": 0.0}
-# For a missing number; in a column of text they are text, perhaps a class or an id.
-_MISSING = ["NA", "N/A", "n/a", "NaN", "nan", "None", "null", "NULL", "<NA>"]
+#: Texts of the program and of its commands, with their options.
+TABLE: dict[str, Any] = tomllib.loads(
+    files("sklearn_pate._cli").joinpath("commands.toml").read_text("utf-8")
+)
 
 
 class Parser(argparse.ArgumentParser):
@@ -73,69 +57,97 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}\n")
 
 
-def whole_number(text: str) -> int:
-    """Parse a whole number of any size."""
+def add_options(parser: argparse.ArgumentParser, command: Mapping[str, Any]) -> None:
+    """Add the description and the options of a command to its parser."""
+    parser.description, parser.epilog = command["description"], command["epilog"]
+    names: dict[str, str] = {}
+    one_of_two = None
+    for name, own in command["options"].items():
+        option = TABLE["shared"].get(name, {}) | own
+        flags = option.pop("flags", [f"--{name}"])
+        names |= dict.fromkeys(option.pop("parameters", ()), f"--{name}")
+        if "type" in option:
+            option["type"] = _TYPES[option["type"]]
+        if option.pop("one_of_two", False):
+            one_of_two = one_of_two or parser.add_mutually_exclusive_group()
+            one_of_two.add_argument(*flags, **option)
+        else:
+            parser.add_argument(*flags, **option)
+    parser.set_defaults(parser=parser, names=names)
+
+
+def _parsed(kind: Callable[[str], Any], what: str, example: str, text: str) -> Any:
+    """Parse a value; the library checks its range."""
     try:
-        return int(text)
+        return kind(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a whole number; write 100, for example"
+            f"{text!r} is not {what}; write {example}, for example"
         ) from None
 
 
-def auto_or_whole_number(text: str) -> int | str:
-    """Parse the number of teachers or of queries."""
-    return text if text == "auto" else whole_number(text)
+_count = partial(_parsed, int, "a whole number", "100")
+_number = partial(_parsed, float, "a number", "0.5")
 
 
-def list_of_texts(text: str) -> list[str]:
+def _texts(text: str) -> list[str]:
     """Parse texts that are separated by commas."""
     return [one.strip() for one in text.split(",")]
 
 
-def number(text: str) -> float:
-    """Parse a number; the library checks its range."""
+def _labels(text: str) -> list[Any]:
+    """Parse labels: whole numbers if all of them are, text otherwise."""
+    labels = _texts(text)
     try:
-        return float(text)
+        return [int(label) for label in labels]
     except ValueError:
+        return labels
+
+
+def _figure(text: str) -> tuple[tuple[str, ...], float]:
+    """Parse the names and the value of a score."""
+    *names, value = (part.strip() for part in text.split("="))
+    if len(names) not in (1, 2) or not all(names):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a number; write 0.5, for example"
-        ) from None
+            f"{text!r} is not NAME=VALUE; write accuracy=0.84, for example"
+        )
+    return tuple(names), _number(value)
 
 
-def votes_or_share(text: str) -> float:
-    """Parse a threshold: a whole number of votes, or a share of the teachers."""
-    return int(text) if text.isdecimal() else number(text)
+def _model(text: str) -> str:
+    """Parse the path of a model."""
+    try:
+        paths_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error).removeprefix("path=")) from None
+    return text
 
 
-def add_mechanism(
-    parser: argparse.ArgumentParser,
-    others: Sequence[str] = (),
-    about_others: str = "",
-) -> None:
-    """Add the options that choose a mechanism; the first of others is the default."""
-    by_default = "" if others else ", the default"
-    parser.add_argument(
-        "--mechanism",
-        choices=(*others, *MECHANISMS),
-        default=others[0] if others else "gnmax",
-        metavar="NAME",
-        help=f"{about_others}gnmax (Gaussian noise{by_default}), "
-        "lnmax (Laplace), gumbel (the exponential mechanism), permute-and-flip, or "
-        "confident (gnmax, after a noisy check that teachers agree)",
-    )
-    parser.add_argument(
-        "--threshold",
-        type=votes_or_share,
-        metavar="VOTES",
-        help="for confident: votes that the largest count must reach, before noise; a "
-        "number with a decimal point, at most 1.0, is a share of the teachers "
-        "(default: 0.8)",
-    )
+def _page(text: str) -> Path:
+    """Parse the path of a report."""
+    path = Path(text)
+    if path.suffix not in (".html", ".md"):
+        raise argparse.ArgumentTypeError(f"{text!r} must end in .html or .md")
+    return path
+
+
+# Types of values, by their names in the table.
+_TYPES: dict[str, Callable[[str], Any]] = {
+    "count": _count,
+    "count or auto": lambda text: text if text == "auto" else _count(text),
+    "figure": _figure,
+    "labels": _labels,
+    "model": _model,
+    "number": _number,
+    "page": _page,
+    "path": Path,
+    "texts": _texts,
+    "votes or share": lambda text: int(text) if text.isdecimal() else _number(text),
+}
 
 
 def chosen_mechanism(given: argparse.Namespace) -> str | ConfidentGNMax:
-    """Return the mechanism that the options of `add_mechanism` choose."""
+    """Return the mechanism that --mechanism and --threshold choose."""
     if given.threshold is None:
         return given.mechanism
     if given.mechanism != "confident":
@@ -144,23 +156,6 @@ def chosen_mechanism(given: argparse.Namespace) -> str | ConfidentGNMax:
             f"not to mechanism={given.mechanism}; leave it out."
         )
     return ConfidentGNMax(threshold=given.threshold)
-
-
-def check_outputs(paths: Sequence[Path], *, overwrite: bool | None) -> None:
-    """Check that files can be written, before work is done for them.
-
-    None refuses files that exist without a way to replace them.
-    """
-    for path in paths:
-        if not path.parent.is_dir():
-            raise FileNotFoundError(
-                f"There is no folder {path.parent} for {path}; create it first."
-            )
-        if path.exists() and not overwrite:
-            advice = "" if overwrite is None else ", or add --overwrite to replace it"
-            raise FileExistsError(
-                f"{path} exists already; choose another path{advice}."
-            )
 
 
 @contextmanager
@@ -174,152 +169,3 @@ def plain_warnings(parser: argparse.ArgumentParser) -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = show
         yield
-
-
-def read_public(path: Path) -> Any:
-    """Read public rows as a dataframe of pandas."""
-    frame = _read(path)
-    if 0 in frame.shape:
-        raise ValueError(f"{path} holds no row; pass the public rows.")
-    if path.suffix == ".csv":
-        # Not by pandas, whose versions read some digits as different bits.
-        for name in frame.columns:
-            frame[name] = _typed(frame[name])
-    return frame
-
-
-def read_private(
-    path: Path, X_public: Any, others: Sequence[str]
-) -> tuple[Any, dict[str, list[Any]]]:
-    """Read the columns of the public rows as their types, and some other columns.
-
-    Each value is read on its own: a column whose type was guessed would be read in
-    another way if one row held an odd value.
-    """
-    pandas = optional_module("pandas", "pandas")
-    frame = _read(path)
-    missing = [one for one in (*X_public.columns, *others) if one not in frame.columns]
-    if missing:
-        raise ValueError(
-            f"{path} has no column {', '.join(map(repr, missing))}; it needs the "
-            "columns of the public rows and those that options name."
-        )
-    if len(frame) == 0:
-        raise ValueError(f"{path} holds no row; pass the rows of this site.")
-    columns = {}
-    for name, kind in X_public.dtypes.items():
-        column = frame[name]
-        try:
-            if kind.kind == "b":
-                values = [_BOOLEANS.get(value, value) for value in column.tolist()]
-                column = pandas.Series(values, dtype=object, name=name)
-            if kind.kind in "biuf":
-                column = read_numbers(column.to_frame())[:, 0]
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{path}: {printable(error)}") from None
-        columns[name] = column
-    return pandas.DataFrame(columns), {name: frame[name].tolist() for name in others}
-
-
-def labels_like(labels: list[Any], classes: list[Any]) -> NDArray[np.object_]:
-    """Read each label as the type of the classes, text or number."""
-    return as_words(labels) if isinstance(classes[0], str) else without_words(labels)
-
-
-def _typed(column: Any) -> Any:
-    """Convert a column of text to whole numbers, numbers or booleans, if all are."""
-    texts = column[column.notna() & ~column.isin(_MISSING)]
-    if texts.isin([*_BOOLEANS]).all() and len(texts) == len(column):
-        return column.map(_BOOLEANS).astype(bool)
-    if not texts.str.fullmatch(_NUMBER).all():
-        return column
-    if len(texts) == len(column) and texts.str.fullmatch(_WHOLE_NUMBER).all():
-        return column.map(int).astype(np.int64)
-    return read_numbers(column.to_frame())[:, 0]
-
-
-def _read(path: Path) -> Any:
-    """Read a file as a dataframe; all of a CSV file is text, or missing if empty."""
-    if path.suffix not in (".csv", ".parquet"):
-        raise ValueError(
-            f"{path} must end in .csv or .parquet, the format of the file."
-        )
-    pandas = optional_module("pandas", "pandas")
-    try:
-        if path.suffix == ".parquet":
-            parquet = optional_module("pyarrow.parquet", "pyarrow")
-            return parquet.read_table(path).to_pandas(ignore_metadata=True)
-        frame = pandas.read_csv(path, dtype=str, keep_default_na=False, na_values=[""])
-    except ValueError as error:
-        raise ValueError(
-            f"{path} cannot be read: {printable(error).rstrip('.')}."
-        ) from None
-    if not isinstance(frame.index, pandas.RangeIndex):
-        raise ValueError(
-            f"{path} has rows with more values than the first line has names; give "
-            "each column a name."
-        )
-    return frame
-
-
-def read_estimator(path: Path, name: str) -> Any:
-    """Read a classifier: the variable `name` of a Python file, or a skops file.
-
-    The Python file is executed.
-    """
-    _check_is_file(path, name)
-    if path.suffix == ".py":
-        found = _executed(path, name, f"{name} = LogisticRegression()")
-    elif path.suffix == ".skops":
-        found = _unpacked(path)
-    else:
-        raise ValueError(f"{path} must end in .py or .skops, the format of the file.")
-    if isinstance(found, type) or not hasattr(found, "fit") or not is_classifier(found):
-        raise ValueError(
-            f"{path} has no classifier as {name}, but a {type(found).__name__}; make "
-            f"it an unfitted one, such as {name} = LogisticRegression()."
-        )
-    return found
-
-
-def _check_is_file(path: Path, option: str) -> None:
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"{path} is not a file; correct the path of --{option}."
-        )
-
-
-def _executed(path: Path, name: str, example: str) -> Any:
-    """Execute a Python file, as Python does, and return one of its variables."""
-    folder = str(path.resolve().parent)  # it may import files beside it
-    sys.path.insert(0, folder)
-    try:
-        variables = runpy.run_path(str(path))
-    except (Exception, SystemExit) as error:  # exit codes are those of the audit
-        raise ValueError(
-            f"{path} failed with {type(error).__name__}: {printable(str(error))}."
-        ) from error
-    finally:
-        sys.path.remove(folder)
-    if name not in variables:
-        raise ValueError(f"{path} defines no {name}; add a line such as {example}.")
-    return variables[name]
-
-
-def _unpacked(path: Path) -> Any:
-    """Load a skops file, if skops trusts all its types."""
-    skops_io = import_skops()
-    packed = with_plain_members(read_file(path, "an estimator", LARGEST_MODEL), path)
-    unknown = untrusted_types(skops_io, packed, path) - TRUSTED
-    if unknown:
-        raise ValueError(
-            f"{path} holds types that skops does not trust: "
-            f"{printable(', '.join(sorted(unknown)))}; pass a Python file that makes "
-            "this estimator."
-        )
-    try:
-        return unpack(skops_io, packed, TRUSTED)
-    except Exception as error:
-        raise ValueError(
-            f"{path} cannot be loaded ({type(error).__name__}: {printable(error)})."
-        ) from error

@@ -5,7 +5,7 @@ import json
 import math
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,28 @@ def key_commitment(key: int | bytes) -> str:
     """Return a hash that only this key has; it does not reveal a random key."""
     committed = hashlib.sha256(b"sklearn_pate key of shards\0" + key_bytes(key))
     return committed.hexdigest()
+
+
+def check_can_write(
+    paths: Iterable[Path], *, overwrite: bool | None, name: str = ""
+) -> None:
+    """Check that files can be written, before work is done for them.
+
+    `name` is that of a parameter. None for `overwrite` refuses files that exist without
+    a way to replace them.
+    """
+    for path in paths:
+        if not path.parent.is_dir():
+            raise FileNotFoundError(
+                f"There is no folder {path.parent} for {name}{str(path)!r}; create it "
+                "first."
+            )
+        if path.exists() and not overwrite:
+            replace = ", or pass overwrite=True to replace it"
+            advice = "" if overwrite is None else replace
+            raise FileExistsError(
+                f"{path} exists already; choose another path{advice}."
+            )
 
 
 def write_files(contents: Mapping[Path, bytes], mode: int = 0o666) -> None:

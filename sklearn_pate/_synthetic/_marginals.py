@@ -293,12 +293,9 @@ class PrivateMarginals(BaseEstimator):
         epsilon: float | None,
         delta: float,
         add_remove: bool,
-        noise_seed: int | None,
     ) -> MarginalCounts:
         """Return the release of the counts, with its noise."""
-        counts = MarginalCounts(
-            self.sigma, n_tables=n_tables, add_remove=add_remove, noise_seed=noise_seed
-        )
+        counts = MarginalCounts(self.sigma, n_tables=n_tables, add_remove=add_remove)
         if epsilon is not None and self.sigma is None:
             return counts.for_share(self.share, epsilon, delta)
         if self.sigma is None:

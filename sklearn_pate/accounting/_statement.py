@@ -18,6 +18,7 @@ from sklearn_pate.accounting._assumptions import (
     Assumption,
 )
 from sklearn_pate.accounting._calibrate import six_digits
+from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._profile import PrivacyProfile, curve_profile
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._value_checks import counted
@@ -591,6 +592,38 @@ class PrivacySpent:
             ).tolist(),
             "facts": self.facts.to_dict(),
         }
+
+
+def state_cost(
+    cost: Cost,
+    delta: float,
+    *,
+    release: str,
+    mechanism: str,
+    assumptions: tuple[Assumption, ...],
+    n_teachers: int | None = None,
+    n_queries: int | None = None,
+    n_tables: int | None = None,
+    epsilon: float | None = None,
+) -> PrivacySpent:
+    """State a cost at a delta; None takes the smallest known epsilon."""
+    if epsilon is None:
+        epsilon = cost.epsilon(delta) if delta else cost.curve.pure_epsilon
+    return PrivacySpent(
+        epsilon=float(epsilon),
+        delta=float(delta),
+        unit=cost.unit,
+        relation=cost.relation,
+        release=release,
+        mechanism=mechanism,
+        n_teachers=n_teachers,
+        n_queries=n_queries,
+        assumptions=assumptions,
+        curve=cost.curve,
+        profile=cost.profile.thinned(epsilon, delta),
+        n_tables=n_tables,
+        mu=cost.mu,
+    )
 
 
 def write_epsilon(epsilon: float) -> str:

@@ -45,6 +45,9 @@ class PrivacyAnalysis:
     in_ledger : bool
         True if the fit was charged to a ledger.
 
+    is_seeded : bool
+        True if the noise of the answers was seeded.
+
     counts : ndarray of int of shape (n_queries, n_classes)
         Votes per class for each query, in the order of ``queried_indices_``.
 
@@ -101,6 +104,7 @@ class PrivacyAnalysis:
     delta: float
     along_transcript: bool
     in_ledger: bool
+    is_seeded: bool
     counts: NDArray[np.int64]
     mechanism: Any
     n_teachers: int
@@ -237,10 +241,10 @@ class PrivacyAnalysis:
                 "their data-dependent cost is no bound; publish privacy_spent_, or fit "
                 "with public rows and query_strategy='random' or 'representative'."
             )
-        if self.mechanism.noise_seed is not None:
+        if self.is_seeded:
             raise ValueError(
-                f"noise_seed={self.mechanism.noise_seed!r} voids every guarantee; fit "
-                "without it before publishing a cost."
+                "The noise of this fit was seeded, which voids every guarantee; fit "
+                "without a seed before publishing a cost."
             )
         return self.mechanism.sanitized_cost(
             self.counts,

@@ -60,8 +60,7 @@ def audit_mechanism(
     Parameters
     ----------
     mechanism : PluralityMechanism, MeanScores or NoisySum
-        Mechanism with its noise set, without `max_answers` and without `noise_seed`. No
-        ledger is charged.
+        Mechanism with its noise set, without `max_answers`. No ledger is charged.
 
     counts : array-like of int of shape (n_classes,)
         Vote counts of each query. For a :class:`~sklearn_pate.mechanisms.NoisySum`, the
@@ -320,11 +319,6 @@ def _check_mechanism(mechanism: Any) -> None:
         raise ValueError(
             f"mechanism={mechanism!r} is not a PluralityMechanism, MeanScores or "
             "NoisySum; pass one, such as GNMax(sigma=40)."
-        )
-    if mechanism.noise_seed is not None:
-        raise ValueError(
-            f"noise_seed={mechanism.noise_seed!r} voids every guarantee, so that there "
-            "is no claim to audit; leave noise_seed=None."
         )
     if mechanism.max_answers is not None:
         raise ValueError(

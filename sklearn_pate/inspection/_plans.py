@@ -32,11 +32,7 @@ from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._assumptions import CHOSEN_BLINDLY
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked, counted
 from sklearn_pate.accounting.ledger._entries import costs as spent
-from sklearn_pate.accounting.ledger._ledger import (
-    PrivacyLedger,
-    fitting_epsilon,
-    least_useful,
-)
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger, fitting_epsilon
 from sklearn_pate.inspection._leaks import splits_by_labels
 from sklearn_pate.learners._newton import DPNewtonClassifier, n_coordinates
 from sklearn_pate.mechanisms import MeanScores, PluralityMechanism
@@ -283,7 +279,6 @@ def _counts(
         epsilon=epsilon,
         delta=delta,
         add_remove=False,
-        noise_seed=None,
     )
 
 
@@ -566,9 +561,7 @@ def plan_search(
     epsilon = requested.pop() if len(requested) == 1 else None
     affordable = None
     if epsilon is not None and share > left > 0:
-        first = epsilon * np.sqrt(left / share)  # as for Gaussian noise
-        least = least_useful(epsilon, ledger.epsilon)
-        affordable = fitting_epsilon(first, least, excess)
+        affordable = fitting_epsilon(min(epsilon, ledger.epsilon), excess)
     return SearchPlan(
         n_candidates=len(candidates),
         n_splits=len(sizes),

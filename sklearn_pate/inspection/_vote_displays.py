@@ -147,8 +147,8 @@ def check_comparable(statements: Iterable[PrivacySpent]) -> None:
     if any(np.isinf(spent.epsilon) for spent in statements):
         raise ValueError(
             "epsilon=inf: one of the fits has no guarantee, and cannot be drawn on an "
-            "axis of epsilon; leave it out, or fit it again without a noise_seed and "
-            "with bounds that are not read from private rows."
+            "axis of epsilon; leave it out, or fit it again with noise that is not "
+            "seeded and with bounds that are not read from private rows."
         )
 
 
@@ -392,8 +392,8 @@ class AnswerCostDisplay:
         Raises
         ------
         ValueError
-            If a mechanism has no noise set, or seeded noise, or if some use secret
-            samples and others do not, as their neighbouring data sets differ.
+            If a mechanism has no noise set, or if some use secret samples and others do
+            not, as their neighbouring data sets differ.
 
         Examples
         --------
@@ -462,11 +462,6 @@ def _check_mechanisms(mechanisms: Any) -> None:
             raise ValueError(
                 f"mechanisms[{name!r}]={mechanism!r} is no mechanism; pass one, such "
                 "as GNMax(sigma=40)."
-            )
-        if mechanism.noise_seed is not None:
-            raise ValueError(
-                f"mechanisms[{name!r}] has noise_seed={mechanism.noise_seed!r}, which "
-                "voids every guarantee, and has no cost; leave noise_seed=None."
             )
     sampled = [isinstance(one, SampledMechanism) for one in mechanisms.values()]
     if any(sampled) and not all(sampled):

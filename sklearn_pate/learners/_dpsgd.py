@@ -196,10 +196,6 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         The ledger of the private data over all fits. It adds up Renyi curves, so that
         it charges the cost that ``accountant="rdp"`` would state.
 
-    noise_seed : int, default=None
-        None draws samples, noise and the seed of dropout from the operating system. An
-        integer makes them reproducible and **voids every guarantee**.
-
     verbose : int or "auto", default="auto"
         Progress, as for :class:`~sklearn_pate.PATEClassifier`; that of the network
         itself is never shown, as its losses are private.
@@ -296,7 +292,6 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         accountant: Literal["pld", "rdp"] = "pld",
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
-        noise_seed: int | None = None,
         verbose: int | Literal["auto"] = "auto",
         random_state: Any = None,
     ) -> None:
@@ -308,7 +303,6 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         self.accountant = accountant
         self.classes = classes
         self.ledger = ledger
-        self.noise_seed = noise_seed
         self.verbose = verbose
         self.random_state = random_state
 
@@ -406,7 +400,6 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
             float(self.max_grad_norm),
             expected,
             accountant,
-            self.noise_seed,
         )
         n_classes = len(rows.classes)
         check_trainable(self.estimator, rows.X.shape[1:], n_classes, plan)

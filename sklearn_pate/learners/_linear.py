@@ -163,7 +163,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         epsilon, bounded = perturbation.epsilon, BOUNDS
         if self._reads_norm():
             epsilon, bounded = np.inf, NORM_READ
-        mechanism = perturbation.noise.set_params(noise_seed=self.noise_seed)
+        mechanism = perturbation.noise
         spent = self._state(
             mechanism,
             n_classes=n_classes,
@@ -313,10 +313,6 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         :class:`~sklearn_pate.PATEClassifier`. A ledger is for one relation of
         neighbours, hence for "gaussian" or for the other methods.
 
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
-
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
@@ -410,7 +406,6 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         intercept_scaling: float = 1.0,
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
-        noise_seed: int | None = None,
     ) -> None:
         self.method = method
         self.C = C
@@ -422,7 +417,6 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         self.intercept_scaling = intercept_scaling
         self.classes = classes
         self.ledger = ledger
-        self.noise_seed = noise_seed
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict class probabilities.
@@ -500,10 +494,6 @@ class DPLinearSVC(PrivateLinearClassifier):
     ledger : PrivacyLedger, default=None
         The ledger of the private data over all fits, see :class:`DPLogisticRegression`.
 
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
-
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
@@ -566,7 +556,6 @@ class DPLinearSVC(PrivateLinearClassifier):
         huber: float = 0.5,
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
-        noise_seed: int | None = None,
     ) -> None:
         self.method = method
         self.C = C
@@ -579,7 +568,6 @@ class DPLinearSVC(PrivateLinearClassifier):
         self.huber = huber
         self.classes = classes
         self.ledger = ledger
-        self.noise_seed = noise_seed
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

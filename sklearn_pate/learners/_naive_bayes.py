@@ -16,7 +16,6 @@ from sklearn_pate._aggregation._entry import (
     counted_rows,
     plan_release,
     record_release,
-    release_counts,
     tables_by_name,
 )
 from sklearn_pate._aggregation._rows import PrivateInputs, of_groups, read_rows
@@ -40,7 +39,6 @@ from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
-from sklearn_pate.mechanisms._noise import check_noise_seed
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 
 # Added to each count, in units of the noise. Measured on Adult, Diabetes and KDDCup99.
@@ -134,10 +132,6 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         The privacy budget of the private data over all fits, see
         :class:`~sklearn_pate.PATEClassifier`. Every fit is a new release.
 
-    noise_seed : int, default=None
-        Seeds the noise, for research and tests only: the statement's epsilon is
-        infinite. None draws the noise from the operating system.
-
     random_state : int, RandomState instance or None, default=None
         Seeds the choice of one row of each group. It may be public.
 
@@ -212,7 +206,6 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         privacy_unit: Literal["row", "group"] = "row",
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
-        noise_seed: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.domain = domain
@@ -222,7 +215,6 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         self.privacy_unit = privacy_unit
         self.classes = classes
         self.ledger = ledger
-        self.noise_seed = noise_seed
         self.random_state = random_state
 
     @private_rows_by_position
@@ -274,7 +266,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
             plan.domain,
             len(plan.classes),
             True,
-            release_counts(plan.mechanism, exact),
+            plan.mechanism.release(exact),
             private.n_rows if self.privacy_unit == "row" else None,
         )
         self.student_ = NaiveBayes.of_tables(
@@ -295,9 +287,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         X, codes, ids, group_of_row, classes, label_set = read_rows(self, X, y, groups)
         domain = PrivateMarginals(self.domain, n_bins=self.n_bins)._read(X)
         codes = of_groups(codes, group_of_row, self.classes)
-        counts = MarginalCounts(
-            n_tables=len(domain.counted), noise_seed=self.noise_seed
-        )
+        counts = MarginalCounts(n_tables=len(domain.counted))
 
         def prepare(epsilon: float | None, before: Cost | None) -> MarginalCounts:
             return counts.for_share(1.0, cast(float, epsilon), self.delta)
@@ -319,10 +309,6 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
             private, classes, domain, release.mechanism, release.statement
         )
 
-    def _check_parameters(self) -> None:
-        check_noise_seed(self.noise_seed)
-        super()._check_parameters()
-
     def _check_before_predicting(self, X: Any) -> Any:
         check_is_fitted(self, "student_")
         return check_features(self, X, reset=False, private=True)
@@ -338,7 +324,6 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
-        tags.non_deterministic = self.noise_seed is None
         # With a few dozen rows, the noise dominates.
         tags.classifier_tags.poor_score = True
         return tags

@@ -14,7 +14,7 @@ from scipy.linalg import helmert
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._aggregation._classifier import PublicRowsClassifier
@@ -57,7 +57,6 @@ from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyUtilityWarning, PublicDataWarning, warn_user
 from sklearn_pate.mechanisms._mean_scores import MOST_VALUES, shrunk
-from sklearn_pate.mechanisms._noise import check_noise_seed
 from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 from sklearn_pate.publication._student_state import without_caches
@@ -173,10 +172,6 @@ class DPNewtonClassifier(
         disappears, in a terminal or a notebook only. 0 shows nothing; 1 keeps a line
         for each phase, also in a file.
 
-    noise_seed : int, default=None
-        Seeds the noise, for research and tests only: the statement's epsilon is
-        infinite. None draws the noise from the operating system.
-
     random_state : int, RandomState instance or None, default=None
         Seeds the choice of public rows, the representation and the basis. It may be
         public.
@@ -284,7 +279,6 @@ class DPNewtonClassifier(
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
         verbose: int | Literal["auto"] = "auto",
-        noise_seed: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.representation = representation
@@ -300,7 +294,6 @@ class DPNewtonClassifier(
         self.classes = classes
         self.ledger = ledger
         self.verbose = verbose
-        self.noise_seed = noise_seed
         self.random_state = random_state
 
     @private_rows_by_position
@@ -474,7 +467,7 @@ class DPNewtonClassifier(
         """Calibrate the noise of the steps after that of counts, and state the cost."""
 
         def prepare(epsilon: float | None, before: Cost | None) -> NewtonSteps:
-            return NewtonSteps(noise_seed=self.noise_seed).prepared(
+            return NewtonSteps().prepared(
                 epsilon=cast(float, epsilon), delta=self.delta, before=before
             )
 
@@ -564,7 +557,6 @@ class DPNewtonClassifier(
                 "pass n_groups, a rounded or estimated number that was chosen "
                 "independently of the data."
             )
-        check_noise_seed(self.noise_seed)
 
     def _predictor(self) -> Any:
         return getattr(self, "model_", None)
@@ -578,11 +570,6 @@ class DPNewtonClassifier(
 
     def _published_model(self) -> ScoreFunction:
         return without_caches(self.model_)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.noise_seed is None
-        return tags
 
 
 def _is_auto(representation: Any) -> bool:

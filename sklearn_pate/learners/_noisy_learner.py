@@ -22,9 +22,9 @@ from sklearn_pate.accounting._assumptions import (
     Assumption,
 )
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._statement import PrivacySpent, state_cost
 from sklearn_pate.mechanisms._mechanism import Mechanism
-from sklearn_pate.mechanisms._noise import NoiseSource, check_noise_seed
+from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn
 
 Settings = TypeVar("Settings")
 
@@ -56,8 +56,6 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
     A subclass provides `_check_features`, `_plan_training`, `_train` and
     `_published_model`.
     """
-
-    noise_seed: int | None
 
     classes_: NDArray[Any]
 
@@ -108,7 +106,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         record_release(self.ledger, plan.statement, (rows.X, rows.codes))
         with autologging_off():
             # The privacy is spent on the next line: training draws the noise.
-            self._train(rows, plan.settings, NoiseSource(self.noise_seed))
+            self._train(rows, plan.settings, NoiseSource())
         self.classes_ = rows.classes
         self._set_release(plan.mechanism, plan.statement)
         return self
@@ -128,10 +126,6 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
     def _spends_delta(self) -> bool:
         """Check whether the statement has a delta."""
         return True
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_noise_seed(self.noise_seed)
 
     def _plan(self, X: Any, y: Any) -> TrainingPlan[Settings]:
         """Check parameters and data, and plan the release of a fit on these rows."""
@@ -160,33 +154,26 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         them from the mechanism.
         """
         cost = mechanism.cost(0, n_classes)
-        if curve is not None and self.noise_seed is None:
+        if curve is not None:
             cost = replace(cost, curve=curve)
-        if epsilon is None:
-            epsilon = cost.epsilon(delta)
-        if self.noise_seed is not None:
+        cost, assumptions = as_drawn(cost, assumptions)
+        if SEEDED in assumptions:
             epsilon = np.inf
-            assumptions = (*assumptions, SEEDED)
+        elif epsilon is None:
+            epsilon = cost.epsilon(delta)
         if np.isinf(epsilon):
             cost = cost.unbounded()
-        return PrivacySpent(
-            epsilon=float(epsilon),
-            delta=float(delta),
-            unit="row",
-            relation=cost.relation,
+        return state_cost(
+            cost,
+            delta,
             release="model",
             mechanism=mechanism.in_one_line(),
-            n_teachers=None,
-            n_queries=None,
             assumptions=(*assumptions, CHOSEN_BLINDLY),
-            curve=cost.curve,
-            profile=cost.profile.thinned(float(epsilon), float(delta)),
-            mu=cost.mu,
+            epsilon=epsilon,
         )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.noise_seed is None
         # On a few dozen rows the noise exceeds the signal.
         tags.classifier_tags.poor_score = True
         return tags

@@ -230,9 +230,6 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         The ledger of the private data over all fits, see
         :class:`~sklearn_pate.PATEClassifier`.
 
-    noise_seed : int, default=None
-        An integer makes the noise reproducible and **voids every guarantee**.
-
     memory : str, path-like or joblib.Memory, default=None
         A folder for the vectors of teachers, **which are sensitive**, see
         :class:`~sklearn_pate.PATEClassifier`.
@@ -360,7 +357,6 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         synthetic: PrivateMarginals | None = None,
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
-        noise_seed: int | None = None,
         memory: Any = None,
         n_jobs: int | None = None,
         verbose: int | Literal["auto"] = "auto",
@@ -390,7 +386,6 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         self.synthetic = synthetic
         self.classes = classes
         self.ledger = ledger
-        self.noise_seed = noise_seed
         self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -570,7 +565,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         )
 
     def _mechanism(self) -> NoisySum:
-        return NoisySum(self.noise_scale, noise_seed=self.noise_seed)
+        return NoisySum(self.noise_scale)
 
     def _with_public_rows(
         self, plan: SumAggregation, public: PublicInputs

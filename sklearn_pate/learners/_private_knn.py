@@ -351,10 +351,6 @@ class PrivateKNNClassifier(StudentClassifier):
         any noise is drawn. The ledger must be one for rows (or groups) that are added
         or removed.
 
-    noise_seed : int, default=None
-        Seeds the noise, for research and tests only: the statement's epsilon is
-        infinite. None draws the noise from the operating system.
-
     verbose : int or "auto", default="auto"
         Progress, as for :class:`~sklearn_pate.PATEClassifier`.
 
@@ -463,7 +459,6 @@ class PrivateKNNClassifier(StudentClassifier):
         synthetic: PrivateMarginals | None = None,
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
-        noise_seed: int | None = None,
         verbose: int | Literal["auto"] = "auto",
         random_state: Any = None,
     ) -> None:
@@ -482,7 +477,6 @@ class PrivateKNNClassifier(StudentClassifier):
         self.synthetic = synthetic
         self.classes = classes
         self.ledger = ledger
-        self.noise_seed = noise_seed
         self.verbose = verbose
         self.random_state = random_state
 
@@ -561,7 +555,7 @@ class PrivateKNNClassifier(StudentClassifier):
             None,
             self.representation,
             student,
-            as_mechanism(self.mechanism, self.noise_seed),
+            as_mechanism(self.mechanism),
             0,
             resolve_n_queries(self.n_queries, public.n_public, student),
             self.query_strategy,
@@ -588,7 +582,7 @@ class PrivateKNNClassifier(StudentClassifier):
             delta=self.delta,
             unit=public.unit,
             assumptions=self._assumptions(public),
-            n_teachers=0,
+            n_teachers=1,  # replaced below: neighbours depend on the noise
             n_queries=design.n_queries,
             n_values=len(public.classes),
         )
@@ -611,7 +605,7 @@ class PrivateKNNClassifier(StudentClassifier):
             )
         super()._check_parameters()
         check_strategy(self.query_strategy, self.mechanism, self._unfitted_student())
-        mechanism = as_mechanism(self.mechanism, self.noise_seed)
+        mechanism = as_mechanism(self.mechanism)
         SampledMechanism(mechanism, self.sampling_rate).check()
 
     def _assumptions_of_samples(self, public: PublicInputs) -> tuple[Assumption, ...]:

@@ -68,10 +68,6 @@ class ConfidentGNMax(PluralityMechanism):
         `max_answers` answers, even if fewer are given. None means the number of
         queries.
 
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
-
     Notes
     -----
     If max_j n_j + Z >= threshold, with discrete Gaussian noise of scale
@@ -106,13 +102,11 @@ class ConfidentGNMax(PluralityMechanism):
         sigma: float | None = None,
         *,
         max_answers: int | None = None,
-        noise_seed: int | None = None,
     ) -> None:
         self.threshold = threshold
         self.sigma_threshold: Any = sigma_threshold
         self.sigma: Any = sigma
         self.max_answers = max_answers
-        self.noise_seed = noise_seed
 
     def _answer(
         self, counts: NDArray[np.int64], noise: NoiseSource
@@ -232,10 +226,6 @@ class InteractiveGNMax(ConfidentGNMax):
     max_answers : int, default=None
         Maximum number of answers of the teachers, as in :class:`ConfidentGNMax`.
 
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
-
     Notes
     -----
     Papernot et al. 2018, Algorithm 2: if max_j (n_j - n_teachers p_j) + Z >= threshold
@@ -270,14 +260,12 @@ class InteractiveGNMax(ConfidentGNMax):
         confidence: float = 0.9,
         n_teachers: int | None = None,
         max_answers: int | None = None,
-        noise_seed: int | None = None,
     ) -> None:
         super().__init__(
             threshold,
             sigma_threshold,
             sigma,
             max_answers=max_answers,
-            noise_seed=noise_seed,
         )
         self.confidence = confidence
         self.n_teachers: Any = n_teachers
@@ -307,7 +295,7 @@ class InteractiveGNMax(ConfidentGNMax):
             Maximum number of answers of the teachers.
 
         noise : NoiseSource, default=None
-            Source of the noise; None makes one from `noise_seed`.
+            Source of the noise; None makes a new one.
 
         Returns
         -------
@@ -329,7 +317,7 @@ class InteractiveGNMax(ConfidentGNMax):
         counts = check_counts(counts).astype(np.int64)
         check_count("max_answers", max_answers, 0, also=(None,))
         self._check_ready()
-        noise = noise or NoiseSource(self.noise_seed)
+        noise = noise or NoiseSource()
         cap = len(counts) if max_answers is None else max_answers
         return self.respond(counts, noise, cap, probabilities=probabilities).answers
 

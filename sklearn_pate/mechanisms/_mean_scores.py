@@ -72,10 +72,6 @@ class MeanScores(GaussianSum):
         :class:`~sklearn_pate.PATEClassifier` calibrate it to its `epsilon`. More noise
         gives more privacy. Public: it must be chosen independently of private data.
 
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
-
     Notes
     -----
     In step i = 1, 2 a teacher t sends a vector v of whole numbers of length at most
@@ -114,13 +110,11 @@ class MeanScores(GaussianSum):
         threshold: float | Literal["auto"] = "auto",
         *,
         noise_scale: float | None = None,
-        noise_seed: int | None = None,
     ) -> None:
         self.basis = basis
         self.max_coordinates = max_coordinates
         self.threshold = threshold
         self.noise_scale: Any = noise_scale
-        self.noise_seed = noise_seed
 
     def prepared(
         self,

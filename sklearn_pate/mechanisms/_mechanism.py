@@ -13,7 +13,7 @@ from sklearn_pate.accounting._calibrate import LARGEST_SCALE
 from sklearn_pate.accounting._cost import Cost, ExactCost
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count, is_positive
-from sklearn_pate.mechanisms._noise import NoiseSource, check_noise_seed
+from sklearn_pate.mechanisms._noise import NoiseSource
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,6 @@ class Mechanism(BaseEstimator, ABC):
     A subclass sets `noise_parameters` and provides `_curve`. One that answers queries
     on votes provides `respond`.
     """
-
-    noise_seed: int | None
 
     #: Name of the released thing in statements.
     released: ClassVar[str] = "answers"
@@ -93,7 +91,7 @@ class Mechanism(BaseEstimator, ABC):
         Returns
         -------
         cost : Cost
-            May be published. Infinite for seeded noise, which gives no privacy.
+            May be published. It is the cost of noise that is not seeded.
 
         Raises
         ------
@@ -101,13 +99,6 @@ class Mechanism(BaseEstimator, ABC):
             If a noise parameter is not set or out of range, `orders` do not increase
             from above 1, or the cost does not hold for this unit.
         """
-        cost = self._cost_of_secret_noise(n_queries, n_classes, unit, orders)
-        return cost if self.noise_seed is None else cost.unbounded()
-
-    def _cost_of_secret_noise(
-        self, n_queries: int, n_classes: int, unit: str, orders: ArrayLike
-    ) -> Cost:
-        """Return the cost of a whole fit whose noise nobody knows."""
         curve = self._curve(n_queries, n_classes, orders)
         exact = self._known_exact(n_queries, n_classes)
         return Cost(unit, self.relation(unit), curve, exact)
@@ -295,7 +286,6 @@ class Mechanism(BaseEstimator, ABC):
                     f"noise that can be drawn; choose it between 1/{LARGEST_SCALE} and "
                     f"{self.largest_scale}."
                 )
-        check_noise_seed(self.noise_seed)
 
 
 def spends_all(epsilon: float) -> str:

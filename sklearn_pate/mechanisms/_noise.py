@@ -1,20 +1,24 @@
 """Exact integer noise, from the operating system or from a seed for research."""
 
 import math
+import os
 import secrets
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from numbers import Integral
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE
+from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 
 _BITS_OF_NOISE = 20
@@ -162,22 +166,45 @@ def _exponential(exponent: Fraction, bits: int) -> int:
     return int(scaled.to_integral_value(context=context))
 
 
-def check_noise_seed(noise_seed: Any) -> None:
-    """Raise ValueError unless a seed is None or a non-negative integer."""
-    is_whole = isinstance(noise_seed, Integral) and not isinstance(noise_seed, bool)
-    if noise_seed is not None and (not is_whole or noise_seed < 0):
-        raise ValueError(
-            f"noise_seed={noise_seed!r} must be None or an integer that is not "
-            "negative."
-        )
+# The process and the seeds of `noise_from`, in the thread that called it.
+_THREAD = threading.local()
+
+
+@contextmanager
+def noise_from(seeds: np.random.SeedSequence | None) -> Iterator[None]:
+    """Seed all sources that this thread creates; None is the operating system."""
+    before = getattr(_THREAD, "seeds", None)
+    _THREAD.seeds = os.getpid(), seeds
+    try:
+        yield
+    finally:
+        _THREAD.seeds = before
+
+
+def _seeds() -> np.random.SeedSequence | None:
+    process, seeds = getattr(_THREAD, "seeds", None) or (0, None)
+    # A forked process has a copy.
+    return seeds if process == os.getpid() else None
+
+
+def as_drawn(
+    cost: Cost, assumptions: tuple[Assumption, ...] = ()
+) -> tuple[Cost, tuple[Assumption, ...]]:
+    """Return cost and assumptions of a release by sources that are created here.
+
+    With seeds, the cost is infinite.
+    """
+    if _seeds() is None:
+        return cost, assumptions
+    return cost.unbounded(), tuple(dict.fromkeys((*assumptions, SEEDED)))
 
 
 class NoiseSource:
     """Independent, exact draws of integers.
 
-    Without a seed every bit comes from the operating system (`secrets`). With a seed
-    the draws can be repeated and subtracted: no privacy is left, and a
-    PrivacyLeakWarning is raised.
+    Every bit comes from the operating system (`secrets`), except within `noise_from`,
+    where each source has a seed of its own. Seeded draws can be repeated and
+    subtracted: no privacy is left, and the first source raises a PrivacyLeakWarning.
 
     Draws use no floating-point numbers: rounded noise has gaps that can distinguish two
     vote counts. The laws are the discrete ones of Canonne, Kamath, Steinke (2020), "The
@@ -190,17 +217,21 @@ class NoiseSource:
 
     _random_bytes: Callable[[int], bytes]
 
-    def __init__(self, noise_seed: Any = None) -> None:
-        if noise_seed is None:
+    def __init__(self) -> None:
+        seeds = _seeds()
+        self.is_seeded = seeds is not None
+        if seeds is None:
             self._random_bytes = secrets.token_bytes
-        else:
+            return
+        if seeds.n_children_spawned == 0:
             warn_user(
-                f"noise_seed={noise_seed!r} makes the noise reproducible: an "
-                "attacker with the seed can subtract it, and nothing is private. Leave "
-                "noise_seed=None for anything but research and tests.",
+                "The noise is seeded: an attacker with the seed can subtract it, and "
+                "nothing is private. Use sklearn_pate.testing.seeded_noise for "
+                "research and tests only.",
                 PrivacyLeakWarning,
             )
-            self._random_bytes = np.random.default_rng(noise_seed).bytes
+        [own] = seeds.spawn(1)
+        self._random_bytes = np.random.default_rng(own).bytes
 
     def words(self, shape: int | tuple[int, ...]) -> NDArray[np.uint64]:
         """Draw read-only 64-bit words, uniform in range(2^64)."""

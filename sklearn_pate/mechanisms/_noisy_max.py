@@ -61,10 +61,6 @@ class GNMax(PluralityMechanism):
         it to a target epsilon. More noise gives more privacy. Public: it must be chosen
         independently of votes.
 
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
-
     Notes
     -----
     argmax_j n_j + Z_j (Papernot et al. 2018, Section 4.1) with discrete Gaussian noise,
@@ -87,11 +83,8 @@ class GNMax(PluralityMechanism):
     noise_parameters = ("sigma",)
     _has_exact_cost = True
 
-    def __init__(
-        self, sigma: float | None = None, *, noise_seed: int | None = None
-    ) -> None:
+    def __init__(self, sigma: float | None = None) -> None:
         self.sigma: Any = sigma
-        self.noise_seed = noise_seed
 
     def _answer(
         self, counts: NDArray[np.int64], noise: NoiseSource
@@ -131,10 +124,6 @@ class NoisyHistogram(GNMax):
     ----------
     sigma : float, default=None
         Scale of the noise on every count, as in :class:`GNMax`.
-
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
 
     Notes
     -----
@@ -181,7 +170,7 @@ class NoisyHistogram(GNMax):
             Votes per class, whole numbers. Sensitive.
 
         noise : NoiseSource, default=None
-            Source of the noise; None makes one from `noise_seed`.
+            Source of the noise; None makes a new one.
 
         Returns
         -------
@@ -201,7 +190,7 @@ class NoisyHistogram(GNMax):
         """
         counts = check_counts(counts).astype(np.int64)
         self._check_ready()
-        noise = noise or NoiseSource(self.noise_seed)
+        noise = noise or NoiseSource()
         return counts + noise.discrete_gaussian(self.sigma, counts.shape)
 
     def respond(
@@ -288,10 +277,6 @@ class LNMax(PluralityMechanism):
         smaller gamma gives more noise and more privacy. Public: it must be chosen
         independently of votes.
 
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
-
     Notes
     -----
     argmax_j n_j + Z_j (Papernot et al. 2017, Section 3.1), with discrete Laplace noise,
@@ -313,11 +298,8 @@ class LNMax(PluralityMechanism):
     noise_parameters = ("gamma",)
     _has_exact_cost = True
 
-    def __init__(
-        self, gamma: float | None = None, *, noise_seed: int | None = None
-    ) -> None:
+    def __init__(self, gamma: float | None = None) -> None:
         self.gamma: Any = gamma
-        self.noise_seed = noise_seed
 
     def _answer(
         self, counts: NDArray[np.int64], noise: NoiseSource
@@ -354,11 +336,8 @@ class _AcceptedByGap(PluralityMechanism):
 
     noise_parameters = ("c",)
 
-    def __init__(
-        self, c: float | None = None, *, noise_seed: int | None = None
-    ) -> None:
+    def __init__(self, c: float | None = None) -> None:
         self.c: Any = c
-        self.noise_seed = noise_seed
 
     def _with_scale(self, scale: float) -> Self:
         return clone(self).set_params(c=six_digits(1 / scale, np.floor))
@@ -384,10 +363,6 @@ class GumbelMax(_AcceptedByGap):
         :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. A
         smaller c gives more noise and more privacy. Public: it must be chosen
         independently of votes.
-
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
 
     Notes
     -----
@@ -442,10 +417,6 @@ class PermuteAndFlip(_AcceptedByGap):
     ----------
     c : float, default=None
         Inverse scale of the noise, in 1 / votes, as in :class:`GumbelMax`.
-
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
 
     Notes
     -----

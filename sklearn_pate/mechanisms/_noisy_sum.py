@@ -13,7 +13,7 @@ from sklearn_pate._votes._sums import STEPS
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, six_digits
 from sklearn_pate.accounting._cost import Cost, GaussianTest
 from sklearn_pate.accounting._gdp import ROUNDING_VARIANCE, gdp_mu, largest_gdp_mu
-from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked, counted
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms._mechanism import Mechanism, Response, spends_all
@@ -40,12 +40,10 @@ class MarginalCounts(Mechanism):
         *,
         n_tables: int = 1,
         add_remove: bool = False,
-        noise_seed: int | None = None,
     ) -> None:
         self.sigma: Any = sigma
         self.n_tables = n_tables
         self.add_remove = add_remove
-        self.noise_seed = noise_seed
 
     def for_share(self, share: float, epsilon: float, delta: float) -> Self:
         """Return a clone with noise for a share of the squared mu of (epsilon, delta).
@@ -79,7 +77,7 @@ class MarginalCounts(Mechanism):
         self._check_noise()
         check_not_masked("counts", counts)
         counts = np.asarray(counts, dtype=np.int64)
-        noise = noise or NoiseSource(self.noise_seed)
+        noise = noise or NoiseSource()
         return counts + noise.discrete_gaussian(self.sigma, counts.shape)
 
     def relation(self, unit: str) -> str:
@@ -133,7 +131,7 @@ class GaussianSum(Mechanism):
             Sums of vectors, in units of 1/1024 of the clipping bound. Sensitive.
 
         noise : NoiseSource, default=None
-            Source of the noise; None makes one from `noise_seed`.
+            Source of the noise; None makes a new one.
 
         Returns
         -------
@@ -158,7 +156,7 @@ class GaussianSum(Mechanism):
                 f"sums has shape {sums.shape} and dtype {sums.dtype}; pass integers "
                 "of shape (n_queries, size)."
             )
-        noise = noise or NoiseSource(self.noise_seed)
+        noise = noise or NoiseSource()
         return sums + noise.discrete_gaussian(self._sigma, sums.shape)
 
     def _calibrated(
@@ -208,7 +206,7 @@ class StoredSums:
     def __init__(self, mechanism: GaussianSum, entry: FitEntry | None) -> None:
         self._mechanism = mechanism
         self._entry = entry
-        self._noise = NoiseSource(mechanism.noise_seed)
+        self._noise = NoiseSource()
         self._stored: dict[int, Any] = {}
         if entry is not None:
             self._stored = {n: one.histogram for n, one in entry.stored().items()}
@@ -251,10 +249,6 @@ class NoisySum(GaussianSum):
         Number of parts of a vector, each clipped to the bound. The privacy cost grows
         with it.
 
-    noise_seed : int, default=None
-        None draws the noise from the operating system. An integer makes it reproducible
-        and **voids every guarantee**.
-
     Notes
     -----
     S = sum_i v_i + Z with independent discrete Gaussian noise Z. The vectors are whole
@@ -288,11 +282,9 @@ class NoisySum(GaussianSum):
         noise_scale: float | None = None,
         *,
         n_parts: int = 1,
-        noise_seed: int | None = None,
     ) -> None:
         self.noise_scale: Any = noise_scale
         self.n_parts = n_parts
-        self.noise_seed = noise_seed
 
     def prepared(
         self,
@@ -352,11 +344,6 @@ class TwoPartRelease(Mechanism):
         self.mechanism = mechanism
 
     @property
-    def noise_seed(self) -> int | None:  # type: ignore[override]
-        """Seed of the noise of both parts."""
-        return self.mechanism.noise_seed
-
-    @property
     def released(self) -> str:  # type: ignore[override]
         """Name of what the second part releases."""
         return self.mechanism.released
@@ -370,16 +357,22 @@ class TwoPartRelease(Mechanism):
         """Return the neighbour relation of the second part."""
         return self.mechanism.relation(unit)
 
-    def _cost_of_secret_noise(
-        self, n_queries: int, n_classes: int, unit: str, orders: ArrayLike
+    def cost(
+        self,
+        n_queries: int = 0,
+        n_classes: int = 2,
+        *,
+        unit: str = "row",
+        orders: ArrayLike = DEFAULT_ORDERS,
     ) -> Cost:
-        first = self.counts._cost_of_secret_noise(0, n_classes, unit, orders)
-        return first + self.mechanism._cost_of_secret_noise(
-            n_queries, n_classes, unit, orders
+        """Add the costs of both parts, which have one relation. May be published."""
+        first = self.counts.cost(unit=unit, orders=orders)
+        return first + self.mechanism.cost(
+            n_queries, n_classes, unit=unit, orders=orders
         )
 
     def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
-        return self._cost_of_secret_noise(n_queries, n_classes, "row", orders).curve
+        return self.cost(n_queries, n_classes, orders=orders).curve
 
     def _check_ready(self) -> None:
         self.counts._check_ready()

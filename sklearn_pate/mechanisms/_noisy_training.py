@@ -1,7 +1,6 @@
 """Mechanisms of learners without teachers."""
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,7 +29,6 @@ from sklearn_pate.accounting.plurality._closed_form import (
     pure_dp_curve,
     threshold_worst_case,
 )
-from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.mechanisms import GumbelMax, PermuteAndFlip
 from sklearn_pate.mechanisms._confident import ConfidentGNMax
 from sklearn_pate.mechanisms._mechanism import Mechanism, Response, spends_all
@@ -66,11 +64,8 @@ class NewtonSteps(GaussianSum):
     #: more.
     shares: ClassVar[tuple[float, ...]] = (0.15, 0.25, 0.6)
 
-    def __init__(
-        self, noise_scale: float | None = None, *, noise_seed: int | None = None
-    ) -> None:
+    def __init__(self, noise_scale: float | None = None) -> None:
         self.noise_scale: Any = noise_scale
-        self.noise_seed = noise_seed
 
     _has_exact_cost = True
 
@@ -105,7 +100,6 @@ class DPSGDSteps(Mechanism):
         max_grad_norm: float,
         expected_batch_size: float,
         accountant: Literal["pld", "rdp"] = "pld",
-        noise_seed: int | None = None,
     ) -> None:
         self.noise_multiplier = noise_multiplier
         self.sampling_rate = sampling_rate
@@ -113,7 +107,6 @@ class DPSGDSteps(Mechanism):
         self.max_grad_norm = max_grad_norm
         self.expected_batch_size = expected_batch_size
         self.accountant = accountant
-        self.noise_seed = noise_seed
 
     def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
         of_step = sampled_gaussian_curve(
@@ -226,7 +219,6 @@ class NoisyObjective(Mechanism):
         output_scale: float,
         curvature: float,
         n_problems: int,
-        noise_seed: int | None = None,
     ) -> None:
         self.learner = learner
         self.method = method
@@ -235,7 +227,6 @@ class NoisyObjective(Mechanism):
         self.output_scale = output_scale
         self.curvature = curvature
         self.n_problems = n_problems
-        self.noise_seed = noise_seed
 
     def draw_linear_term(
         self, noise: NoiseSource, n_weights: int
@@ -391,14 +382,14 @@ class DisjointChoice:
         return gumbel_worst_case(1 / self.scale, orders)
 
     def choose(
-        self, scores: Sequence[int], sensitivity: int, noise_seed: int | None
+        self, scores: Sequence[int], sensitivity: int, noise: NoiseSource
     ) -> int:
         """Choose the index of a candidate from its non-negative scores."""
         if len(scores) == 1:
             return 0
         mechanism = PermuteAndFlip if self.pure else GumbelMax
         c = 1 / (self.scale * sensitivity)
-        return int(mechanism(c, noise_seed=noise_seed).answer([scores])[0])
+        return int(mechanism(c).answer([scores], noise=noise)[0])
 
     def __str__(self) -> str:
         name = "PermuteAndFlip" if self.pure else "GumbelMax"
@@ -454,11 +445,6 @@ class SampledMechanism(Mechanism):
         self.sampling_rate = sampling_rate
 
     @property
-    def noise_seed(self) -> int | None:  # type: ignore[override]
-        """Seed of the noise of `mechanism`."""
-        return self.mechanism.noise_seed
-
-    @property
     def releases_histograms(self) -> bool:  # type: ignore[override]
         """Whether `mechanism` releases noisy counts, and not their plurality alone."""
         return self.mechanism.releases_histograms
@@ -469,13 +455,8 @@ class SampledMechanism(Mechanism):
         return self.mechanism.sigma
 
     def sampler(self) -> PoissonSampler:
-        """Return the source of samples; its bits are seeded if the noise is."""
-        seed = self.noise_seed
-        with warnings.catch_warnings():
-            # The source of the noise warns of the seed already.
-            warnings.simplefilter("ignore", PrivacyLeakWarning)
-            noise = NoiseSource(None if seed is None else [seed, 1])
-        return PoissonSampler(self.sampling_rate, noise)
+        """Return the source of samples."""
+        return PoissonSampler(self.sampling_rate, NoiseSource())
 
     def relation(self, unit: str) -> str:
         """Return the neighbour relation: a unit has one vote in each of its samples."""

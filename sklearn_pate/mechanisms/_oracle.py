@@ -10,7 +10,7 @@ from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.mechanisms._mechanism import Mechanism, Response
-from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn
 
 
 class VoteCounts(Protocol):
@@ -115,7 +115,7 @@ class Oracle:
     Warns
     -----
     PrivacyLeakWarning
-        If the noise of `mechanism` is seeded.
+        If the noise is seeded.
 
     Notes
     -----
@@ -153,14 +153,15 @@ class Oracle:
         self._mechanism = mechanism
         self._entry = entry
         self._stored = {} if entry is None else entry.stored()
-        self._noise = NoiseSource(mechanism.noise_seed)
+        self._noise = NoiseSource()
         self._answer_of: dict[int, int] = {}
         self._probabilities: list[NDArray[np.float64]] = []
         self._histograms: list[NDArray[np.int64]] = []
         self._answers_left = mechanism.answer_cap(n_queries)
         self._n_queries = n_queries
         self.n_charged = 0
-        self.curve = mechanism.cost(n_queries, votes.n_classes).curve
+        cost, _ = as_drawn(mechanism.cost(n_queries, votes.n_classes))
+        self.curve = cost.curve
 
     def answer(
         self, rows: ArrayLike, probabilities: ArrayLike | None = None

@@ -105,7 +105,7 @@ class PluralityMechanism(Mechanism):
             no cost.
 
         noise : NoiseSource, default=None
-            Source of the noise; None makes one from `noise_seed`.
+            Source of the noise; None makes a new one.
 
         Returns
         -------
@@ -126,7 +126,7 @@ class PluralityMechanism(Mechanism):
         counts = check_counts(counts).astype(np.int64)
         check_count("max_answers", max_answers, 0, also=(None,))
         self._check_ready()
-        noise = noise or NoiseSource(self.noise_seed)
+        noise = noise or NoiseSource()
         return self._capped(self._answer(counts, noise), max_answers)
 
     def respond(

@@ -103,7 +103,6 @@ class SelectedFit(Mechanism):
         pure_fits: bool,
         add_remove: bool,
         fit: Mechanism | None = None,
-        noise_seed: int | None = None,
     ) -> None:
         self.learner = learner
         self.n_trials_distribution = n_trials_distribution
@@ -114,7 +113,6 @@ class SelectedFit(Mechanism):
         self.pure_fits = pure_fits
         self.add_remove = add_remove
         self.fit = fit
-        self.noise_seed = noise_seed
 
     @property
     def choice(self) -> NoisyScores | DisjointChoice:

@@ -37,12 +37,11 @@ from sklearn_pate.accounting._assumptions import (
     LABEL_SET_READ,
     N_FITTED,
     SECRET,
-    SEEDED,
     Assumption,
 )
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, calibrate_noise
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._statement import PrivacySpent, state_cost
 from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting.composition import (
     OnDisjointRows,
@@ -51,7 +50,7 @@ from sklearn_pate.accounting.composition import (
 )
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
-from sklearn_pate.mechanisms._noise import NoiseSource, check_noise_seed
+from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn, noise_from
 from sklearn_pate.mechanisms._noisy_training import DisjointChoice, NoisyScores
 from sklearn_pate.mechanisms._selected_fit import (
     SelectedFit,
@@ -185,13 +184,14 @@ def state_search(
     Its delta is 0 if all fits and scores have a pure cost and the law of the number of
     trials keeps it.
     """
-    seeded = selection.noise_seed is not None
-    cost = selection.cost()
+    unit = costs.of_candidates[0].unit
+    cost, seeded = as_drawn(selection.cost(unit=unit))
     epsilon = cost.epsilon(delta)
     if np.isinf(epsilon) and not seeded:
         warn_user(
-            "A candidate gives no privacy (epsilon=inf), perhaps because its noise is "
-            "seeded, and so nothing of this search is private; publish nothing of it.",
+            "A candidate gives no privacy (epsilon=inf), perhaps because it reads a "
+            "bound from the data, and so nothing of this search is private; publish "
+            "nothing of it.",
             PrivacyLeakWarning,
         )
     of_fits = [one for spent in costs.of_candidates for one in spent.assumptions]
@@ -201,22 +201,17 @@ def state_search(
         *costs.assumptions,
         SECRET,
         ALIKE,
-        *((SEEDED,) if seeded else ()),
+        *seeded,
     ]
     if not seeded and selection.pure_epsilon() is not None:
         delta = 0.0
-    return PrivacySpent(
-        epsilon=float(epsilon),
-        delta=float(delta),
-        unit=costs.of_candidates[0].unit,
-        relation=costs.of_candidates[0].relation,
+    return state_cost(
+        cost,
+        delta,
         release=selection.released,
         mechanism=selection.in_one_line(),
-        n_teachers=None,
-        n_queries=None,
         assumptions=tuple(dict.fromkeys(assumptions)),
-        curve=cost.curve,
-        profile=cost.profile.thinned(epsilon, delta),
+        epsilon=epsilon,
     )
 
 
@@ -310,10 +305,6 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         Progress, as for :class:`~sklearn_pate.PATEClassifier`. Candidates are counted
         for "disjoint" only, as the number of trials is secret otherwise.
 
-    noise_seed : int, default=None
-        None draws the noise, and the number of fits, from the operating system. An
-        integer makes them reproducible and **voids every guarantee**.
-
     random_state : int, RandomState instance or None, default=None
         Seed of the split into training and validation rows. May be public.
 
@@ -403,7 +394,6 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
         verbose: int | Literal["auto"] = "auto",
-        noise_seed: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -415,7 +405,6 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         self.classes = classes
         self.ledger = ledger
         self.verbose = verbose
-        self.noise_seed = noise_seed
         self.random_state = random_state
 
     _unfitted = ("best_params_",)
@@ -478,9 +467,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
             record_release(self.ledger, plan.statement, data)
             # The privacy is spent on these lines: trials draw noise, the best is kept.
             if isinstance(plan.law, OnDisjointRows):
-                best = best_on_disjoint_rows(
-                    plan.candidates, plan.trials, plan.noise, self.noise_seed
-                )
+                best = best_on_disjoint_rows(plan.candidates, plan.trials, plan.noise)
             else:
                 best = best_of_trials(
                     plan.candidates, plan.trials, plan.law, plan.noise
@@ -541,18 +528,17 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         selection_law(self.n_trials_distribution, self.mean_n_trials)
         check_cloneable("estimator", self.estimator)
         super()._check_parameters()
-        check_noise_seed(self.noise_seed)
 
     @phase("planning the search")
     def _plan(self, X: Any, y: Any, **fit_params: Any) -> SearchSetup:
         """Plan a search: everything that comes before the first trial."""
         self._check_parameters()
-        noise = NoiseSource(self.noise_seed)
+        noise = NoiseSource()
         rows, classes = self._receive(X, y, fit_params)
         candidates = list_candidates(self.estimator, self.param_grid, classes)
         distribution, mean = self.n_trials_distribution, self.mean_n_trials
         seed = int(check_random_state(self.random_state).randint(MAX_SEED))
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), noise_from(None):
             warnings.simplefilter("ignore")  # planning on the parts repeats them
             first = plan_fit(candidates[0].estimator, rows)
         split = split_rows(
@@ -564,7 +550,9 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
             seed=seed,
             noise=noise,
         )
-        costs = cost_of_fits(candidates, rows, split, first.unit, first.relation)
+        # Seeded noise has the scale that it would have without a seed.
+        with noise_from(None):
+            costs = cost_of_fits(candidates, rows, split, first.unit, first.relation)
         scoring = choose_scoring(
             distribution, mean, self.delta, costs, split.sensitivity
         )
@@ -577,11 +565,13 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
             costs.curves,
             pure_fits=costs.pure is not None,
             add_remove=first.relation == "add-remove",
-            noise_seed=self.noise_seed,
         )
         label_set = LABEL_SET_READ if self.classes is None else LABEL_SET
         statement = state_search(mechanism, costs, self.delta, label_set)
-        ceilings = [one.curve.values for one in costs.of_candidates]
+        ceilings = [
+            (one.curve.unbounded() if noise.is_seeded else one.curve).values
+            for one in costs.of_candidates
+        ]
         trials = TrialSetup(rows, split, classes, scoring, ceilings)
         law = selection_law(distribution, mean)
         return SearchSetup(candidates, trials, law, noise, mechanism, statement)
@@ -625,9 +615,6 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         tags.classifier_tags.multi_class = of_estimator.classifier_tags.multi_class
         # With a few dozen rows, the noise dominates.
         tags.classifier_tags.poor_score = True
-        tags.non_deterministic = (
-            self.noise_seed is None or of_estimator.non_deterministic
-        )
         return tags
 
 

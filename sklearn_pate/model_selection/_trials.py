@@ -259,13 +259,8 @@ def best_on_disjoint_rows(
     candidates: Sequence[Candidate],
     setup: TrialSetup,
     noise: NoiseSource,
-    noise_seed: int | None,
 ) -> SelectedTrial:
-    """Fit each candidate on its own part of the rows, and select one by its score.
-
-    Seeds come from `noise`; without a `noise_seed`, the noise of the choice comes from
-    the operating system.
-    """
+    """Fit each candidate on its own part of the rows, and select one by its score."""
     assert isinstance(setup.scoring, DisjointChoice)
     with _no_output():
         trials = [
@@ -275,7 +270,7 @@ def best_on_disjoint_rows(
             )
         ]
         scores = [score for _, score in trials]
-        chosen = setup.scoring.choose(scores, setup.split.sensitivity, noise_seed)
+        chosen = setup.scoring.choose(scores, setup.split.sensitivity, noise)
     return SelectedTrial(candidates[chosen], trials[chosen][0])
 
 

@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from reprlib import Repr
 from typing import Any
 
@@ -14,14 +15,10 @@ from sklearn_pate.accounting._assumptions import (
     SEEDED,
     Assumption,
 )
-from sklearn_pate.accounting._profile import (
-    SMALLEST_DELTA,
-    PrivacyProfile,
-    curve_profile,
-    lower_hull,
-)
+from sklearn_pate.accounting._cost import Cost
+from sklearn_pate.accounting._profile import SMALLEST_DELTA, PrivacyProfile, lower_hull
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
-from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._statement import PrivacySpent, state_cost
 from sklearn_pate.mechanisms import InteractiveGNMax, NoisySum
 from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.mechanisms._noisy_training import DPSGDSteps
@@ -62,9 +59,7 @@ def checked_statement(
     parts consistently.
     """
     assumptions = tuple(_assumption(**one) for one in card["assumptions"])
-    mechanism = rebuilt(
-        card["mechanism_fields"], seeded=SEEDED in assumptions, trusted=trusted
-    )
+    mechanism = rebuilt(card["mechanism_fields"], trusted=trusted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit warned of the orders
         spent = _derived(card, mechanism, assumptions)
@@ -117,34 +112,31 @@ def _derived(
     if {SEEDED, NORM_READ}.isdisjoint(assumptions):
         _check_winner(mechanism, unit, n_answered, n_classes)
         cost = mechanism.cost(n_answered, n_classes, unit=unit)
-        curve, profile, mu = cost.curve, cost.profile, cost.mu
-        epsilon = cost.epsilon(delta) if delta else curve.pure_epsilon
     else:
-        curve = RdpCurve(DEFAULT_ORDERS, np.full(len(DEFAULT_ORDERS), np.inf))
-        profile, epsilon, mu = curve_profile(curve), math.inf, None
-    rounding = _ROUNDING_OF_STEPS if isinstance(mechanism, DPSGDSteps) else _ROUNDING
-    return PrivacySpent(
-        epsilon=_settled(card["epsilon"], float(epsilon), rounding),
-        delta=delta,
-        unit=unit,
-        relation=mechanism.relation(unit),
+        unknown = RdpCurve(DEFAULT_ORDERS, np.full(len(DEFAULT_ORDERS), np.inf))
+        cost = Cost(unit, mechanism.relation(unit), unknown)
+    spent = state_cost(
+        cost,
+        delta,
         release=mechanism.released,
         mechanism=mechanism.in_one_line(),
+        assumptions=assumptions,
         n_teachers=n_teachers,
         n_queries=n_queries,
         n_tables=None if counts is None else counts.n_tables,
-        mu=_settled(card["mu"], mu, rounding),
-        assumptions=assumptions,
-        curve=_settled_curve(curve_of(card), curve),
-        profile=_settled_profile(
-            profile_of(card),
-            # The profile of a mechanism need not have the pair that it states.
-            lower_hull(
-                np.append(profile.epsilons, epsilon), np.append(profile.deltas, delta)
-            ),
-            profile.thinned(epsilon, delta),
-            rounding,
-        ),
+    )
+    # The profile of a mechanism need not have the pair that it states.
+    exact = lower_hull(
+        np.append(cost.profile.epsilons, spent.epsilon),
+        np.append(cost.profile.deltas, delta),
+    )
+    rounding = _ROUNDING_OF_STEPS if isinstance(mechanism, DPSGDSteps) else _ROUNDING
+    return replace(
+        spent,
+        epsilon=_settled(card["epsilon"], spent.epsilon, rounding),
+        mu=_settled(card["mu"], spent.mu, rounding),
+        curve=_settled_curve(curve_of(card), spent.curve),
+        profile=_settled_profile(profile_of(card), exact, spent.profile, rounding),
     )
 
 

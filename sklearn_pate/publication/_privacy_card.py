@@ -64,7 +64,7 @@ _LARGEST = 2**53
 # The cost of each takes about 0.1 ms and 6 KB.
 _MOST_FITS = 10_000
 FORMAT = "sklearn_pate privacy card"
-FORMAT_VERSION = 8
+FORMAT_VERSION = 9
 
 _NOTHING = type(None)
 # The type of every field, but for the sha256 of the model file.
@@ -81,7 +81,6 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "neighbours": (str,),
     "mechanism": (str,),
     "mechanism_fields": (dict,),
-    "noise_is_seeded": (bool,),
     "n_teachers": (int, _NOTHING),
     "n_queries": (int, _NOTHING),
     "n_tables": (int, _NOTHING),
@@ -114,24 +113,8 @@ _LARGEST_COUNT = 2**53
 _PAIR = re.compile(r"\[\n\s+(\S+),\n\s+(\S+)\n\s+\]")
 
 
-class _HiddenSeed:
-    """Placeholder of a seed that is not published; it draws no noise."""
-
-    def __repr__(self) -> str:
-        return "<not published>"
-
-
-HIDDEN_SEED = _HiddenSeed()
-_SEED = re.compile(r"noise_seed=(?!None\b|<)([\w.]+\([^)]*\)|[^,)\s]+)")
-
-
-def without_seeds(text: str) -> str:
-    """Hide the seeds of noise in the text of a mechanism."""
-    return _SEED.sub(f"noise_seed={HIDDEN_SEED!r}", text)
-
-
 def described(mechanism: Mechanism) -> dict[str, Any]:
-    """Write a mechanism as plain values, without the seed of its noise.
+    """Write a mechanism as plain values.
 
     "class" is the name of a mechanism of this package, or the full name of another;
     "parameters" is None if one of them is no plain value.
@@ -139,7 +122,6 @@ def described(mechanism: Mechanism) -> dict[str, Any]:
     kind = type(mechanism)
     name = kind.__name__ if OWN.get(kind.__name__) is kind else full_name(kind)
     parameters = mechanism.get_params(deep=False)
-    parameters.pop("noise_seed", None)
     try:
         plain = {one: _plain(value) for one, value in parameters.items()}
     except TypeError:
@@ -148,12 +130,12 @@ def described(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def rebuilt(
-    fields: dict[str, Any], *, seeded: bool, trusted: Collection[str | type] = ()
+    fields: dict[str, Any], *, trusted: Collection[str | type] = ()
 ) -> Mechanism:
     """Create a mechanism from the fields of `described`, which may be forged.
 
     Nothing in the fields is run; `trusted` has classes, or full names to import, beside
-    those of this package. With `seeded`, the seed of the noise is a placeholder.
+    those of this package.
     """
     name, parameters = fields.get("class"), fields.get("parameters")
     if (
@@ -166,16 +148,13 @@ def rebuilt(
         )
     kind = _kind(name, trusted)
     wanted = set(kind._get_param_names())
-    if set(parameters) != wanted - {"noise_seed"}:
+    if set(parameters) != wanted:
         raise ValueError(
             f"its mechanism, {name}, has the parameters {sorted(parameters)} instead "
-            f"of {sorted(wanted - {'noise_seed'})}"
+            f"of {sorted(wanted)}"
         )
     given = {
-        # The fit of a search has its own noise; with a seed, its cost is infinite.
-        one: rebuilt(value, seeded=seeded and one != "fit", trusted=trusted)
-        if isinstance(value, dict)
-        else value
+        one: rebuilt(value, trusted=trusted) if isinstance(value, dict) else value
         for one, value in parameters.items()
     }
     if name in OWN:
@@ -184,11 +163,8 @@ def rebuilt(
         for one, value in given.items():
             if one != "fits" and not _is_right(one, value):
                 raise ValueError(f"its mechanism, {name}, has {one}={value!r}")
-    if seeded and "noise_seed" in wanted:
-        given["noise_seed"] = HIDDEN_SEED
     mechanism = kind(**given)
-    if not seeded:
-        mechanism._check_ready()
+    mechanism._check_ready()
     return mechanism
 
 
@@ -323,7 +299,6 @@ def release_fields(
         ],
         "deployment": deployment.to_dict(),
         "mechanism_fields": described(mechanism),
-        "noise_is_seeded": mechanism.noise_seed is not None,
     }
 
 

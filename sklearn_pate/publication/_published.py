@@ -5,7 +5,6 @@ import html
 import os
 from collections.abc import Collection
 from copy import deepcopy
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, Self
@@ -25,7 +24,7 @@ from sklearn_pate._estimators._class_codes import (
     is_of,
 )
 from sklearn_pate._inputs._features import check_features
-from sklearn_pate._inputs._file_content import write_files
+from sklearn_pate._inputs._file_content import check_can_write, write_files
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
@@ -50,7 +49,6 @@ from sklearn_pate.publication._privacy_card import (
     classes_to_trust,
     make_card,
     plain_label,
-    without_seeds,
     written_card,
 )
 from sklearn_pate.publication._student_state import (
@@ -61,7 +59,7 @@ from sklearn_pate.publication._student_state import (
 )
 
 # Parts of the statement in the model file.
-_STATED = ("n_classes", "statement")
+STATED = ("n_classes", "statement")
 
 
 class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator):
@@ -218,17 +216,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         skops_io = import_skops()
         model_path, card_path = paths_of(path)
         check_card(self._card, "The card")
-        if not model_path.parent.is_dir():
-            raise FileNotFoundError(
-                f"There is no folder {model_path.parent} for path={str(path)!r}; "
-                "create it first."
-            )
-        for existing in (model_path, card_path):
-            if existing.exists() and not overwrite:
-                raise FileExistsError(
-                    f"{existing} exists already; choose another path, or pass "
-                    "overwrite=True to replace the model and its card."
-                )
+        check_can_write((model_path, card_path), overwrite=overwrite, name="path=")
         model, types = self._pack(skops_io)
         card = self._card | {"sha256": hashlib.sha256(model).hexdigest()}
         text = written_card(card)
@@ -305,7 +293,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         try:
             content = unpack(skops_io, model, trusted_names)
             published = cls._from_parts(content, card)
-            parts = [content[name] for name in _STATED]
+            parts = [content[name] for name in STATED]
             saved_with = card["versions"]["scikit-learn"]
         except Exception as error:
             raise ValueError(
@@ -395,7 +383,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
                 "classes": self.classes_,
                 "column_names": getattr(self, "_column_names", None),
             }
-            | dict(zip(_STATED, stated, strict=True))
+            | dict(zip(STATED, stated, strict=True))
         )
         if any(is_of(one, "torch", "skorch") for one in reachable(content)):
             raise ValueError(
@@ -540,8 +528,7 @@ def publish(
     Notes
     -----
     Differential privacy is closed under post-processing (Dwork, McSherry, Nissim, Smith
-    2006, "Calibrating noise to sensitivity in private data analysis"). The statement
-    leaves out the seed of seeded noise: with the seed, the noise can be subtracted.
+    2006, "Calibrating noise to sensitivity in private data analysis").
 
     Examples
     --------
@@ -574,7 +561,7 @@ def publish(
     published = PublishedClassifier()
     published.student_ = estimator._published_model()
     published.classes_ = estimator.classes_.copy()
-    published.privacy_spent_ = replace(spent, mechanism=without_seeds(spent.mechanism))
+    published.privacy_spent_ = spent
     published.n_features_in_ = int(estimator.n_features_in_)
     if hasattr(estimator, "feature_names_in_"):
         published.feature_names_in_ = estimator.feature_names_in_.copy()

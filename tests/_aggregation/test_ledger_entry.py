@@ -29,6 +29,7 @@ from sklearn_pate.mechanisms import (
 )
 from sklearn_pate.mechanisms._mechanism import Response
 from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.testing import seeded_noise
 from tests._aggregation.fits import (
     RNG,
     X_PUBLIC,
@@ -230,8 +231,9 @@ def test_with_given_noise_the_affordable_number_of_queries_is_named(tmp_path):
 
 
 def test_seeded_noise_is_refused(ledger):
-    with pytest.raises(BudgetExceededError, match="no finite cost, as with seeded"):
-        fit(ledger, mechanism=GumbelMax(c=0.1), noise_seed=0)
+    refused = pytest.raises(BudgetExceededError, match="no finite cost, as with seeded")
+    with refused, seeded_noise(0):
+        fit(ledger, mechanism=GumbelMax(c=0.1))
     assert ledger.entries() == []
 
 

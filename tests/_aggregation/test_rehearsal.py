@@ -27,6 +27,7 @@ from sklearn_pate._aggregation._rehearsal import rehearse_student
 from sklearn_pate.learners import PETDLClassifier, PrivateKNNClassifier, _petdl_batches
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.students import DistillationClassifier, GraphSelfTrainingClassifier
+from sklearn_pate.testing import seeded_noise
 
 RNG = np.random.default_rng(0)
 Y = RNG.integers(2, size=600)
@@ -392,7 +393,8 @@ def test_it_changes_no_bit_of_what_follows(fit_with, monkeypatch):
                 for name in ("rehearse_teacher", "rehearse_student"):
                     monkeypatch.setattr(module, name, skip, raising=False)
         np.random.seed(0)
-        clf = fit_with({"noise_seed": 0, "random_state": 0, "epsilon": 50})
+        with seeded_noise(0):
+            clf = fit_with({"random_state": 0, "epsilon": 50})
         released = getattr(clf, "answers_", None)
         if released is None:
             released = clf.released_

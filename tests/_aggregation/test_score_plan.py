@@ -28,11 +28,10 @@ from sklearn_pate.inspection import PrivacyReport, audit_mechanism
 from sklearn_pate.mechanisms import GNMax, MeanScores
 from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from sklearn_pate.students import ScoreFunction
+from sklearn_pate.testing import seeded_noise
+from tests.seeding import equal_noise
 
-pytestmark = [
-    pytest.mark.filterwarnings("error::sklearn_pate.PrivacyUtilityWarning"),
-    pytest.mark.filterwarnings("ignore:noise_seed"),
-]
+pytestmark = pytest.mark.filterwarnings("error::sklearn_pate.PrivacyUtilityWarning")
 
 
 @pytest.fixture(scope="module")
@@ -230,7 +229,7 @@ def sums_of_fit(monkeypatch, X, y, **parameters):
         seen.append(np.array(sums[0]))
         return release(self, sums, *arguments)
 
-    with monkeypatch.context() as patch, warnings.catch_warnings():
+    with monkeypatch.context() as patch, warnings.catch_warnings(), seeded_noise(0):
         warnings.simplefilter("ignore")
         patch.setattr(MeanScores, "release", kept)
         make(mechanism=MeanScores(), classes=[0, 1, 2], **parameters).fit(X, y)
@@ -253,8 +252,8 @@ def test_one_row_moves_each_sum_by_two_lengths_at_most(monkeypatch, blobs, chang
     )
     # The centre of the second step is equal, as the first step's noise is seeded and
     # its sum is nearly equal: compare the first step exactly.
-    before = sums_of_fit(monkeypatch, X, y, noise_seed=0)
-    after = sums_of_fit(monkeypatch, other_X, other_y, noise_seed=0)
+    before = sums_of_fit(monkeypatch, X, y)
+    after = sums_of_fit(monkeypatch, other_X, other_y)
     moved = after[0] - before[0]
     assert int(np.vdot(moved, moved)) <= 4 * 0.3 * 1024**2
 
@@ -265,9 +264,10 @@ def test_one_row_moves_each_sum_by_two_lengths_at_most(monkeypatch, blobs, chang
 def test_the_backend_changes_no_bit(blobs, n_jobs, backend):
     import joblib
 
-    reference = fitted(blobs, noise_seed=0, n_teachers=60)
-    with joblib.parallel_config(backend=backend):
-        clf = fitted(blobs, noise_seed=0, n_teachers=60, n_jobs=n_jobs)
+    with equal_noise():
+        reference = fitted(blobs, n_teachers=60)
+    with joblib.parallel_config(backend=backend), equal_noise():
+        clf = fitted(blobs, n_teachers=60, n_jobs=n_jobs)
     assert_array_equal(clf.soft_answers_, reference.soft_answers_)
 
 

@@ -23,6 +23,7 @@ from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_sum import TwoPartRelease
 from sklearn_pate.students import FixMatchClassifier, UncertaintyQueries
+from sklearn_pate.testing import seeded_noise
 from tests._aggregation.fits import X_PUBLIC, X, Y
 from tests._aggregation.synthetic_fits import (
     FITS,
@@ -32,6 +33,7 @@ from tests._aggregation.synthetic_fits import (
     released,
     spy_on_counts,
 )
+from tests.seeding import equal_noise
 
 GROUPS = np.arange(len(Y)) // 3
 # The noise of the others always follows from epsilon.
@@ -153,18 +155,21 @@ def test_counts_are_pickled_with_the_fit_and_not_cloned(kind):
 def test_seeded_noise_repeats_the_counts_and_voids_the_statement(kind):
     fits = []
     for _ in range(2):
-        with pytest.warns(PrivacyLeakWarning) as caught:
-            fits.append(fit(kind, noise_seed=3))
+        with pytest.warns(PrivacyLeakWarning) as caught, seeded_noise(3):
+            fits.append(fit(kind))
         assert sum(one.category is PrivacyLeakWarning for one in caught) == 1
     assert released(fits[0]) == released(fits[1])
     assert fits[0].privacy_spent_.epsilon == np.inf
 
 
 def test_the_noise_of_counts_is_not_that_of_answers():
-    with pytest.warns(PrivacyLeakWarning):
-        fitted = fit("votes", noise_seed=3)
-    with pytest.warns(PrivacyLeakWarning):
-        noise = NoiseSource(3).discrete_gaussian(SYNTHETIC.sigma, (32,))
+    with equal_noise():
+        fitted = fit("votes")
+    with equal_noise():
+        # Of the counts, and of the answers.
+        own, others = (
+            NoiseSource().discrete_gaussian(SYNTHETIC.sigma, (32,)) for _ in range(2)
+        )
     edges = np.linspace(-3, 5, 9)
     edges[[0, -1]] = -np.inf, np.inf
     exact = [
@@ -173,7 +178,8 @@ def test_the_noise_of_counts_is_not_that_of_answers():
         for label in (0, 1)
     ]
     drawn = np.concatenate([table.ravel() for table in fitted.marginals_.values()])
-    assert not np.array_equal(drawn - np.concatenate(exact), noise)
+    np.testing.assert_array_equal(drawn - np.concatenate(exact), own)
+    assert not np.array_equal(own, others)
 
 
 # Parameters

@@ -273,7 +273,7 @@ def test_files_are_not_replaced_without_saying_so(folder, capsys):
     message = refused(study("--key", "new.key", "-o", "public.csv"), capsys)
     assert "public.csv exists already" in message
     message = refused(vote("north"), capsys)
-    assert "north.votes exists already; choose another path, or add --over" in message
+    assert "north.votes exists already; choose another path, or pass --over" in message
     Path("model.json").touch()
     assert "model.json exists already" in refused(fit_votes(), capsys)
 

@@ -190,7 +190,7 @@ def test_the_history_is_that_of_the_ledger(model, ledger):
 def test_files_are_replaced_only_if_asked(model, capsys):
     model.with_name("r.md").write_text("mine")
     message = refusal(capsys, ["model.skops", "-o", "r.md"])
-    assert "r.md is there already; choose another path, or pass --overwrite" in message
+    assert "r.md exists already; choose another path, or pass --overwrite" in message
     assert model.with_name("r.md").read_text() == "mine"
     assert main(["report", "model.skops", "-o", "r.md", "--overwrite"]) == 0
 

@@ -5,9 +5,8 @@ import json
 import pytest
 
 from sklearn_pate import Votes
-from sklearn_pate._cli._plan_command import _synthetic
-from sklearn_pate._cli._report_command import _deployment
-from sklearn_pate._cli._study_command import Study
+from sklearn_pate._cli._model_commands import _read_json
+from sklearn_pate._cli._site_files import Study
 from sklearn_pate._inputs._file_content import strict_json
 from sklearn_pate.publication._privacy_card import parse_card
 
@@ -35,10 +34,7 @@ def of_votes(path):
 READERS = {
     "header of votes": of_votes,
     "study": Study.read,
-    "domain": lambda path: _synthetic(
-        type("Given", (), {"domain": path, "share": 0.1})
-    ),
-    "deployment": lambda path: _deployment(str(path)),
+    "domain or deployment": lambda path: _read_json("domain", str(path)),
     "card": lambda path: parse_card(path.read_bytes(), path),
 }
 

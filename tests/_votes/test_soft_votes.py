@@ -18,6 +18,7 @@ from sklearn_pate._votes import _sums
 from sklearn_pate._votes._sums import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.learners import PETDLClassifier
 from sklearn_pate.students import DistillationClassifier
+from tests.seeding import equal_noise
 
 N_PUBLIC, N_CLASSES = 12, 3
 
@@ -328,11 +329,12 @@ def test_replacing_the_rows_of_one_teacher_moves_the_sum_through_it_alone(
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:noise_seed", "ignore:Some teachers")
+@pytest.mark.filterwarnings("ignore:Some teachers")
 def test_a_label_in_a_whole_fit_moves_the_released_sum_within_the_bound(digits):
     X, y = digits[0] / 16, digits[1]
     X_public = PublicData(X[1000:1400])
 
+    @equal_noise()
     def released(y):
         return PETDLClassifier(
             LogisticRegression(max_iter=500),
@@ -341,7 +343,6 @@ def test_a_label_in_a_whole_fit_moves_the_released_sum_within_the_bound(digits):
             public_batch_size=40,
             epsilon=None,
             noise_scale=1.0,
-            noise_seed=0,
             random_state=0,
         ).fit(X[:1000], y[:1000], X_public=X_public)
 

@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
+from tests.seeding import equal_noise
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -176,15 +177,15 @@ def test_votes_do_not_depend_on_where_partitions_come_from(
     np.testing.assert_array_equal(there, counts(here))
 
 
-@pytest.mark.filterwarnings("ignore:noise_seed")
 @pytest.mark.parametrize("representation", [None, "auto"])
 def test_scores_are_released_in_two_rounds(client, table, X_public, representation):
     options = {"mechanism": "scores", "n_queries": "auto", "query_strategy": "auto"}
     clf = make(LogisticRegression(), **options, representation=representation)
-    clf.set_params(student=None, noise_seed=0)
+    clf.set_params(student=None)
     numbers = PublicData(X_public.X[NUMBERS])
     frame = table.fillna(0.0)
 
+    @equal_noise()
     def released(frame):
         return clf.fit(frame[NUMBERS], frame["label"], X_public=numbers).estimate_
 

@@ -16,7 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from sklearn_pate import PATEClassifier, PrivacyLeakWarning, PublicData
+from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.accounting import compose_profiles
 from sklearn_pate.accounting.plurality._adaptive_answers import (
     adaptive_profile,
@@ -35,6 +35,7 @@ from sklearn_pate.mechanisms._noisy_training import SampledMechanism
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.students import DistillationClassifier
 from tests._aggregation.synthetic_fits import fit as synthetic_fit
+from tests.seeding import equal_noise
 
 matplotlib.use("agg")
 
@@ -215,18 +216,15 @@ def test_an_estimator_without_a_statement_is_refused(pate):
         AnswerCostDisplay.from_estimator(pate.publish())
 
 
-def test_seeded_noise_has_no_cost():
-    learner = PATEClassifier(
-        GaussianNB(), n_teachers=20, n_queries=40, mechanism="gumbel", noise_seed=0
-    )
-    with pytest.warns(PrivacyLeakWarning):
-        clf = fitted(learner)
-    with pytest.raises(ValueError, match=r"epsilon=inf.*without a noise_seed"):
-        AnswerCostDisplay.from_estimator(clf)
-    with pytest.raises(ValueError, match=r"mechanisms\['a'\] has noise_seed=0"):
-        AnswerCostDisplay.from_mechanisms(
-            {"a": clf.mechanism_}, n_classes=3, delta=1e-5, n_queries=10
+def test_a_seeded_fit_has_no_cost():
+    with equal_noise():
+        clf = fitted(
+            PATEClassifier(
+                GaussianNB(), n_teachers=20, n_queries=40, mechanism="gumbel"
+            )
         )
+    with pytest.raises(ValueError, match=r"epsilon=inf.*that is not seeded"):
+        AnswerCostDisplay.from_estimator(clf)
 
 
 @pytest.mark.slow

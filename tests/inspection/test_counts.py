@@ -58,7 +58,7 @@ def exact_counts(pate, plan):
 
 
 def drawn_once(pate, plan):
-    return _entry.release_counts(plan.release.counts, exact_counts(pate, plan))
+    return plan.release.counts.release(exact_counts(pate, plan))
 
 
 def bound_and_claim(data_sets, drawn=drawn_once, score=None):

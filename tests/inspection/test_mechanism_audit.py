@@ -349,8 +349,6 @@ def test_vectors_that_no_teacher_may_send_are_refused(arguments, message):
 @pytest.mark.parametrize(
     ("mechanism", "message"),
     [
-        (GNMax(sigma=1, noise_seed=0), "noise_seed=0 voids"),
-        (NoisySum(1, noise_seed=0), "noise_seed=0 voids"),
         (NoisySum(), "noise_scale=None"),
         (NoisySum(1, n_parts=0), "n_parts=0"),
         (ConfidentGNMax(10, 1, 1, max_answers=3), "max_answers=3"),

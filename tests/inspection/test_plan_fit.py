@@ -20,6 +20,7 @@ from sklearn_pate.mechanisms import (
     PermuteAndFlip,
 )
 from sklearn_pate.students import DistillationClassifier
+from sklearn_pate.testing import seeded_noise
 from tests.accounting.oracles import exact_law
 
 STATED = ("epsilon", "delta", "mechanism", "unit", "relation", "neighbours")
@@ -274,8 +275,10 @@ def test_a_good_plan_has_no_warnings():
 
 def test_the_plan_of_seeded_noise_has_no_finite_epsilon(rows):
     X, y, X_public = rows
-    pate = PATEClassifier(n_queries=5, noise_seed=123456)
-    found = pate.plan_fit(X, y, X_public=PublicData(X_public))
+    with seeded_noise(123456):
+        found = PATEClassifier(n_queries=5).plan_fit(
+            X, y, X_public=PublicData(X_public)
+        )
     assert found.epsilon == np.inf
     assert "123456" not in str(found) + str(found.to_dict())
     assert "There is no privacy: the noise was" in " ".join(found.warnings)

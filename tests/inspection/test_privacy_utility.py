@@ -15,10 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVR
 
-from sklearn_pate import PrivacyLeakWarning
 from sklearn_pate.inspection import PrivacyUtilityDisplay
 from sklearn_pate.inspection._vote_displays import SENSITIVE
 from sklearn_pate.learners import DPLogisticRegression
+from tests.seeding import equal_noise
 
 matplotlib.use("agg")
 
@@ -188,8 +188,8 @@ def test_the_epsilon_of_something_else_is_no_privacy():
 
 
 def test_a_search_whose_fits_have_no_guarantee_is_refused():
-    search = search_over(DPLogisticRegression(data_norm=8, noise_seed=0))
-    with pytest.warns(PrivacyLeakWarning):
+    search = search_over(DPLogisticRegression(data_norm=8))
+    with equal_noise():
         search.fit(X, Y)
     with pytest.raises(ValueError, match=r"epsilon=inf.*has no guarantee"):
         PrivacyUtilityDisplay.from_cv_results(search, sensitive=True)
@@ -208,8 +208,8 @@ def test_units_are_not_mixed_and_nothing_is_scored_before(fits):
 
 
 def test_a_fit_without_a_guarantee_has_no_place(fits):
-    with pytest.warns(PrivacyLeakWarning):
-        void = fitted(1.0, noise_seed=0)
+    with equal_noise():
+        void = fitted(1.0)
     with pytest.raises(
         ValueError, match="cannot be drawn on an axis of epsilon; leave it"
     ):

@@ -1,13 +1,11 @@
 """A small network, and DP-SGD around it."""
 
-import pytest
 import torch
 from skorch import NeuralNetClassifier
 from torch import nn
 
 from sklearn_pate.learners import DPSGDClassifier
 
-SEEDED = pytest.mark.filterwarnings("ignore:noise_seed:sklearn_pate.PrivacyLeakWarning")
 N_FEATURES, N_CLASSES = 64, 10
 
 

@@ -17,11 +17,11 @@ from sklearn_pate import BudgetExceededError, PrivacyLeakWarning, PrivacyLedger
 from sklearn_pate.learners import DPLinearSVC, DPLogisticRegression
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_training import METHODS
+from tests.seeding import equal_noise
 
 LEARNERS = {"logistic": DPLogisticRegression, "machine": DPLinearSVC}
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 every_method = pytest.mark.parametrize("method", METHODS)
-SEEDED = pytest.mark.filterwarnings("ignore:noise_seed:sklearn_pate.PrivacyLeakWarning")
 LITTLE_NOISE = {"epsilon": 1e10, "C": 1.0}
 
 
@@ -102,35 +102,33 @@ def test_a_value_of_c_for_which_curvature_costs_too_much_is_lowered(two, learner
 # Bounds
 
 
-@SEEDED
 @every_learner
 def test_a_row_beyond_the_norm_counts_as_one_at_the_bound(two, learner):
     X, y = two
-    learner = learner(data_norm=5.0, noise_seed=0)
+    fit = equal_noise()(learner(data_norm=5.0).fit)
     lengths = np.linalg.norm(X, axis=1, keepdims=True)
     clipped = X * np.minimum(1, 5 / lengths)
     assert np.any(lengths > 5)
-    expected = learner.fit(clipped, y).decision_function(clipped)
-    found = learner.fit(X, y).decision_function(X)
+    expected = fit(clipped, y).decision_function(clipped)
+    found = fit(X, y).decision_function(X)
     np.testing.assert_allclose(found, expected)
     far = X.copy()
     far[lengths[:, 0] > 5] *= 1000
-    np.testing.assert_allclose(learner.fit(far, y).decision_function(far), expected)
+    np.testing.assert_allclose(fit(far, y).decision_function(far), expected)
     far[lengths[:, 0] > 5] *= 1e250
-    assert np.all(np.isfinite(learner.fit(far, y).decision_function(far)))
+    assert np.all(np.isfinite(fit(far, y).decision_function(far)))
 
 
-@SEEDED
 @every_learner
 def test_features_beyond_their_bounds_count_as_at_them(two, learner):
     X, y = two
     low, high = np.array([-3.0, 1.0]), np.array([2.0, 4.0])
-    learner = learner(feature_bounds=(low, high), noise_seed=0)
     clipped = np.clip(X, low, high)
-    expected = learner.fit((clipped - low) / (high - low), y)
-    unit = type(learner)(feature_bounds=(0, 1), noise_seed=0)
-    expected = unit.fit((clipped - low) / (high - low), y)
-    found = learner.fit(X, y)
+    with equal_noise():
+        unit = learner(feature_bounds=(0, 1))
+        expected = unit.fit((clipped - low) / (high - low), y)
+    with equal_noise():
+        found = learner(feature_bounds=(low, high)).fit(X, y)
     np.testing.assert_allclose(
         found.decision_function(X),
         expected.decision_function((clipped - low) / (high - low)),
@@ -138,7 +136,6 @@ def test_features_beyond_their_bounds_count_as_at_them(two, learner):
     assert found.data_norm_ == pytest.approx(np.sqrt(2))
 
 
-@SEEDED
 @every_learner
 @pytest.mark.parametrize(
     "bounds",
@@ -148,7 +145,7 @@ def test_features_beyond_their_bounds_count_as_at_them(two, learner):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_weights_are_in_units_of_the_features(three, learner, bounds, fit_intercept):
     X, y = three
-    fitted = learner(noise_seed=0, fit_intercept=fit_intercept, **bounds).fit(X, y)
+    fitted = learner(fit_intercept=fit_intercept, **bounds).fit(X, y)
     np.testing.assert_allclose(
         fitted.decision_function(X), X @ fitted.coef_.T + fitted.intercept_
     )
@@ -192,16 +189,14 @@ def test_predictions_are_those_of_the_fit_whatever_is_set_afterwards(two):
 # Labels
 
 
-@SEEDED
 @every_learner
 def test_a_row_of_an_unknown_label_moves_nothing(two, learner):
     X, y = two
-    learner = learner(
-        method="gaussian", data_norm=20, classes=["no", "yes"], noise_seed=0
-    )
-    expected = learner.fit(X, y).coef_
+    learner = learner(method="gaussian", data_norm=20, classes=["no", "yes"])
+    fit = equal_noise()(learner.fit)
+    expected = fit(X, y).coef_
     more = np.vstack([X, 9 * X[:50]])
-    found = learner.fit(more, np.append(y, ["perhaps"] * 50)).coef_
+    found = fit(more, np.append(y, ["perhaps"] * 50)).coef_
     np.testing.assert_array_equal(found, expected)
 
 
@@ -294,12 +289,11 @@ def test_a_statement_names_its_assumptions(two):
     assert spent.n_queries is None
 
 
-@SEEDED
 @every_method
 def test_seeded_noise_repeats_the_weights_and_voids_the_statement(two, method):
     X, y = two
-    learner = DPLogisticRegression(method=method, data_norm=20, noise_seed=3)
-    one, other = (learner.fit(X, y).coef_ for _ in range(2))
+    learner = DPLogisticRegression(method=method, data_norm=20)
+    one, other = (equal_noise(3)(learner.fit)(X, y).coef_ for _ in range(2))
     np.testing.assert_array_equal(one, other)
     assert learner.privacy_spent_.epsilon == np.inf
 

@@ -118,7 +118,6 @@ WRONG_PARAMETERS = {
     "a bound whose square is zero": ({"max_grad_norm": 1e-300}, r"max_grad_norm=1e-300 is too small.*use at least 1e-30"),
     "the bound": ({"max_grad_norm": float("inf")}, r"max_grad_norm=inf must be a positive, finite number"),
     "the accountant": ({"accountant": "gdp"}, r"accountant='gdp' is unknown; use one of \['pld', 'rdp'\]"),
-    "noise_seed": ({"noise_seed": "secret"}, r"noise_seed='secret' must be None or an integer"),
     "random_state": ({"random_state": "secret"}, r"'secret' cannot be used to seed"),
     "ledger": ({"ledger": "patients.sqlite"}, r"ledger='patients.sqlite' is not a PrivacyLedger; pass PrivacyLedger"),
     "classes": ({"classes": [1]}, r"classes=\[1\] must list at least two distinct labels"),

@@ -10,7 +10,7 @@ import torch
 from skorch import NeuralNetClassifier
 from torch import nn
 
-from sklearn_pate import BudgetExceededError, PrivacyLeakWarning, PrivacyLedger
+from sklearn_pate import BudgetExceededError, PrivacyLedger
 from sklearn_pate.accounting._assumptions import (
     FLOATING_POINT,
     LABEL_SET_READ,
@@ -22,12 +22,12 @@ from sklearn_pate.mechanisms._noise import NoiseSource
 from tests.learners.networks import (
     N_CLASSES,
     N_FEATURES,
-    SEEDED,
     Perceptron,
     make,
     network,
     weights,
 )
+from tests.seeding import equal_noise
 
 PLANTED = 98765.4321
 
@@ -73,7 +73,6 @@ def test_the_optimizer_and_its_parameters_are_those_of_the_network(rows):
     assert group["betas"] == (0.8, 0.9)
 
 
-@SEEDED
 def test_without_a_bound_or_noise_a_full_batch_is_gradient_descent(rows):
     X, y = rows
     flat = nn.Linear(N_FEATURES, N_CLASSES)
@@ -83,7 +82,6 @@ def test_without_a_bound_or_noise_a_full_batch_is_gradient_descent(rows):
         network(flat, batch_size=5000),
         noise_multiplier=1e-15,
         max_grad_norm=1e6,
-        noise_seed=0,
     ).fit(X, y)
     loss = nn.functional.cross_entropy(flat(torch.tensor(X)), torch.tensor(y))
     gradients = torch.autograd.grad(loss, list(flat.parameters()))
@@ -153,12 +151,11 @@ def test_a_fit_beyond_the_budget_draws_nothing(rows, tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_seed_makes_noise_repeatable_and_voids_the_statement(rows):
     X, y = rows
-    clf = make(network(module__dropout=0.5), noise_seed=3)
+    clf = make(network(module__dropout=0.5))
     fits = []
     for _ in range(2):
-        with pytest.warns(PrivacyLeakWarning, match="noise_seed=3") as caught:
+        with equal_noise(3):
             fits.append(weights(clf.fit(X, y)))
-        assert caught[0].filename == __file__
     assert torch.equal(*fits)
     assert clf.privacy_spent_.epsilon == np.inf
     assert "seeded" in str(clf.privacy_spent_)
@@ -264,7 +261,6 @@ def test_frozen_weights_do_not_change(rows):
 # Odd values
 
 
-@pytest.mark.filterwarnings("ignore:noise_seed")
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e39, None, "much"])
 def test_an_odd_value_counts_as_zero(value):
     rows = np.random.default_rng(0).normal(size=(60, 4)).astype(object)
@@ -280,16 +276,8 @@ def test_an_odd_value_counts_as_zero(value):
         batch_size=30,
         max_epochs=2,
     )
-    fits = [
-        DPSGDClassifier(
-            net,
-            epsilon=None,
-            noise_multiplier=1.0,
-            noise_seed=0,
-            random_state=0,
-        ).fit(one, y)
-        for one in (rows, zero)
-    ]
-    one, other = (clf.predict_proba(rows) for clf in fits)
+    clf = DPSGDClassifier(net, epsilon=None, noise_multiplier=1.0, random_state=0)
+    fit = equal_noise()(clf.fit)
+    one, other = (fit(X, y).predict_proba(rows) for X in (rows, zero))
     np.testing.assert_array_equal(one, other)
     assert np.all(np.isfinite(one))

@@ -6,7 +6,6 @@ import torch
 from scipy.stats import binom, kstest
 from torch import nn
 
-from sklearn_pate import PrivacyLeakWarning
 from sklearn_pate.learners import _dpsgd_training
 from sklearn_pate.learners._dpsgd_training import NoisySteps
 from sklearn_pate.mechanisms._noise import NoiseSource
@@ -14,12 +13,12 @@ from sklearn_pate.mechanisms._noisy_training import DPSGDSteps
 from tests.learners.networks import (
     N_CLASSES,
     N_FEATURES,
-    SEEDED,
     Perceptron,
     make,
     network,
     weights,
 )
+from tests.seeding import equal_noise
 
 # The effect of one row
 
@@ -37,36 +36,35 @@ CRITERIA = {
 }
 
 
-@SEEDED
 @pytest.mark.parametrize("case", CRITERIA)
 @pytest.mark.parametrize("value", [1e6, -1e6, 3e38])
 def test_one_row_moves_weights_by_no_more_than_its_clipped_gradient(rows, value, case):
     X, y = rows
     probabilities, criterion = CRITERIA[case]
     net = network(module__probabilities=probabilities, batch_size=5000, **criterion)
-    clf = make(net, max_grad_norm=20.0, noise_seed=0, classes=range(N_CLASSES))
+    clf = make(net, max_grad_norm=20.0, classes=range(N_CLASSES))
     X, y = X.copy(), y.copy()
     X[7] = value
-    with_row = weights(clf.fit(X, y))
+    fit = equal_noise()(clf.fit)
+    with_row = weights(fit(X, y))
     y[7] = N_CLASSES  # unknown: left out, with the number of rows as before
-    without = weights(clf.fit(X, y))
+    without = weights(fit(X, y))
     assert torch.isfinite(with_row).all()
     distance = torch.linalg.norm(with_row - without)
     assert distance <= (1 + 1e-5) * 0.5 * 20 / len(X)
     assert clf.privacy_spent_.mechanism.count(f"sampling_rate={1.0}, n_steps=1") == 1
 
 
-@SEEDED
 def test_a_row_of_average_size_is_clipped_to_the_bound(rows):
     X, y = rows
     clf = make(
         network(batch_size=5000, module=nn.Linear(N_FEATURES, N_CLASSES)),
         max_grad_norm=0.01,
-        noise_seed=0,
         classes=range(N_CLASSES),
     )
-    with_row = weights(clf.fit(X, y))
-    without = weights(clf.fit(X, np.where(np.arange(len(y)) == 7, 99, y)))
+    fit = equal_noise()(clf.fit)
+    with_row = weights(fit(X, y))
+    without = weights(fit(X, np.where(np.arange(len(y)) == 7, 99, y)))
     distance = torch.linalg.norm(with_row - without).item()
     assert distance == pytest.approx(0.5 * 0.01 / len(X), rel=1e-2)
 
@@ -93,8 +91,8 @@ def plan_of(n_rows, **numbers):
 def sums_of_gradients(net, rows, indices, plan):
     """Sums of clipped gradients before the noise."""
     X, y = (torch.from_numpy(one) for one in rows)
-    with pytest.warns(PrivacyLeakWarning, match="seed"):
-        noise = NoiseSource(0)
+    with equal_noise():
+        noise = NoiseSource()
     with _dpsgd_training.one_thread_quietly():
         initialized = _dpsgd_training.initialized(net, N_CLASSES, 0)
         steps = NoisySteps(initialized, X, y.long(), plan, noise)
@@ -209,12 +207,12 @@ def test_noise_has_the_stated_standard_deviation(rows, rows_are_known):
 
 
 @pytest.mark.slow
-@SEEDED
 def test_large_samples_are_taken_in_parts(rows, monkeypatch):
     net = network(max_epochs=2, module=nn.Linear(N_FEATURES, N_CLASSES))
-    whole = weights(make(net, noise_seed=0).fit(*rows))
+    fit = equal_noise()(make(net).fit)
+    whole = weights(fit(*rows))
     monkeypatch.setattr(_dpsgd_training, "_NUMBERS_AT_ONCE", 1)
-    parts = weights(make(net, noise_seed=0).fit(*rows))
+    parts = weights(fit(*rows))
     torch.testing.assert_close(whole, parts, rtol=1e-4, atol=1e-6)
 
 

@@ -56,7 +56,6 @@ WRONG_FITS = {
     "intercept_scaling is zero": ({"intercept_scaling": 0}, {}, r"intercept_scaling=0 must be a positive"),
     "one class in classes": ({"classes": [1]}, {}, r"classes=\[1\] must list at least two distinct labels"),
     "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is not a PrivacyLedger"),
-    "noise_seed is a word": ({"noise_seed": "zero"}, {}, r"noise_seed='zero' must be None or an integer"),
     "noise beyond what can be drawn": ({"method": "gaussian", "epsilon": 1e-7, "delta": 1e-12}, {}, r"epsilon=1e-07 with delta=1e-12 needs noise of scale above 1048576"),
     "C regularises without limit": ({"C": 5e-324}, {}, r"C=5e-324 regularises without limit"),
     "noise that drowns the solver": ({"epsilon": 1e-9}, {}, r"epsilon=1e-09 needs so much noise, with 4 weights"),

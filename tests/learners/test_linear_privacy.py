@@ -382,7 +382,6 @@ def test_a_row_that_joins_changes_no_bit_of_other_rows(order):
         assert np.array_equal(of_all[1:], of_others)
 
 
-@pytest.mark.filterwarnings("ignore:noise_seed:sklearn_pate.PrivacyLeakWarning")
 @pytest.mark.parametrize("method", METHODS)
 def test_weights_are_multiples_of_a_unit_whatever_the_rows_are(method):
     X, y = data()

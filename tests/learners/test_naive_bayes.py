@@ -14,8 +14,9 @@ from sklearn.utils.estimator_checks import check_estimator
 from sklearn_pate import BudgetExceededError, PrivacyLedger, PublishedClassifier
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.inspection._audit_result import epsilon_lower_bound
-from sklearn_pate.learners import DPNaiveBayesClassifier, _naive_bayes
+from sklearn_pate.learners import DPNaiveBayesClassifier
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
+from sklearn_pate.testing import seeded_noise
 
 RNG = np.random.RandomState(0)
 N_ROWS = 2000
@@ -42,9 +43,7 @@ def make(**parameters):
 
 @pytest.fixture
 def without_noise(monkeypatch):
-    monkeypatch.setattr(
-        _naive_bayes, "release_counts", lambda mechanism, exact: np.array(exact)
-    )
+    monkeypatch.setattr(MarginalCounts, "release", lambda self, exact: exact)
 
 
 def counts_of(clf):
@@ -91,7 +90,7 @@ def test_epsilon_is_that_of_one_gaussian_release(unit):
 )
 def test_a_replaced_row_moves_the_counts_by_its_own_cells(place, other, label):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_naive_bayes, "release_counts", lambda mechanism, exact: exact)
+        patch.setattr(MarginalCounts, "release", lambda self, exact: exact)
         X, y = FRAME.iloc[:200], Y[:200].astype(object)
         changed, changed_y = X.copy(), y.copy()
         changed.iloc[place] = FRAME.iloc[other]
@@ -110,7 +109,7 @@ def test_a_group_that_leaves_or_changes_moves_no_other_row(group, leaves):
     groups = RNG.randint(60, size=200)
     X, y = FRAME.iloc[:200], Y[:200]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_naive_bayes, "release_counts", lambda mechanism, exact: exact)
+        patch.setattr(MarginalCounts, "release", lambda self, exact: exact)
         fit = make(privacy_unit="group", random_state=0).fit
         before = counts_of(fit(X, y, groups=groups))
         if leaves:
@@ -208,8 +207,10 @@ def test_it_ranks_adult_well(data_set):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_check_estimator_has_no_failures():
-    clf = DPNaiveBayesClassifier((-10, 10), noise_seed=0, epsilon=100)
+def test_check_estimator_has_no_failures(monkeypatch):
+    fit = seeded_noise(0)(DPNaiveBayesClassifier.fit)
+    monkeypatch.setattr(DPNaiveBayesClassifier, "fit", fit)
+    clf = DPNaiveBayesClassifier((-10, 10), epsilon=100)
     results = check_estimator(clf, on_fail=None, on_skip=None)
     failed = [one for one in results if one["status"] not in ("passed", "skipped")]
     assert not failed, failed
@@ -229,10 +230,7 @@ def audit(n_trials=3000):
                 return sign * 1e6
         return counts @ direction
 
-    release = _naive_bayes.release_counts
-    scores = [
-        [score(release(mechanism, one)) for _ in range(n_trials)] for one in exact
-    ]
+    scores = [[score(mechanism.release(one)) for _ in range(n_trials)] for one in exact]
     lower, _ = epsilon_lower_bound(
         *map(np.array, scores), delta=0.01, confidence=0.9999
     )

@@ -36,6 +36,7 @@ from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.students import ImageRepresentation, TableRepresentation
+from tests.seeding import equal_noise
 
 pytestmark = pytest.mark.filterwarnings("error::sklearn_pate.PrivacyUtilityWarning")
 
@@ -157,7 +158,6 @@ def test_public_rows_of_another_population_are_warned_of(adult):
         ({"public_size": 0.1}, "were both given"),
         ({"ledger": "file"}, "ledger='file' is not a PrivacyLedger"),
         ({"verbose": "loud"}, "verbose='loud'"),
-        ({"noise_seed": -1}, "noise_seed=-1"),
     ],
     ids=str,
 )
@@ -351,9 +351,8 @@ def test_a_pickled_fit_has_nothing_for_the_data_holder_alone(blobs):
     assert_array_equal(copy.predict_proba(X), clf.predict_proba(X))
 
 
-@pytest.mark.filterwarnings("ignore:noise_seed")
 def test_seeded_noise_gives_equal_models_and_no_privacy(blobs):
-    one, other = (fitted(blobs, noise_seed=0) for _ in range(2))
+    one, other = (equal_noise()(fitted)(blobs) for _ in range(2))
     assert_array_equal(one.coefficients_, other.coefficients_)
     assert np.isinf(one.privacy_spent_.epsilon)
     assert np.any(fitted(blobs).coefficients_ != fitted(blobs).coefficients_)

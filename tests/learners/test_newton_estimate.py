@@ -25,6 +25,7 @@ from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 from sklearn_pate.students import ScoreFunction
 from sklearn_pate.students._basis import ScoreBasis
+from tests.seeding import equal_noise
 
 # It follows from noise or from public rows that are unlike private ones, on purpose.
 pytestmark = pytest.mark.filterwarnings("ignore:The private rows vary")
@@ -97,11 +98,11 @@ class Estimate(NamedTuple):
     steps: list
 
 
-def estimate(rows, n_classes, noise_scale, groups=None, n_units=None, seed=None):
+def estimate(rows, n_classes, noise_scale, groups=None, n_units=None):
     X, y, basis, values = rows
     start = np.zeros((values.shape[1], n_classes - 1))
     private = _PrivateRows(X, y, groups, basis.transform, size=start.size)
-    mechanism = NewtonSteps(noise_scale=noise_scale, noise_seed=seed)
+    mechanism = NewtonSteps(noise_scale=noise_scale)
     newton = _Newton(mechanism, values, n_units or len(X), start)
     sums, steps = StoredSums(mechanism, None), []
     for number, share in enumerate(SHARES):
@@ -180,10 +181,9 @@ def test_the_steps_use_the_shares_and_the_estimate_before():
     assert steps[1][0].coef.any()
 
 
-@pytest.mark.filterwarnings("ignore:noise_seed")
 def test_the_result_is_a_function_of_the_sums_and_of_public_rows():
     rows = rows_of(2, n_rows=500)
-    one, other = (estimate(rows, 2, 2.0, seed=0) for _ in range(2))
+    one, other = (equal_noise()(estimate)(rows, 2, 2.0) for _ in range(2))
     assert_array_equal(one.coefficients, other.coefficients)
 
 

@@ -121,7 +121,6 @@ WRONG_FITS = {
     "noise_scale is negative": ({"epsilon": None, "noise_scale": -1}, {}, r"noise_scale=-1 of NoisySum must be a positive"),
     "noise_scale is a word": ({"epsilon": None, "noise_scale": "much"}, {}, r"noise_scale='much' of NoisySum must be"),
     "more noise than can be drawn": ({"epsilon": 1e-9}, {}, r"epsilon=1e-09 needs noise of .* clipping bounds"),
-    "noise_seed is a float": ({"noise_seed": 0.5}, {}, r"noise_seed=0.5 must be None or an integer"),
     # data
     "no public rows": ({}, {"X_public": None}, r"PETDLClassifier needs public rows"),
     "public rows twice": ({"public_size": 0.2}, {}, r"X_public and public_size=0.2 were both given"),

@@ -12,6 +12,7 @@ from sklearn_pate import PrivacyLeakWarning, PublicData, StudentWarning
 from sklearn_pate._teachers._shards import shard_rows
 from sklearn_pate.learners import PETDLClassifier
 from sklearn_pate.students import FixMatchClassifier
+from tests.seeding import equal_noise
 
 N_PARTIES = 30
 NAMES = np.array(["ill", "unsure", "well"])
@@ -58,7 +59,6 @@ def test_the_statement_is_about_parties(blobs, outputs):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:noise_seed:sklearn_pate.PrivacyLeakWarning")
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -71,10 +71,12 @@ def test_the_statement_is_about_parties(blobs, outputs):
 )
 def test_outputs_of_parties_give_the_same_release_as_a_fit(blobs, outputs, parameters):
     X, y, X_public, _ = blobs
-    petdl = make(estimator=GaussianNB(), noise_seed=3, **parameters)
+    petdl = make(estimator=GaussianNB(), **parameters)
     here = clone(petdl).set_params(n_teachers=N_PARTIES)
-    here.fit(X, NAMES[y], X_public=PublicData(X_public))
-    there = petdl.fit_from_outputs(X_public, outputs)
+    with equal_noise():
+        here.fit(X, NAMES[y], X_public=PublicData(X_public))
+    with equal_noise():
+        there = petdl.fit_from_outputs(X_public, outputs)
     np.testing.assert_array_equal(here.batch_of_row_, there.batch_of_row_)
     np.testing.assert_array_equal(here.released_, there.released_)
     np.testing.assert_array_equal(here.predict_proba(X), there.predict_proba(X))
@@ -82,28 +84,27 @@ def test_outputs_of_parties_give_the_same_release_as_a_fit(blobs, outputs, param
         np.testing.assert_array_equal(here.similarities_, there.similarities_)
 
 
-@pytest.mark.filterwarnings("ignore:noise_seed:sklearn_pate.PrivacyLeakWarning")
 def test_the_order_of_parties_is_of_no_consequence(blobs, outputs):
+    fit = equal_noise()(make().fit_from_outputs)
     one, other = (
-        make(noise_seed=0).fit_from_outputs(blobs[2], (sent for sent in order))
+        fit(blobs[2], (sent for sent in order)).released_
         for order in (outputs, outputs[::-1])
     )
-    np.testing.assert_array_equal(one.released_, other.released_)
+    np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:noise_seed:sklearn_pate.PrivacyLeakWarning")
 def test_a_representation_beside_the_outputs_makes_the_hint(blobs, outputs):
     X_public = blobs[2]
     hinted = make(
         hint_epochs=1,
         student=FixMatchClassifier(max_epochs=1),
         noise_scale=1e-3,
-        noise_seed=0,
     )
 
     def similarities(pairs):
-        return clone(hinted).fit_from_outputs(X_public, pairs).similarities_
+        with equal_noise():
+            return clone(hinted).fit_from_outputs(X_public, pairs).similarities_
 
     alone = similarities(outputs)
     np.testing.assert_array_equal(alone, similarities([(p, p) for p in outputs]))

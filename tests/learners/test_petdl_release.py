@@ -24,9 +24,10 @@ from sklearn_pate.learners import PETDLClassifier
 from sklearn_pate.mechanisms import Oracle
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.students import DistillationClassifier, FixMatchClassifier
+from sklearn_pate.testing import seeded_noise
 from tests._teachers.diary import Diary
+from tests.seeding import equal_noise
 
-SEEDED = pytest.mark.filterwarnings("ignore:noise_seed:sklearn_pate.PrivacyLeakWarning")
 PLANTED = 98765.4321
 PLANTED_ERROR = "planted words of a teacher"
 NETWORK = {"student": None, "compression": 4, "distillation_epochs": 2}
@@ -66,19 +67,18 @@ def fit(blobs, **parameters):
 
 
 @pytest.mark.slow
-@SEEDED
 @pytest.mark.parametrize(
     "student",
     [NETWORK, NETWORK | {"hint_epochs": 2}, {}],
     ids=["network", "hint", "bayes"],
 )
 def test_seeds_of_everything_repeat_the_student(blobs, student):
-    one, other = (fit(blobs, noise_seed=0, **student) for _ in range(2))
+    one, other = (equal_noise()(fit)(blobs, **student) for _ in range(2))
     np.testing.assert_array_equal(one.released_, other.released_)
     np.testing.assert_array_equal(
         one.predict_proba(blobs[0]), other.predict_proba(blobs[0])
     )
-    another = fit(blobs, noise_seed=1, **student)
+    another = equal_noise(1)(fit)(blobs, **student)
     assert not np.array_equal(one.released_, another.released_)
 
 
@@ -92,10 +92,9 @@ def test_random_state_fixes_everything_but_the_noise(blobs):
 
 
 @pytest.mark.slow
-@SEEDED
 def test_workers_do_not_change_the_release(blobs):
     hint = {"hint_epochs": 1, "student": FixMatchClassifier(max_epochs=1)}
-    one, other = (fit(blobs, noise_seed=0, n_jobs=n, **hint) for n in (None, 2))
+    one, other = (equal_noise()(fit)(blobs, n_jobs=n, **hint) for n in (None, 2))
     np.testing.assert_array_equal(one.released_, other.released_)
     np.testing.assert_array_equal(one.similarities_, other.similarities_)
 
@@ -205,8 +204,8 @@ def test_noise_that_is_too_little_is_refused_with_the_reason(blobs, tmp_path):
     ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-5)
     with pytest.raises(BudgetExceededError, match="more noise"):
         fit(blobs, noise_scale=0.5, ledger=ledger)
-    with pytest.raises(BudgetExceededError, match="no finite cost"):
-        fit(blobs, noise_seed=0, ledger=ledger)
+    with pytest.raises(BudgetExceededError, match="no finite cost"), seeded_noise(0):
+        fit(blobs, ledger=ledger)
     assert ledger.entries() == []
 
 
@@ -348,10 +347,9 @@ def test_a_hinted_student_of_images_and_another_are_published(digits, tmp_path):
 
 
 @pytest.mark.slow
-@SEEDED
 def test_a_student_of_seeded_noise_is_published_as_void(blobs):
-    petdl = fit(blobs, noise_seed=7)
+    with equal_noise():
+        petdl = fit(blobs)
     with pytest.warns(PrivacyLeakWarning, match="no privacy guarantee"):
         published = petdl.publish()
     assert published.card["epsilon"] is None
-    assert "noise_seed=7" not in published.card["mechanism"]

@@ -5,7 +5,6 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
-from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 
 DELTA = 1e-5
@@ -99,15 +98,6 @@ def test_all_counts_get_independent_noise_of_sigma_empty_ones_too():
 def test_two_releases_have_different_noise():
     counts, exact = MarginalCounts(20.0), np.zeros(100, dtype=int)
     assert not np.array_equal(counts.release(exact), counts.release(exact))
-
-
-def test_seeded_noise_repeats_and_has_no_cost():
-    counts = MarginalCounts(20.0, noise_seed=0)
-    with pytest.warns(PrivacyLeakWarning):
-        first = counts.release(np.zeros(100))
-    with pytest.warns(PrivacyLeakWarning):
-        np.testing.assert_array_equal(first, counts.release(np.zeros(100)))
-    assert counts.cost(1, 2).epsilon(DELTA) == np.inf
 
 
 class Twice(MarginalCounts):

@@ -8,7 +8,6 @@ from scipy import stats
 from scipy.special import logsumexp
 from sklearn.base import clone
 
-from sklearn_pate import PrivacyLeakWarning
 from sklearn_pate._votes._sums import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
 from sklearn_pate.mechanisms import NoisySum
@@ -52,14 +51,9 @@ def test_a_release_is_the_sum_plus_independent_discrete_gaussian_noise(noise_sca
         assert stats.pearsonr(*size).pvalue > 1e-6
 
 
-def test_releases_differ_unless_the_noise_is_seeded():
+def test_releases_differ():
     first, second = (NoisySum(40).release(SUMS) for _ in range(2))
     assert not np.array_equal(first, second)
-    seeded = NoisySum(40, noise_seed=0)
-    with pytest.warns(PrivacyLeakWarning, match="noise_seed=0"):
-        first = seeded.release(SUMS)
-    with pytest.warns(PrivacyLeakWarning):
-        np.testing.assert_array_equal(first, seeded.release(SUMS))
 
 
 def test_a_stored_sum_is_drawn_once():
@@ -148,12 +142,6 @@ def test_the_width_of_a_vector_costs_nothing():
     assert len(costs) == 1
 
 
-def test_seeded_noise_has_an_infinite_cost():
-    mechanism = NoisySum(40, noise_seed=0)
-    assert mechanism.cost(1, SIZE).epsilon(1e-5) == np.inf
-    assert np.all(mechanism.cost(1, SIZE).curve.values == np.inf)
-
-
 def test_there_is_no_data_dependent_figure_to_publish():
     with pytest.raises(TypeError, match="does not depend on the votes"):
         NoisySum(40).sanitized_cost(SUMS, n_teachers=7, delta=1e-5)
@@ -220,8 +208,6 @@ CALLS = {
         ({"noise_scale": 1, "n_parts": 0}, "n_parts=0"),
         ({"noise_scale": 1, "n_parts": -3}, "n_parts=-3"),
         ({"noise_scale": 1, "n_parts": 0.5}, "n_parts=0.5"),
-        ({"noise_scale": 1, "noise_seed": -1}, "noise_seed=-1"),
-        ({"noise_scale": 1, "noise_seed": 0.5}, "noise_seed=0.5"),
     ],
 )
 def test_parameters_out_of_range_are_refused_by_every_method(call, parameters, message):
@@ -238,7 +224,6 @@ def test_it_is_cloned_and_set_like_an_estimator():
     assert copied.get_params() == {
         "noise_scale": 7.0,
         "n_parts": 2,
-        "noise_seed": None,
     }
     assert repr(copied) == "NoisySum(n_parts=2, noise_scale=7.0)"
     assert copied.in_one_line() == repr(copied)

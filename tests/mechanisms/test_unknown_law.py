@@ -21,10 +21,9 @@ class NoisyMax(PluralityMechanism):
 
     noise_parameters = ("c",)
 
-    def __init__(self, c=None, *, claimed_share=1.0, noise_seed=None):
+    def __init__(self, c=None, *, claimed_share=1.0):
         self.c = c
         self.claimed_share = claimed_share
-        self.noise_seed = noise_seed
 
     def _answer(self, counts, noise):
         return noise.argmax(counts + noise.discrete_laplace(self.c, counts.shape))

@@ -32,10 +32,9 @@ class NoisyMeansNoise(Mechanism):
 
     released = "model"
 
-    def __init__(self, epsilon, radius, noise_seed=None):
+    def __init__(self, epsilon, radius):
         self.epsilon = epsilon
         self.radius = radius
-        self.noise_seed = noise_seed
 
     def _curve(self, n_queries, n_classes, orders):
         return pure_dp_curve(self.epsilon)
@@ -61,14 +60,12 @@ class NoisyMeans(NoisyTraining[None]):
         delta=1e-5,
         classes=None,
         ledger=None,
-        noise_seed=None,
     ):
         self.radius = radius
         self.epsilon = epsilon
         self.delta = delta
         self.classes = classes
         self.ledger = ledger
-        self.noise_seed = noise_seed
 
     def _check_parameters(self):
         if not self.radius >= 1:
@@ -79,7 +76,7 @@ class NoisyMeans(NoisyTraining[None]):
         return validate_data(self, X, reset=reset, dtype=np.float64)
 
     def _plan_training(self, rows):
-        noise = NoisyMeansNoise(self.epsilon, self.radius, self.noise_seed)
+        noise = NoisyMeansNoise(self.epsilon, self.radius)
         spent = self._state(
             noise,
             n_classes=len(rows.classes),

@@ -37,7 +37,6 @@ WRONG = {
     "a number of rows for scores": ({"test_size": 100}, r"test_size=100 must be a number strictly between 0 and 1"),
     "a delta of one": ({"delta": 1}, r"delta=1 must be a number strictly between 0 and 0.1"),
     "no ledger": ({"ledger": "patients.sqlite"}, r"ledger='patients.sqlite' is not a PrivacyLedger"),
-    "a seed of a half": ({"noise_seed": 0.5}, r"noise_seed=0.5 must be None or an integer"),
     "one class": ({"classes": ["a"]}, r"classes=\['a'\] must list at least two"),
     "no private classifier": ({"estimator": LogisticRegression(), "param_grid": {"C": [1]}}, r"estimator=LogisticRegression\(.*\) cannot state its privacy cost before a fit; pass a private classifier"),
     "a search without privacy": ({"estimator": GridSearchCV(Constant(), {"answer": [0]}), "param_grid": {"cv": [2]}}, r"GridSearchCV\(.*cannot state its privacy cost before a fit"),

@@ -32,6 +32,7 @@ from sklearn_pate.accounting.plurality._closed_form import (
     threshold_worst_case,
 )
 from sklearn_pate.inspection import audit_neighbours
+from sklearn_pate.learners import DPLogisticRegression
 from tests.model_selection.learners import (
     FITS,
     SET_BY_TEST,
@@ -41,6 +42,7 @@ from tests.model_selection.learners import (
     Y,
     search,
 )
+from tests.seeding import equal_noise
 
 TRIALS = ("logarithmic", "geometric", "poisson", "disjoint")
 each_law = pytest.mark.parametrize("distribution", TRIALS)
@@ -256,30 +258,39 @@ def test_a_published_estimator_states_no_mu_of_one_fit(easy, tmp_path):
 
 
 def test_seeded_noise_of_the_search_voids_it():
-    with pytest.warns(PrivacyLeakWarning, match="noise_seed=0"):
-        spent = search(noise_seed=0).fit(X, Y).privacy_spent_
+    with equal_noise():
+        spent = search().fit(X, Y).privacy_spent_
     assert np.isinf(spent.epsilon)
     assert np.all(np.isinf(spent.curve.values))
     assert SEEDED in spent.assumptions
 
 
-def test_seeded_noise_of_a_candidate_voids_the_search(easy):
-    X, y, *_ = easy
-    seeds = {"noise_seed": [None, 0]}
+@pytest.mark.filterwarnings("ignore:Neither data_norm")
+def test_a_candidate_without_a_guarantee_voids_the_search():
+    bounds = {"data_norm": [60.0, None]}
     with pytest.warns(PrivacyLeakWarning, match="nothing of this search is private"):
-        spent = search(seeds, NoisyMeans()).fit(X, y).privacy_spent_
+        spent = search(bounds, DPLogisticRegression()).fit(X, Y).privacy_spent_
     assert np.isinf(spent.epsilon)
 
 
+@pytest.mark.parametrize("learner", [NoisyMeans(), Constant(sigma=20.0)])
+def test_scores_of_a_seeded_search_have_the_noise_of_an_honest_one(easy, learner):
+    X, y, *_ = easy
+    honest = search({"epsilon": [1.0]}, learner).fit(X, y).mechanism_
+    with equal_noise():
+        seeded = search({"epsilon": [1.0]}, learner).fit(X, y).mechanism_
+    assert seeded.in_one_line() == honest.in_one_line()
+    assert seeded.fits == honest.fits
+
+
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn_pate.PrivacyLeakWarning")
 def test_with_a_seed_searches_can_be_repeated(easy):
     X, y, X_test, _ = easy
     radii = {"radius": list(range(1, 30))}
 
+    @equal_noise()
     def fit():
-        learner = NoisyMeans(noise_seed=1)
-        return search(radii, learner, noise_seed=5, random_state=0).fit(X, y)
+        return search(radii, NoisyMeans(), random_state=0).fit(X, y)
 
     assert fit().best_params_ == fit().best_params_
     np.testing.assert_array_equal(fit().predict(X_test), fit().predict(X_test))

@@ -36,7 +36,7 @@ def search(**parameters):
 
 @pytest.mark.parametrize("distribution", LAWS)
 def test_a_fitted_search_has_no_other_attributes(distribution):
-    searched = search(n_trials_distribution=distribution, noise_seed=None).fit(X, Y)
+    searched = search(n_trials_distribution=distribution).fit(X, Y)
     assert {*vars(searched)} == {*searched.get_params(deep=False)} | PUBLISHED
 
 

@@ -236,9 +236,7 @@ def test_a_fit_that_costs_more_than_planned_stops_the_search():
 
 def test_disjoint_candidates_see_a_part_each():
     three = candidates(*({"answer": answer} for answer in range(3)))
-    best_on_disjoint_rows(
-        three, setup(DisjointChoice(0.1), n_parts=3), NoiseSource(), None
-    )
+    best_on_disjoint_rows(three, setup(DisjointChoice(0.1), n_parts=3), NoiseSource())
     seen = [fit["X"].ravel().tolist() for fit in FITS]
     assert seen == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
     assert [fit["estimator"].answer for fit in FITS] == [0, 1, 2]
@@ -249,13 +247,13 @@ def test_the_best_of_disjoint_candidates_is_chosen(pure):
     two = candidates({"answer": 0}, {"answer": right})
     # Odds of e^-40 that four of eight beat eight of eight.
     scoring = DisjointChoice(0.1, pure)
-    best = best_on_disjoint_rows(two, setup(scoring, n_parts=2), NoiseSource(), None)
+    best = best_on_disjoint_rows(two, setup(scoring, n_parts=2), NoiseSource())
     assert best.candidate.params == {"answer": right}
 
 
 def test_a_disjoint_choice_has_the_law_of_the_exponential_mechanism():
-    n_draws = 3000
-    chosen = [DisjointChoice(2.0).choose([0, 2, 3], 1, None) for _ in range(n_draws)]
+    n_draws, noise = 3000, NoiseSource()
+    chosen = [DisjointChoice(2.0).choose([0, 2, 3], 1, noise) for _ in range(n_draws)]
     weights = np.exp(np.array([0, 2, 3]) / 2)
     expected = weights / weights.sum() * n_draws
     assert chisquare(np.bincount(chosen, minlength=3), expected).pvalue > 1e-6

@@ -16,6 +16,7 @@ from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.publication import publish
 from tests.publication.forging import published_of
 from tests.publication.saving import PLANTED_SEED, fit
+from tests.seeding import equal_noise
 
 
 @pytest.fixture(scope="session")
@@ -42,15 +43,8 @@ def saved(published, tmp_path):
 @pytest.fixture(scope="session")
 def void(blobs):
     X, y, X_public, _ = blobs
-    with pytest.warns(PrivacyLeakWarning):
-        pate = fit(
-            X,
-            y,
-            GaussianNB(),
-            X_public,
-            mechanism=GNMax(sigma=2),
-            noise_seed=PLANTED_SEED,
-        )
+    with equal_noise(PLANTED_SEED):
+        pate = fit(X, y, GaussianNB(), X_public, mechanism=GNMax(sigma=2))
     with pytest.warns(PrivacyLeakWarning, match="no privacy guarantee") as caught:
         published = publish(pate)
     assert len(caught) == 1

@@ -14,8 +14,8 @@ import skops.io
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import PATEClassifier, PrivacyLeakWarning, PublicData
-from sklearn_pate._cli._report_command import read_released
+from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate._cli._model_commands import read_released
 from sklearn_pate.learners import PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
@@ -30,6 +30,7 @@ from sklearn_pate.publication import PublishedClassifier, publish
 from sklearn_pate.publication._card_check import checked_statement
 from sklearn_pate.publication._privacy_card import check_card
 from sklearn_pate.students import DistillationClassifier
+from tests.seeding import equal_noise
 
 N_PARTIES, N_PUBLIC = 60, 40
 
@@ -98,16 +99,11 @@ OTHER_FITS = {
     ),
     "NoisyHistogram": lambda blobs: vote(NoisyHistogram(sigma=9.0)),
     "Private-kNN with a check": lambda blobs: nearest(blobs, mechanism="confident"),
-    "nothing private": lambda blobs: void(blobs),
-    "nothing private of a sample": lambda blobs: nearest(
-        blobs, mechanism=GNMax(sigma=5.0), noise_seed=1, epsilon=None
+    "nothing private": lambda blobs: equal_noise()(vote)(GNMax(sigma=8.0)),
+    "nothing private of a sample": lambda blobs: equal_noise()(nearest)(
+        blobs, mechanism=GNMax(sigma=5.0), epsilon=None
     ),
 }
-
-
-def void(blobs):
-    with pytest.warns(PrivacyLeakWarning):
-        return vote(GNMax(sigma=8.0), noise_seed=12345)
 
 
 def published_of(kind, blobs):

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate._cli._report_command import read_released
+from sklearn_pate._cli._model_commands import read_released
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.publication import PublishedClassifier, _model_file, publish
 from sklearn_pate.students import FixMatchClassifier

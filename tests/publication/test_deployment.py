@@ -11,6 +11,7 @@ from sklearn_pate.mechanisms import GNMax, NoisyHistogram
 from sklearn_pate.publication import Deployment, PublishedClassifier, publish
 from sklearn_pate.publication._deployment import QUESTIONS
 from tests.publication.forging import card_of, forge, refused, setting, vote
+from tests.seeding import equal_noise
 
 FULL = {
     "name": "Readmission within 30 days",
@@ -190,8 +191,8 @@ def test_another_mu_is_refused(honest, kind, mu):
 
 
 def test_seeded_noise_has_no_mu(tmp_path):
-    with pytest.warns(match="noise_seed=3 makes the noise reproducible"):
-        pate = vote(NoisyHistogram(sigma=9.0), noise_seed=3)
+    with equal_noise():
+        pate = vote(NoisyHistogram(sigma=9.0))
     assert pate.privacy_spent_.mu is None
     with pytest.warns(match="no privacy guarantee"):
         publish(pate).save(tmp_path / "model.skops")

@@ -70,7 +70,7 @@ WINNERS = [
 
 def restate(published, fields):
     """Let the card say of a winner what its changed mechanism is in words."""
-    text = rebuilt(fields, seeded=False).in_one_line()
+    text = rebuilt(fields).in_one_line()
     published._card["mechanism"] = text
     published.privacy_spent_ = replace(published.privacy_spent_, mechanism=text)
 
@@ -155,7 +155,7 @@ ODD_VALUES = [
 @pytest.mark.parametrize(("name", "parameter", "value"), ODD_VALUES)
 def test_a_parameter_of_another_kind_is_refused(name, parameter, value, originals):
     fields = deepcopy(originals(name).card["mechanism_fields"])
-    rebuilt(fields, seeded=False)
+    rebuilt(fields)
     fields["parameters"][parameter] = value
     with pytest.raises(ValueError, match=rf"{parameter}|epsilon=|curve"):
-        rebuilt(fields, seeded=False)
+        rebuilt(fields)

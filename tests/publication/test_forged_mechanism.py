@@ -3,7 +3,7 @@
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate._cli._report_command import read_released
+from sklearn_pate._cli._model_commands import read_released
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.publication import PublishedClassifier, publish
 from tests.publication.forging import (
@@ -65,8 +65,8 @@ def test_a_mechanism_that_is_none_is_refused(honest, fields, message):
 class Half(GNMax):
     """Claims half of what it costs."""
 
-    def __init__(self, sigma=None, tag="", *, noise_seed=None):
-        super().__init__(sigma, noise_seed=noise_seed)
+    def __init__(self, sigma=None, tag=""):
+        super().__init__(sigma)
         self.tag = tag
 
     def _cost(self, *args):

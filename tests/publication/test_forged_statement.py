@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sklearn_pate import PrivacyLedger
-from sklearn_pate._cli._report_command import read_released
+from sklearn_pate._cli._model_commands import read_released
 from sklearn_pate.accounting import DEFAULT_ORDERS, Assumption
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.mechanisms import GNMax
@@ -149,7 +149,7 @@ def test_a_field_that_is_changed_on_the_card_alone_is_refused(honest, field):
     card = json.loads(text.read_text())
     text.write_text(json.dumps(card | {field: mutated(card[field])}))
     for read in (PublishedClassifier.load, read_released):
-        with pytest.raises(ValueError, match=r"differs from the copy|reads 8|is no "):
+        with pytest.raises(ValueError, match=r"differs from the copy|reads 9|is no "):
             read(path)
 
 
@@ -237,6 +237,15 @@ def test_an_assumption_under_the_code_of_another_is_refused(honest):
     first, second, *rest = card_of(path)["assumptions"]
     forge(path, setting(assumptions=[first | {"code": second["code"]}, second, *rest]))
     assert f"its assumption {second['code']!r} is" in refused(path)
+
+
+@pytest.mark.parametrize("kind", ["nothing private", "nothing private of a sample"])
+def test_a_seeded_fit_that_does_not_say_so_is_refused(honest, kind):
+    path = honest(kind)
+    *assumptions, seeded = card_of(path)["assumptions"]
+    assert seeded["code"] == "noise-seeded"
+    forge(path, setting(assumptions=assumptions))
+    assert refused(path).endswith(" follows from its other fields.")
 
 
 @pytest.mark.parametrize(

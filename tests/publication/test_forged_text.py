@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._cli._report_command import read_released
+from sklearn_pate._cli._model_commands import read_released
 from sklearn_pate.publication import PublishedClassifier, publish
 from tests.publication.forging import (
     READERS,

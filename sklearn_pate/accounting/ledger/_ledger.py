@@ -39,26 +39,20 @@ def rounded_down(value: float) -> float:
     return math.floor(value * 10.0**digits) / 10.0**digits
 
 
-def least_useful(requested: float, budget: float) -> float:
-    """Return the smallest epsilon that is suggested in place of the requested one."""
-    return 0.1 * min(requested, budget)
-
-
-def fitting_epsilon(
-    first: float, least: float, excess: Callable[[float], float]
-) -> float | None:
-    """Find an epsilon in three digits that is within a budget, None below `least`.
+def fitting_epsilon(largest: float, excess: Callable[[float], float]) -> float | None:
+    """Find an epsilon in three digits that is within a budget, None below a tenth.
 
     `excess` returns the ratio of the cost at an epsilon to what is left: at most 1 if
-    it fits. `first` is tried first.
+    it fits.
     """
-    epsilon = first
-    while epsilon >= least:
+    epsilon = largest
+    while epsilon >= largest / 10:
         epsilon = rounded_down(epsilon)
         ratio = excess(epsilon)
         if ratio <= 1:
             return epsilon
-        epsilon *= 0.999 / math.sqrt(ratio)  # as for Gaussian noise
+        # As for Gaussian noise; other costs fall more slowly.
+        epsilon *= 0.999 / math.sqrt(ratio)
     return None
 
 
@@ -603,9 +597,7 @@ class PrivacyLedger:
                 return enter(self, file, cost)
         except BudgetExceededError as error:
             taken, left = self.budget_fractions(curve)
-            if uncovered_delta > 0 or not 0 < taken < np.inf:
-                raise
-            if left <= 0:
+            if uncovered_delta > 0 or not 0 < taken < np.inf or left <= 0:
                 raise
             n_times = rounded_down(left / taken)
             fits = f"{n_times:g} times this cost would fit"

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from numbers import Real
 from typing import Any
@@ -47,7 +47,6 @@ from sklearn_pate.publication._privacy_card import (
     canonical_text,
     statement_fields,
     versions_of,
-    without_seeds,
 )
 
 FORMAT = "sklearn_pate privacy report"
@@ -209,7 +208,7 @@ def _statement_of(learner: Any, clf: Any) -> PrivacySpent:
             "(privacy_spent_); pass a fitted private classifier, such as "
             "PATEClassifier, or a Pipeline that ends in one."
         )
-    return replace(spent, mechanism=without_seeds(spent.mechanism))
+    return spent
 
 
 def _check_text(name: str, text: Any) -> str:

@@ -11,7 +11,6 @@ from html import escape
 from pathlib import Path
 from typing import Any, Self
 
-from sklearn_pate._inputs._file_content import write_files
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection.report._blocks import (
     INTERNAL_STYLE,
@@ -36,6 +35,7 @@ from sklearn_pate.inspection.report._sections import (
     sections_of,
 )
 from sklearn_pate.publication import Deployment
+from sklearn_pate._inputs._file_content import check_can_write, write_files
 
 _EXPONENT = re.compile(r"(?:delta=)?\d[\d.]*e-\d+")
 _SHORT = 12  # rows of a table that is printed without a page break
@@ -540,16 +540,7 @@ class PrivacyReport:
                 f"{' and '.join(self._facts['internal_because'])}; pass internal=True "
                 "to save it for the data holder, or create a report without them."
             )
-        if not path.parent.is_dir():
-            raise FileNotFoundError(
-                f"There is no folder {path.parent} for path={str(path)!r}; create it "
-                "first."
-            )
-        if path.exists() and not overwrite:
-            raise FileExistsError(
-                f"{path} is there already; choose another path, or pass overwrite=True "
-                "to replace it."
-            )
+        check_can_write([path], overwrite=overwrite, name="path=")
         mode = 0o600 if self.internal else 0o666
         write_files({path: formats[path.suffix]().encode()}, mode)
 

@@ -45,8 +45,8 @@ X_PUBLIC = rng.normal(size=(30, 2)) + 2 * rng.integers(2, size=(30, 1))
 class WatchedGumbelMax(GumbelMax):
     """Writes to a log which fit is about to draw noise, and for how many queries."""
 
-    def __init__(self, c=None, *, tag=0, log="", noise_seed=None):
-        super().__init__(c, noise_seed=noise_seed)
+    def __init__(self, c=None, *, tag=0, log=""):
+        super().__init__(c)
         self.tag = tag
         self.log = log
 

@@ -9,10 +9,10 @@ from sklearn_pate.accounting.plurality._adaptive_answers import (
     plurality_tests,
     two_class_mu,
 )
-from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.mechanisms._noise import NoiseSource
 from tests.accounting.plurality.adaptive_game import answer_law, best_tests
+from tests.seeding import equal_noise
 
 SIGMA, N_ANSWERS, N_FITS = 40, 100, 20_000
 # Symmetric around 1: a vote that moves makes a gap of 1 a gap of -1.
@@ -28,8 +28,7 @@ def attack():
     change = np.log(np.stack([q / p, (1 - q) / (1 - p)], 1))
 
     def play(moved, seed):
-        with pytest.warns(PrivacyLeakWarning):
-            noise = NoiseSource(seed)
+        noise = equal_noise(seed)(NoiseSource)()
         states = np.zeros(N_FITS)
         for left in reversed(range(N_ANSWERS)):
             at = np.minimum(np.round(np.abs(states) / h).astype(int), 1499)

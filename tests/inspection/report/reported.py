@@ -20,6 +20,7 @@ from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.testing import seeded_noise
 
 BOUNDS = ([-20.0, -20.0], [20.0, 20.0])
 CANARY = "CANARY-31415926"
@@ -47,6 +48,12 @@ def pate(**parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return clf.fit(X[:500], y[:500], X_public=PublicData(X[500:]))
+
+
+def seeded(seed=1):
+    """Return a fit with seeded noise, which is not kept."""
+    with seeded_noise(seed):
+        return pate.__wrapped__()
 
 
 @functools.cache

@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_pate.accounting._statement import HEADINGS, NEIGHBOURS
 from sklearn_pate.inspection.report._guarantee import missing_in
-from sklearn_pate.mechanisms import GNMax, NoisyHistogram
+from sklearn_pate.mechanisms import NoisyHistogram
 from sklearn_pate.publication import Deployment
 from sklearn_pate.publication._deployment import QUESTIONS
 from tests.inspection.report.reported import (
@@ -18,6 +18,7 @@ from tests.inspection.report.reported import (
     markdown_tables,
     pate,
     report_on,
+    seeded,
 )
 
 SIZED = {"release": "answers", "n_teachers": 20, "n_queries": 40}
@@ -169,7 +170,7 @@ def test_the_statement_is_shown_field_by_field():
 
 
 def test_nothing_is_promised_or_asked_for_without_a_guarantee():
-    report = report_on(pate(mechanism=GNMax(sigma=12), noise_seed=1))
+    report = report_on(seeded())
     text = report.to_markdown()
     assert "## Statement" not in text
     assert "to fill in" not in text

@@ -16,7 +16,6 @@ from sklearn_pate.inspection.report._blocks import (
     draw_data_flow,
     flow_of,
 )
-from sklearn_pate.mechanisms import GNMax
 from tests.inspection.report.reported import (
     Page,
     Stated,
@@ -25,6 +24,7 @@ from tests.inspection.report.reported import (
     markdown_tables,
     pate,
     report_on,
+    seeded,
     srcdoc,
 )
 
@@ -49,7 +49,7 @@ def reports(tmp_path_factory):
         "teachers": report_on(pate(), title=NASTY),
         "pure": report_on(linear()),
         "weak": report_on(Stated(epsilon=20.0)),
-        "seeded": report_on(pate(mechanism=GNMax(sigma=12), noise_seed=1)),
+        "seeded": report_on(seeded()),
         "public figures": report_on(pate(), **figures, quality_is_public=True),
         "internal": report_on(
             pate(), title=NASTY, **figures, quality_is_public=False, ledger=ledger

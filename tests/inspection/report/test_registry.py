@@ -34,6 +34,7 @@ from tests.inspection.report.reported import (
     linear,
     pate,
     report_on,
+    seeded,
 )
 
 FULL = {
@@ -254,7 +255,7 @@ def test_text_that_looks_like_a_number_stays_as_it_is(tmp_path):
 
 
 def test_a_model_without_a_guarantee_has_no_record(tmp_path):
-    report = report_on(pate(mechanism=GNMax(sigma=12), noise_seed=1))
+    report = report_on(seeded())
     with pytest.raises(ValueError, match="with a guarantee, and this one has none"):
         report.to_registry()
     with pytest.raises(ValueError, match="with a guarantee"):

@@ -1,100 +1,75 @@
-"""Command ``vote``: the votes of one site, whose rows stay there."""
+"""Commands ``study``, ``vote`` and ``fit-votes``: one model of several sites."""
 
 import argparse
+import secrets
 import sys
+import textwrap
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from sklearn_pate._cli._options import (
-    Parser,
-    check_outputs,
+from sklearn_pate._aggregation._fit_plan import WIDTH
+from sklearn_pate._cli._options import chosen_mechanism, plain_warnings
+from sklearn_pate._cli._site_files import (
+    Study,
     labels_like,
-    plain_warnings,
     read_estimator,
+    read_key,
     read_private,
     read_public,
-    whole_number,
 )
-from sklearn_pate._cli._study_command import Study, read_key
-from sklearn_pate._inputs._labels import check_classes, class_indices
+from sklearn_pate._inputs._file_content import (check_can_write, digest_of_rows, key_commitment, write_files)
+from sklearn_pate._inputs._labels import PublicData, check_classes, class_indices
 from sklearn_pate._inputs._odd_values import warn_of_text
+from sklearn_pate._pate import PATEClassifier
 from sklearn_pate._teachers._shards import rows_of_shards, shard_of
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.distributed import cast_votes
-
-DESCRIPTION = """\
-Train the teachers of one site on its private rows, and write their votes on the public
-rows to a file for the command fit-votes. Rows and models stay at the site. The file
-holds vote counts without noise, and is sensitive.
-"""
-EPILOG = """\
-examples:
-  %(prog)s --study study.json --key study.key --site north --data north.csv \\
-      --public public.csv --label readmitted --group patient \\
-      --teacher teacher.py -o north.votes
-
-teacher.py is executed. It has a line such as:
-  teacher = LogisticRegression()
-"""
-NAMES = {"site": "--site", "n_jobs": "--jobs"}
+from sklearn_pate.inspection import PrivacyReport
+from sklearn_pate.publication._model_file import (
+    import_skops,
+    paths_of,
+)
 
 
-def add_to(parser: Parser) -> None:
-    """Add the description and the options of the command to its parser."""
-    parser.description, parser.epilog = DESCRIPTION, EPILOG
-    for option, what in (
-        ("--study", "the study, as the command study wrote it"),
-        ("--key", "the key file of the study"),
-        ("--data", "private rows of this site, .csv or .parquet"),
-        ("--public", "public rows of the study; their columns are the features"),
-        (
-            "--teacher",
-            "Python file, WHICH IS EXECUTED and defines teacher, an unfitted "
-            "classifier; or a .skops file of one, of types that skops trusts",
-        ),
-    ):
-        parser.add_argument(option, type=Path, metavar="FILE", required=True, help=what)
-    parser.add_argument("--site", metavar="NAME", required=True, help="this site")
-    parser.add_argument(
-        "--label", metavar="COLUMN", required=True, help="column of the label"
+def run_study(given: argparse.Namespace) -> None:
+    """Write a study and its key."""
+    if given.output.resolve() == given.key.resolve():
+        raise ValueError("The study and its key are two files; name both.")
+    check_can_write([given.output, given.key], overwrite=None)
+    public, key = read_public(given.public), secrets.token_bytes(32)
+    with plain_warnings(given.parser):
+        warn_of_text(public)
+    study = Study(
+        classes=given.classes,
+        n_teachers=given.teachers,
+        privacy_unit=given.unit,
+        sites=given.sites,
+        public_rows=digest_of_rows(public),
+        key=key_commitment(key),
+        seed=given.seed,
     )
-    parser.add_argument(
-        "--group",
-        metavar="COLUMN",
-        help="column of the id of a group, such as a patient, if groups are the unit "
-        "of privacy of the study",
+    write_files({given.key: f"{key.hex()}\n".encode()}, mode=0o600)
+    write_files({given.output: study.to_json().encode()})
+    n_sites = len(study.sites)
+    print(
+        f"{given.output}: {counted(n_sites, 'site')} with "
+        f"{counted(study.n_teachers, 'teacher')} each, "
+        f"{n_sites * study.n_teachers} in all, on "
+        f"{counted(len(public), 'public row')}. It may be public.\n"
+        f"{given.key}: the key that assigns patients to shards. Send it to the sites "
+        "only."
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        required=True,
-        help="file of votes to write, such as north.votes",
-    )
-    parser.add_argument(
-        "--jobs",
-        type=whole_number,
-        metavar="N",
-        default=1,
-        help="number of processes that train teachers, -1 for all cores (default: 1)",
-    )
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace an existing file"
-    )
-    parser.set_defaults(run=run, parser=parser, names=NAMES)
 
 
-def run(given: argparse.Namespace) -> int:
+def run_vote(given: argparse.Namespace) -> None:
     """Train the teachers of a site, and write their votes."""
-    check_outputs([given.output], overwrite=given.overwrite)
+    check_can_write([given.output], overwrite=given.overwrite)
     study, key = Study.read(given.study), read_key(given.key)
     study.check_key(key, given.key)
     study.check_site(given.site)
@@ -106,7 +81,10 @@ def run(given: argparse.Namespace) -> int:
     if given.jobs == 0:
         raise ValueError("n_jobs=0 is no number of processes; pass 1 or more, or -1.")
     teacher = read_estimator(given.teacher, "teacher")
-    X, y, ids = _private_rows(given, study, public)
+    others = [name for name in (given.label, given.group) if name is not None]
+    X, columns = read_private(given.data, public, others)
+    y = labels_like(columns[given.label], study.classes)
+    ids = columns.get(given.group, np.arange(len(X)))
     n_left_out = np.count_nonzero(class_indices(y, check_classes(study.classes)) < 0)
     if n_left_out == len(y):
         raise ValueError(
@@ -153,7 +131,37 @@ def run(given: argparse.Namespace) -> int:
         f"Rows used: {len(y) - n_left_out}. Rows left out, as their label is no class: "
         f"{n_left_out}."
     )
-    return 0
+
+
+def run_fit_votes(given: argparse.Namespace) -> None:
+    """Train a student on the votes of all sites, and write it with its card."""
+    outputs = [*paths_of(given.output), *([given.report] if given.report else [])]
+    # No answer is released unless all files can be written.
+    check_can_write(outputs, overwrite=given.overwrite)
+    import_skops()
+    study, public = Study.read(given.study), read_public(given.public)
+    study.check_public_rows(public, given.public)
+    votes = study.merge(given.votes, len(public))
+    student = given.student and read_estimator(given.student, "student")
+    pate = PATEClassifier(
+        student=student,
+        classes=study.classes,
+        epsilon=given.epsilon,
+        delta=given.delta,
+        n_queries=given.queries,
+        mechanism=chosen_mechanism(given),
+    )
+    with plain_warnings(given.parser):
+        # The privacy is spent on the next line.
+        pate.fit_from_votes(PublicData(public), votes, privacy_unit=study.privacy_unit)
+        released = pate.publish()
+        released.save(given.output, overwrite=given.overwrite)
+        if given.report:
+            report = PrivacyReport.from_estimator(released, model_file=given.output)
+            report.save(given.report, overwrite=given.overwrite)
+    written = ", ".join(map(str, outputs))
+    print(textwrap.fill(str(pate.privacy_spent_), WIDTH))
+    print(f"\nWritten, and may be published: {written}.")
 
 
 def _check_columns(given: argparse.Namespace, study: Study, public: Any) -> None:
@@ -173,16 +181,6 @@ def _check_columns(given: argparse.Namespace, study: Study, public: Any) -> None
             )
 
 
-def _private_rows(
-    given: argparse.Namespace, study: Study, public: Any
-) -> tuple[Any, NDArray[np.object_], Any]:
-    """Read the features, the labels and the ids of the private rows."""
-    others = [given.label] if given.group is None else [given.label, given.group]
-    X, columns = read_private(given.data, public, others)
-    ids = np.arange(len(X)) if given.group is None else columns[given.group]
-    return X, labels_like(columns[given.label], study.classes), ids
-
-
 def _cast(*arguments: Any, **options: Any) -> tuple[NDArray[np.integer], list[str]]:
     """Return the votes of a shard, and warnings, which a process could not show."""
     with warnings.catch_warnings(record=True) as caught:
@@ -199,8 +197,6 @@ def _followed(
         for message in messages:
             print(f"{program}: warning: {message}", file=sys.stderr)
         if sys.stderr.isatty():
-            print(
-                f"{program}: {n_done} of {counted(n_shards, 'teacher')}",
-                file=sys.stderr,
-            )
+            teachers = counted(n_shards, "teacher")
+            print(f"{program}: {n_done} of {teachers}", file=sys.stderr)
         yield votes

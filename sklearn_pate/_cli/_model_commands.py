@@ -1,0 +1,319 @@
+"""Commands ``plan``, ``report`` and ``add``: one model, or the cost of several."""
+
+import argparse
+import json
+import textwrap
+import zipfile
+from collections.abc import Sequence
+from functools import reduce
+from io import BytesIO
+from operator import add
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from sklearn_pate._aggregation._fit_plan import WIDTH
+from sklearn_pate._cli._options import TABLE, chosen_mechanism
+from sklearn_pate._inputs._file_content import strict_json
+from sklearn_pate._synthetic._marginals import PrivateMarginals
+from sklearn_pate.accounting._profile import compose_profiles
+from sklearn_pate.accounting._statement import PrivacySpent, write_epsilon
+from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.inspection import PrivacyReport, plan_fit, plan_newton_fit
+from sklearn_pate.publication import Deployment, PublishedClassifier
+from sklearn_pate.publication._card_check import checked_statement
+from sklearn_pate.publication._deployment import QUESTIONS
+from sklearn_pate.publication._model_file import (
+    LARGEST_CARD,
+    paths_of,
+    printable,
+    read_file,
+    read_index,
+    read_pair,
+)
+from sklearn_pate.publication._privacy_card import check_card, parse_card
+from sklearn_pate.publication._published import STATED
+from sklearn_pate.students import GraphSelfTrainingClassifier
+
+
+def run_plan(given: argparse.Namespace) -> None:
+    """Print a plan."""
+    numbers: dict[str, Any] = {
+        "n_classes": given.classes,
+        "epsilon": given.epsilon,
+        "delta": given.delta,
+        "privacy_unit": given.unit,
+    }
+    if given.domain is not None:
+        domain = _read_json("domain", given.domain)
+        numbers["synthetic"] = PrivateMarginals(domain, share=given.share)
+    if given.learner == "newton":
+        _check_newton(given)
+        plan = plan_newton_fit(given.rows, **numbers)
+    else:
+        prior = given.class_prior
+        few_answers = given.student == "semi-supervised"
+        plan = plan_fit(
+            n_rows=given.rows,
+            n_teachers=given.teachers,
+            n_queries=given.queries,
+            mechanism=chosen_mechanism(given),
+            student=GraphSelfTrainingClassifier() if few_answers else None,
+            class_prior=prior[0] if prior and len(prior) == 1 else prior,
+            margins=given.margins,
+            **numbers,
+        )
+    print(json.dumps(plan.to_dict(), indent=2) if given.json else plan)
+
+
+def _check_newton(given: argparse.Namespace) -> None:
+    """Raise for options that DPNewtonClassifier does not have, or needs."""
+    for name in TABLE["command"]["plan"]["of_pate"]:
+        if getattr(given, name) != given.parser.get_default(name):
+            raise ValueError(
+                f"learner='newton' has no --{name.replace('_', '-')}; leave it out."
+            )
+    if given.rows is None:
+        raise ValueError(
+            "learner='newton' needs the number of rows or groups; pass --rows."
+        )
+
+
+def _check_is_file(name: str, path: str) -> None:
+    """Raise unless an option names a file."""
+    if not Path(path).is_file():
+        raise ValueError(f"{name}={path!r} is not a file; correct the path.")
+
+
+def _read_json(name: str, path: str) -> Any:
+    """Read the file that an option names as strict JSON."""
+    _check_is_file(name, path)
+    try:
+        return strict_json(Path(path).read_bytes())
+    except ValueError as error:
+        raise ValueError(
+            f"{name}={path!r} cannot be read: {error}; correct it."
+        ) from None
+
+
+def run_report(given: argparse.Namespace) -> None:
+    """Write a report; an internal one only with ``--internal``."""
+    _check_quality(given)
+    ledger = given.ledger
+    if ledger is not None:
+        _check_is_file("ledger", ledger)
+        ledger = PrivacyLedger(ledger)
+    report = PrivacyReport.from_estimator(
+        read_released(given.model),
+        title=given.title,
+        quality=None if given.quality is None else _quality(given.quality),
+        evaluated_on=given.evaluated_on,
+        quality_is_public=given.quality_is_public,
+        ledger=ledger,
+        model_file=given.model,
+        deployment=None if given.deployment is None else _deployment(given.deployment),
+    )
+    if report.internal and not given.internal:
+        reasons = " and ".join(report.to_dict()["internal_because"])
+        raise ValueError(
+            f"This report must not be published, because {reasons}; add --internal to "
+            "write it for the data holder, or leave these out."
+        )
+    if given.output is None:
+        print(_wrapped(report.to_markdown()))
+        return
+    _, card = paths_of(given.model)
+    if Path(given.output).resolve() == card.resolve():
+        raise ValueError(
+            f"path={given.output!r} is the card of the model; choose another file."
+        )
+    report.save(given.output, internal=given.internal, overwrite=given.overwrite)
+    print(f"{given.output} is written.")
+
+
+def _check_quality(given: argparse.Namespace) -> None:
+    """Raise unless figures and the rows they were computed on come together."""
+    has_rows = given.evaluated_on is not None or given.quality_is_public is not None
+    if given.quality is None and has_rows:
+        raise ValueError(
+            "--evaluated-on, --public-rows and --private-rows describe figures, and "
+            "there are none; add --quality accuracy=0.84, for example."
+        )
+    if given.quality is not None and given.evaluated_on is None:
+        raise ValueError(
+            "--quality needs --evaluated-on, a description of the rows that it was "
+            "computed on; add it."
+        )
+    if given.quality is not None and given.quality_is_public is None:
+        raise ValueError(
+            "--quality was computed on public rows, labels included, or on private "
+            "ones; add --public-rows or --private-rows."
+        )
+
+
+def _wrapped(markdown: str) -> str:
+    """Wrap the paragraphs and lists of a Markdown text."""
+    lines = []
+    for line in markdown.splitlines():
+        if line.startswith(("|", "#", "    ")) or not line:
+            lines.append(line)
+            continue
+        indent = {"- ": "  ", "> ": "> "}.get(line[:2], "")
+        lines += textwrap.wrap(
+            line,
+            WIDTH,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)
+
+
+def _deployment(path: str) -> Deployment:
+    """Read the fields of a deployment from a JSON file."""
+    given, known = _read_json("deployment", path), [*QUESTIONS]
+    if not isinstance(given, dict) or not given.keys() <= {*known}:
+        raise ValueError(
+            f"deployment={path!r} must have an object whose names are among {known}."
+        )
+    return Deployment(**given)
+
+
+def _quality(figures: list[tuple[tuple[str, ...], float]]) -> dict[str, Any]:
+    """Join the scores of one name, each of a subpopulation."""
+    quality: dict[str, Any] = {}
+    for names, value in figures:
+        inner = quality.setdefault(names[0], {}) if names[1:] else quality
+        if not isinstance(inner, dict) or names[-1] in inner:
+            raise ValueError(
+                f"quality has {names[0]!r} more than once; give each figure a name of "
+                "its own."
+            )
+        inner[names[-1]] = value
+    return quality
+
+
+class _NotLoaded(ClassifierMixin, BaseEstimator):
+    """Stand-in for the student, which a report does not need."""
+
+    def predict(self, X: Any) -> NoReturn:
+        raise TypeError("Only the statement of this model was read, not its student.")
+
+
+def read_released(path: str) -> PublishedClassifier:
+    """Read the statement of a released model, without its student.
+
+    Hashes, the copy of the card and the cost are checked as in
+    :meth:`PublishedClassifier.load`. Of the model file, a zip archive, only the card
+    and two values are read. No type that the file names is imported, so that
+    none has to be trusted, and skops is not needed.
+    """
+    model, card, (model_path, card_path) = read_pair(path)
+    try:
+        with zipfile.ZipFile(BytesIO(model)) as archive:
+            index = json.loads(read_index(archive, len(model)))["content"]
+        stated = [json.loads(index[name]["content"]) for name in STATED]
+        name, module = (index["student"][key] for key in ("__class__", "__module__"))
+        parts = {
+            "student": type(name, (_NotLoaded,), {"__module__": module})(),
+            "classes": np.array(card["classes"], dtype=object),
+        }
+        released = PublishedClassifier._from_parts(parts, card)
+    except Exception as error:
+        raise ValueError(
+            f"{model_path} or {card_path} is damaged: its statement cannot be read "
+            f"({type(error).__name__}: {printable(error)})."
+        ) from error
+    released._take_statement(card_path, *stated)
+    return released
+
+
+def run_add(given: argparse.Namespace) -> None:
+    """Write the total of several cards."""
+    if len(given.cards) < 2:
+        raise ValueError("add needs at least two cards; name the others, too.")
+    statements = _statements(given.cards)
+    first, delta = statements[0], given.delta
+    if delta is None:
+        delta = max(spent.delta for spent in statements)
+    epsilon = _total(statements, delta)
+    if not np.isfinite(epsilon):
+        raise ValueError(
+            f"delta={delta!r} is smaller than the cards resolve; name a larger one."
+        )
+    if given.json:
+        facts = {
+            "epsilon": epsilon,
+            "delta": delta,
+            **{
+                name: getattr(first, name)
+                for name in ("unit", "relation", "neighbours")
+            },
+            "cards": [
+                {"card": path, "epsilon": spent.epsilon, "delta": spent.delta}
+                for path, spent in zip(given.cards, statements, strict=True)
+            ],
+        }
+        print(json.dumps(facts, indent=2, allow_nan=False))
+        return
+    for path, spent in zip(given.cards, statements, strict=True):
+        print(f"{path}: epsilon={write_epsilon(spent.epsilon)}, delta={spent.delta:g}")
+    total = TABLE["command"]["add"]["total"].format(
+        models=counted(len(statements), "model"),
+        epsilon=write_epsilon(epsilon),
+        delta=delta,
+        neighbours=first.neighbours,
+    )
+    print("\n" + textwrap.fill(total, WIDTH))
+
+
+def _statements(paths: Sequence[str]) -> list[PrivacySpent]:
+    """Read the statements on cards, if their costs add up."""
+    statements: list[PrivacySpent] = []
+    models: dict[str, str] = {}
+    for path in paths:
+        card = parse_card(
+            read_file(Path(path), "the privacy card", LARGEST_CARD), Path(path)
+        )
+        model = card.pop("sha256")
+        check_card(card, path)
+        try:
+            spent = checked_statement(card)
+        except Exception as error:
+            raise ValueError(
+                f"{path} contradicts itself: {printable(error)}."
+            ) from error
+        if np.isinf(spent.epsilon):
+            raise ValueError(
+                f"{path} has no privacy guarantee, as its noise was seeded; neither "
+                "has a total with it."
+            )
+        if model in models:
+            raise ValueError(
+                f"{path} is the card of the same model as {models[model]}; name each "
+                "model once."
+            )
+        models[model] = path
+        statements.append(spent)
+        first = statements[0]
+        if (first.unit, first.relation) != (spent.unit, spent.relation):
+            raise ValueError(
+                f"{path} protects unit={spent.unit!r} with relation="
+                f"{spent.relation!r}, and {paths[0]} unit={first.unit!r} with "
+                f"relation={first.relation!r}; such costs do not add up."
+            )
+    return statements
+
+
+def _total(statements: Sequence[PrivacySpent], delta: float) -> float:
+    """Return the smallest known epsilon of all fits together."""
+    curve = reduce(add, (spent.curve for spent in statements))
+    if delta == 0:
+        return curve.pure_epsilon
+    profile = compose_profiles(spent.profile for spent in statements)
+    return min(
+        curve.pure_epsilon, curve.quiet_epsilon(delta), profile.epsilon_at(delta)
+    )

@@ -1,0 +1,208 @@
+"""Noise from a seed: what repeats, what it states, and where it ends."""
+
+import secrets
+import threading
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+from sklearn.datasets import make_blobs
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_pate import (
+    PATEClassifier,
+    PrivacyLeakWarning,
+    PublicData,
+    PublishedClassifier,
+    Votes,
+)
+from sklearn_pate.accounting._assumptions import SEEDED
+from sklearn_pate.inspection import audit_mechanism
+from sklearn_pate.mechanisms import GNMax, NoisyHistogram, Oracle, _noise
+from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.testing import seeded_noise
+from tests.seeding import equal_noise
+
+COUNTS = np.array([[50, 40, 10], [0, 90, 10]])
+X, Y = make_blobs(700, centers=3, random_state=0)
+
+
+def release():
+    return NoisyHistogram(sigma=40).release(COUNTS).tolist()
+
+
+def fit():
+    pate = PATEClassifier(
+        GaussianNB(), GaussianNB(), n_teachers=50, n_queries=40, random_state=0
+    )
+    return pate.fit(X[:500], Y[:500], X_public=PublicData(X[500:]))
+
+
+def draw_and_state():
+    """Return noise, and the epsilon of a fit."""
+    return NoiseSource().words(8).tolist(), fit().privacy_spent_.epsilon
+
+
+# Draws
+
+
+def test_the_same_seed_draws_the_same_noise_and_another_seed_other_noise():
+    draws = [equal_noise(seed)(release)() for seed in (0, 0, 1, 2**32, 2**80)]
+    assert draws[0] == draws[1]
+    assert len({str(one) for one in draws[1:]}) == 4
+
+
+def test_no_two_sources_draw_equal_noise():
+    with equal_noise():
+        words = np.array([NoiseSource().words(50) for _ in range(50)])
+    assert len(np.unique(words)) == words.size
+
+
+def test_the_sources_of_a_fit_do_not_depend_on_how_much_another_draws():
+    with equal_noise():
+        expected = [NoiseSource().words(3).tolist() for _ in range(2)]
+    with equal_noise():
+        first, second = NoiseSource(), NoiseSource()
+        first.words(1000)
+        assert second.words(3).tolist() == expected[1]
+
+
+def test_a_block_inside_a_block_has_its_own_seed():
+    with equal_noise(1):
+        alone = [release(), release()]
+    with equal_noise(1):
+        first = release()
+        with equal_noise(2):
+            other = release()
+        assert [first, release()] == alone
+    assert other == equal_noise(2)(release)()
+
+
+def test_a_seed_seeds_every_call_of_a_decorated_function():
+    decorated = seeded_noise(3)(release)
+    with pytest.warns(PrivacyLeakWarning):
+        assert decorated() == decorated()
+
+
+def test_audits_can_be_repeated():
+    @equal_noise()
+    def audit():
+        return audit_mechanism(GNMax(sigma=2), [3, 2], [2, 3], n_trials=500)
+
+    one, other = audit(), audit()
+    assert one == other
+    assert np.isfinite(one.epsilon_claimed)
+
+
+# Where a seed ends
+
+
+def test_nothing_is_seeded_after_the_block():
+    with equal_noise():
+        assert NoiseSource().is_seeded
+    with pytest.raises(ValueError, match="sigma=None"), seeded_noise(0):
+        GNMax().answer(COUNTS)
+    assert not NoiseSource().is_seeded
+    first, epsilon = draw_and_state()
+    assert np.isfinite(epsilon)
+    assert first != draw_and_state()[0]
+
+
+def test_nothing_is_seeded_in_another_thread():
+    found = []
+    with seeded_noise(0):
+        for _ in range(2):
+            thread = threading.Thread(target=lambda: found.append(draw_and_state()))
+            thread.start()
+            thread.join()
+    (first, epsilon), (second, _) = found
+    assert first != second
+    assert np.isfinite(epsilon)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # filters of threads are one another's
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
+def test_nothing_is_seeded_in_a_worker(backend, monkeypatch):
+    monkeypatch.setattr(_noise, "secrets", secrets)  # a fork would copy that of tests
+    with seeded_noise(0):
+        tasks = (delayed(draw_and_state)() for _ in range(4))
+        found = Parallel(n_jobs=2, backend=backend)(tasks)
+        assert draw_and_state()[1] == np.inf
+    draws, epsilons = zip(*found, strict=True)
+    assert len({str(one) for one in draws}) == 4
+    assert np.all(np.isfinite(epsilons))
+
+
+def test_a_seed_of_another_thread_does_not_reach_a_fit():
+    inside, done = threading.Event(), threading.Event()
+
+    def hold():
+        with seeded_noise(0):
+            inside.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    inside.wait()
+    try:
+        assert np.isfinite(fit().privacy_spent_.epsilon)
+    finally:
+        done.set()
+        thread.join()
+
+
+# What a seeded fit states
+
+
+def test_a_seeded_fit_has_no_guarantee():
+    with equal_noise():
+        clf = fit()
+    spent = clf.privacy_spent_
+    assert spent.epsilon == np.inf
+    assert np.all(spent.curve.values == np.inf)
+    assert spent.profile.delta_at(100.0) == 1
+    assert spent.mu is None
+    assert spent.assumptions[-1] == SEEDED
+    assert spent.facts.randomness == "seeded"
+    assert clf.mechanism_.cost(40, 3).epsilon(1e-5) <= 1
+
+
+def test_a_source_that_was_made_in_the_block_stays_seeded_and_so_does_its_cost():
+    votes = Votes.of_counts(COUNTS, n_teachers=100, n_public=2)
+    with equal_noise():
+        oracle = Oracle(votes, GNMax(sigma=40), n_queries=2)
+    assert np.all(oracle.curve.values == np.inf)
+    honest = Oracle(votes, GNMax(sigma=40), n_queries=2)
+    assert np.all(np.isfinite(honest.curve.values))
+
+
+def test_the_analysis_of_a_seeded_fit_is_not_published():
+    parties = 60 * [np.arange(40) % 3]
+    pate = PATEClassifier(GaussianNB(), GaussianNB(), classes=range(3))
+    with equal_noise():
+        pate.fit_from_votes(X[:40], parties)
+    with pytest.raises(ValueError, match="The noise of this fit was seeded"):
+        pate.privacy_analysis_.sanitize()
+
+
+def test_the_warning_comes_once_a_block_and_does_not_show_the_seed():
+    with pytest.warns(PrivacyLeakWarning) as caught, seeded_noise(271828):
+        release(), fit()
+    texts = [str(one.message) for one in caught]
+    assert sum("seeded" in text for text in texts) == 1
+    assert not any("271828" in text for text in texts)
+
+
+def test_an_honest_model_is_published_and_read_in_a_block(tmp_path):
+    clf = fit()
+    with seeded_noise(0):
+        clf.publish().save(tmp_path / "model.skops")
+        loaded = PublishedClassifier.load(tmp_path / "model.skops")
+    assert loaded.privacy_spent_ == clf.privacy_spent_
+
+
+@pytest.mark.parametrize("seed", [None, -1, 0.5, True, "0", [0]])
+def test_what_is_no_seed_is_refused(seed):
+    with pytest.raises(ValueError, match=r"seed=.* must be"), seeded_noise(seed):
+        pytest.fail("it was entered")
