@@ -22,7 +22,12 @@ from sklearn_pate._cli._site_files import (
     read_private,
     read_public,
 )
-from sklearn_pate._inputs._file_content import (check_can_write, digest_of_rows, key_commitment, write_files)
+from sklearn_pate._inputs._file_content import (
+    check_can_write,
+    digest_of_rows,
+    key_commitment,
+    write_files,
+)
 from sklearn_pate._inputs._labels import PublicData, check_classes, class_indices
 from sklearn_pate._inputs._odd_values import warn_of_text
 from sklearn_pate._pate import PATEClassifier
@@ -31,10 +36,7 @@ from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.distributed import cast_votes
 from sklearn_pate.inspection import PrivacyReport
-from sklearn_pate.publication._model_file import (
-    import_skops,
-    paths_of,
-)
+from sklearn_pate.publication._model_file import import_skops, paths_of
 
 
 def run_study(given: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,7 @@ from sklearn_pate._inputs._labels import (
     class_indices,
     is_abstention,
 )
+from sklearn_pate._votes._sums import SensitiveSums
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked
 from sklearn_pate.accounting.plurality._closed_form import LARGEST_COUNT
 from sklearn_pate.exceptions import TeacherWarning, warn_user
@@ -159,7 +160,7 @@ def read_votes(
     return header, counts
 
 
-class Votes:
+class Votes(SensitiveSums):
     """Counts of the teachers' votes on the public rows. Sensitive.
 
     Votes are counted teacher by teacher, so that memory does not grow with the number
@@ -644,8 +645,3 @@ class Votes:
     def __repr__(self) -> str:
         n_teachers, n_public = self.shape
         return f"Votes(<private>, n_teachers={n_teachers}, n_public={n_public})"
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError(
-            "Votes are sensitive and cannot be pickled or copied; publish answers only."
-        )
