@@ -1,21 +1,20 @@
 """Blocks of a report: texts, lists, figures and their style."""
 
 import textwrap
-import tomllib
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from html import escape
 from importlib.resources import files
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting._value_checks import counted, read_table
 
 THOUSAND = 1000
 
 # 60 digits, so that figures are rounded up correctly.
 _EXACT = Context(prec=60)
 _FILES = files("sklearn_pate.inspection.report")
-TEXTS: dict[str, Any] = tomllib.loads(_FILES.joinpath("texts.toml").read_text("utf-8"))
+TEXTS = read_table("sklearn_pate.inspection.report", "texts.toml")
 STYLE = _FILES.joinpath("style.css").read_text("utf-8")
 FLOW_STYLE = _FILES.joinpath("flow.css").read_text("utf-8")
 #: Kinds of fits that differ in their data flow.
