@@ -39,9 +39,14 @@ def optional_module(module: str, package: str) -> ModuleType:
         ) from None
 
 
+def read_text(package: str, name: str) -> str:
+    """Read a file of a package."""
+    return files(package).joinpath(name).read_text("utf-8")
+
+
 def read_table(package: str, name: str) -> dict[str, Any]:
     """Read a TOML file of a package."""
-    return tomllib.loads(files(package).joinpath(name).read_text("utf-8"))
+    return tomllib.loads(read_text(package, name))
 
 
 def check_option(name: str, value: Any, options: Collection[str | None]) -> None:
