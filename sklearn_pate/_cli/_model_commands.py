@@ -5,6 +5,7 @@ import json
 import textwrap
 import zipfile
 from collections.abc import Sequence
+from dataclasses import fields
 from functools import reduce
 from io import BytesIO
 from operator import add
@@ -16,7 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_pate._aggregation._fit_plan import WIDTH
 from sklearn_pate._cli._options import TABLE, chosen_mechanism
-from sklearn_pate._inputs._strict_json import strict_json
+from sklearn_pate._inputs._file_content import strict_json
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._profile import compose_profiles
 from sklearn_pate.accounting._statement import PrivacySpent, write_epsilon
@@ -25,7 +26,6 @@ from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection import PrivacyReport, plan_fit, plan_newton_fit
 from sklearn_pate.publication import Deployment, PublishedClassifier
 from sklearn_pate.publication._card_check import checked_statement
-from sklearn_pate.publication._deployment import QUESTIONS
 from sklearn_pate.publication._model_file import (
     LARGEST_CARD,
     paths_of,
@@ -174,7 +174,8 @@ def _wrapped(markdown: str) -> str:
 
 def _deployment(path: str) -> Deployment:
     """Read the fields of a deployment from a JSON file."""
-    given, known = _read_json("deployment", path), [*QUESTIONS]
+    given = _read_json("deployment", path)
+    known = [one.name for one in fields(Deployment)]
     if not isinstance(given, dict) or not given.keys() <= {*known}:
         raise ValueError(
             f"deployment={path!r} must have an object whose names are among {known}."

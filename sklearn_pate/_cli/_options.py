@@ -3,22 +3,19 @@
 import argparse
 import re
 import sys
-import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
 
+from sklearn_pate.accounting._value_checks import read_table
 from sklearn_pate.mechanisms import ConfidentGNMax
 from sklearn_pate.publication._model_file import paths_of
 
 #: Texts of the program and of its commands, with their options.
-TABLE: dict[str, Any] = tomllib.loads(
-    files("sklearn_pate._cli").joinpath("commands.toml").read_text("utf-8")
-)
+TABLE = read_table("sklearn_pate._cli", "commands.toml")
 
 
 class Parser(argparse.ArgumentParser):

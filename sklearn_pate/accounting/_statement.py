@@ -1,9 +1,7 @@
 """PrivacySpent: the privacy statement of a fit, and its text."""
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from importlib.resources import files
 from math import isinf
 from typing import Any
 
@@ -21,11 +19,9 @@ from sklearn_pate.accounting._calibrate import six_digits
 from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._profile import PrivacyProfile, curve_profile
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting._value_checks import counted, read_table
 
-_TEXTS: dict[str, Any] = tomllib.loads(
-    files("sklearn_pate.accounting").joinpath("statement.toml").read_text("utf-8")
-)
+_TEXTS = read_table("sklearn_pate.accounting", "statement.toml")
 
 
 def _by_unit_and_relation(name: str) -> dict[tuple[str, str], str]:

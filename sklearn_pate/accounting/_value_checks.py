@@ -1,10 +1,12 @@
-"""Checks of parameters, nouns with their number, and optional packages."""
+"""Checks of parameters, nouns with their number, optional packages and tables."""
 
 import re
+import tomllib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from importlib.resources import files
 from numbers import Integral, Real
 from types import ModuleType
 from typing import Any, Self
@@ -35,6 +37,16 @@ def optional_module(module: str, package: str) -> ModuleType:
         raise ImportError(
             f"This needs {package}, which is not installed: pip install {package}"
         ) from None
+
+
+def read_text(package: str, name: str) -> str:
+    """Read a file of a package."""
+    return files(package).joinpath(name).read_text("utf-8")
+
+
+def read_table(package: str, name: str) -> dict[str, Any]:
+    """Read a TOML file of a package."""
+    return tomllib.loads(read_text(package, name))
 
 
 def check_option(name: str, value: Any, options: Collection[str | None]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -20,6 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
 from sklearn_pate.accounting._statement import plans_privacy
+from sklearn_pate.accounting._value_checks import read_table
 
 # Their inner steps are checked one by one.
 CONTAINERS = (Pipeline, FeatureUnion, ColumnTransformer)
@@ -30,148 +31,46 @@ STRATIFIED = (
     StratifiedKFold,
     StratifiedShuffleSplit,
 )
-# Of scikit-learn; subclasses elsewhere may read values. Their fit reads the number of
-# columns alone.
-DATA_FREE = {
-    *["GaussianRandomProjection", "PolynomialCountSketch", "PolynomialFeatures"],
-    *["RBFSampler", "SkewedChi2Sampler", "SparseRandomProjection"],
-}
-# They transform each row by itself, without a matrix product, in one order.
-ROW_BY_ROW = {
-    *["Binarizer", "CountVectorizer", "HashingVectorizer", "KBinsDiscretizer"],
-    *["MaxAbsScaler", "MinMaxScaler", "Normalizer", "OneHotEncoder", "OrdinalEncoder"],
-    *["PolynomialFeatures", "PowerTransformer", "QuantileTransformer", "RobustScaler"],
-    *["SimpleImputer", "StandardScaler", "TfidfVectorizer"],
-}
+_TEXTS = read_table("sklearn_pate.inspection", "leaks.toml")
+# Classes of scikit-learn, by name.
+DATA_FREE, ROW_BY_ROW = {*_TEXTS["data_free"]}, {*_TEXTS["row_by_row"]}
+#: Reasons for which each row of the private classifier depends on others.
+ROWS_DEPEND = [_TEXTS["rule"][rule]["reason"] for rule in ("resamples", "rounds")]
 # With these settings they read values or the number of rows.
 SETTINGS_THAT_READ = {("gamma", "scale"), ("n_components", "auto")}
 
 
-class Rule(NamedTuple):
-    """Reason of a leak, and its remedy."""
-
-    reason: str
-    remedy: str
-
-
-_INSIDE = "Move it into estimator= and student=, as make_pipeline(step, classifier). "
-_FROZEN = (
-    "Or fit it on public rows, as FrozenEstimator(step.fit(X_public)), and transform "
-    "X_public by it before the fit: a pipeline does not."
-)
-_HARMLESS_INSIDE = (
-    "Inside a PATEClassifier it is harmless: as estimator= (each teacher then has "
-    "one, on its own shard) or as student=."
-)
-
-# In front of a private classifier.
-LEARNS = Rule(
-    "is fitted on private rows in front of a private classifier, and is published "
-    "with the pipeline, without a guarantee.",
-    _INSIDE + _FROZEN,
-)
-COMBINES_ROWS = Rule(
-    "may combine private rows in front of a private classifier, so that one row "
-    "changes others.",
-    _INSIDE + "If its function transforms each row by itself, it is harmless.",
-)
-# Steps with fit_resample, as in imbalanced-learn. Dropped rows count, too: the number
-# of the others decides their shards.
-RESAMPLES = Rule(
-    "repeats, mixes or drops private rows in front of a private classifier: one "
-    "changed row changes several of those that it is fitted on, and its privacy "
-    "statement is void.",
-    "Resample inside estimator= of a PATEClassifier or PETDLClassifier, as "
-    "imblearn.pipeline.make_pipeline(step, classifier): each teacher then resamples "
-    "its own shard. Or weight classes there, with class_weight='balanced'. For private "
-    "classifiers without teachers, leave it out.",
-)
-# In a matrix product, the last bits of each row depend on the number of rows.
-ROUNDS = Rule(
-    "transforms all private rows in one call in front of a private classifier whose "
-    "neighbouring data sets differ in the number of rows: the last bits of every row "
-    "depend on that number, so that one row can move the votes of many others, and the "
-    "privacy statement is void.",
-    "Pass it as representation= of the classifier, which transforms a shard or a row "
-    "at a time; for one without representation=, transform each row alone, beforehand.",
-)
-
-# Beside a private classifier.
-BESIDE = Rule(
-    "is fitted on private rows beside a private classifier, and is published with it, "
-    "without a guarantee.",
-    "Leave it out, or train it as the student.",
-)
-
-# Around a private classifier, which is fitted several times, perhaps on chosen rows.
-BALANCES = Rule(
-    "is fitted on private rows that it chooses by their labels: one changed label "
-    "changes which other rows the private classifier inside is fitted on, and its "
-    "privacy statement is void.",
-    _HARMLESS_INSIDE,
-)
-BOOTSTRAPS = Rule(
-    "is fitted on private rows that it draws with replacement: copies of one row reach "
-    "several teachers of the private classifier inside, or count as several rows, and "
-    "its privacy statement is void.",
-    "Set bootstrap=False, which leaves several fits on overlapping rows, whose costs "
-    "add up. Or number the rows, and pass the numbers as groups=, with "
-    "privacy_unit='group' and metadata routing, so that copies stay together. "
-    + _HARMLESS_INSIDE,
-)
-FITS_OFTEN = Rule(
-    "is fitted on private rows several times, by the private classifier inside: each "
-    "fit is a release with its own privacy cost, and publishing them together costs "
-    "the sum.",
-    "Add the costs up (the curves in privacy_spent_ do), or charge all fits to one "
-    "PrivacyLedger. " + _HARMLESS_INSIDE,
-)
-SEARCHES = Rule(
-    "is fitted on private rows and labels around a private classifier: its result (a "
-    "choice between candidates, a threshold, a calibration) has no guarantee, and each "
-    "fit inside it is a release with its own privacy cost.",
-    "Put it inside, as student= (fitted on answers) or as estimator= (fitted in each "
-    "teacher), fit it on labelled rows that are public, or search with "
-    "PrivateSearchCV.",
-)
-STRATIFIES = SEARCHES._replace(
-    reason=f"{SEARCHES.reason} Its splits use labels, too: one changed label moves "
-    "other rows between folds, which no cost covers; cv=KFold(shuffle=True) avoids "
-    "this."
-)
-
-
-def rule_in_front(step: Any) -> Rule | None:
+def rule_in_front(step: Any) -> str | None:
     """Return the rule that a step in front of a private classifier breaks, or None.
 
     Steps inside it are not checked.
     """
     if isinstance(step, CONTAINERS):
-        return LEARNS if _chooses_by_values(step) else None
+        return "learns" if _chooses_by_values(step) else None
     if step in NO_STEP:
         return None
     if hasattr(step, "fit_resample"):  # a FrozenEstimator around it, too
         does_nothing = getattr(step, "func", step) is None  # FunctionSampler()
-        return None if does_nothing else RESAMPLES
+        return None if does_nothing else "resamples"
     if isinstance(step, FrozenEstimator):
         return None
     if _requires_fit(step):
-        return LEARNS
+        return "learns"
     if isinstance(step, FunctionTransformer) and not _is_elementwise(step):
-        return COMBINES_ROWS
+        return "combines_rows"
     return None
 
 
-def rule_around(estimator: Any) -> Rule:
+def rule_around(estimator: Any) -> str:
     """Return the rule that an estimator around a private classifier breaks."""
     params = estimator.get_params(deep=False)
     if "sampling_strategy" in params:
-        return BALANCES
+        return "balances"
     if "bootstrap" in params:
-        return BOOTSTRAPS if params["bootstrap"] else FITS_OFTEN
+        return "bootstraps" if params["bootstrap"] else "fits_often"
     if hasattr(estimator, "cv") and splits_by_labels(estimator.cv):
-        return STRATIFIES
-    return SEARCHES
+        return "stratifies"
+    return "searches"
 
 
 def splits_by_labels(cv: Any) -> bool:
@@ -310,6 +209,13 @@ def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
     return list(dict.fromkeys(_leaks_around(estimator, "")))
 
 
+def _leak(rule: str, name: str, estimator: Any) -> PrivacyLeak:
+    """Describe an estimator that breaks a rule."""
+    reason, remedy = (_TEXTS["rule"][rule][part] for part in ("reason", "remedy"))
+    remedy = remedy.format(**_TEXTS["shared"])
+    return PrivacyLeak(name, type(estimator).__name__, reason, remedy)
+
+
 def _shown(estimator: Any) -> str:
     """Write an estimator, and of anything else its type, as it may be private rows."""
     if hasattr(estimator, "get_params"):
@@ -332,9 +238,7 @@ def _leaks_around(estimator: Any, prefix: str) -> Iterator[PrivacyLeak]:
         yield from leaks_of_steps(steps, last, prefix)
         yield from _leaks_around(last, f"{prefix}{name}__")
         return
-    yield PrivacyLeak(
-        prefix.removesuffix("__"), type(estimator).__name__, *rule_around(estimator)
-    )
+    yield _leak(rule_around(estimator), prefix.removesuffix("__"), estimator)
     for name, inner in _children(estimator):
         if _holds_private(inner):
             yield from _leaks_around(inner, f"{prefix}{name}__")
@@ -343,7 +247,7 @@ def _leaks_around(estimator: Any, prefix: str) -> Iterator[PrivacyLeak]:
             and not isinstance(inner, FrozenEstimator)
             and not hasattr(inner, "fit_resample")
         ):
-            yield PrivacyLeak(prefix + name, type(inner).__name__, *BESIDE)
+            yield _leak("beside", prefix + name, inner)
     for candidate in _searched(estimator):
         yield from _leaks_around(candidate, f"{prefix}estimator__")
 
@@ -362,7 +266,7 @@ def _leaks_of_step(step: Any, name: str) -> Iterator[PrivacyLeak]:
     """List the leaks of a step in front of a private classifier, and inside it."""
     rule = rule_in_front(step)
     if rule is not None:
-        yield PrivacyLeak(name, type(step).__name__, *rule)
+        yield _leak(rule, name, step)
     if isinstance(step, CONTAINERS):
         for inner_name, inner in _children(step):
             yield from _leaks_of_step(inner, f"{name}__{inner_name}")
@@ -375,7 +279,7 @@ def _rounding_leaks(step: Any, name: str) -> Iterator[PrivacyLeak]:
             yield from _rounding_leaks(inner, f"{name}__{inner_name}")
     # Leaks of other rules are listed already.
     elif not _is_row_by_row(step) and rule_in_front(step) is None:
-        yield PrivacyLeak(name, type(step).__name__, *ROUNDS)
+        yield _leak("rounds", name, step)
 
 
 def _is_row_by_row(step: Any) -> bool:

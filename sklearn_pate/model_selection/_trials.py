@@ -28,7 +28,7 @@ from sklearn_pate.accounting.composition import (
     TruncatedNegativeBinomial,
     TruncatedPoisson,
 )
-from sklearn_pate.inspection._leaks import RESAMPLES, ROUNDS, leaks_of_steps
+from sklearn_pate.inspection._leaks import ROWS_DEPEND, leaks_of_steps
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_training import DisjointChoice, NoisyScores
 from sklearn_pate.model_selection._split import PrivateRows, RowSplit
@@ -144,7 +144,7 @@ def _check_steps(estimator: Any) -> None:
     for leak in leaks_of_steps(steps, last):
         remedy = (
             leak.remedy
-            if leak.reason in (RESAMPLES.reason, ROUNDS.reason)
+            if leak.reason in ROWS_DEPEND
             else "Leave it out, or fit it on public rows: "
             "FrozenEstimator(step.fit(X_public))."
         )

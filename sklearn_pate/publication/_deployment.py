@@ -6,17 +6,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting._value_checks import check_count, check_option
 
 CURATOR_KINDS = ("government", "industry", "nonprofit")
-SECTORS = (
-    "technology",
-    "healthcare",
-    "education",
-    "government",
-    "energy",
-    "finance",
-)
+SECTORS = ("technology", "healthcare", "education", "government", "energy", "finance")
 _CHOICES = {"curator_kind": CURATOR_KINDS, "sector": SECTORS}
 _LISTS = ("audits", "authors")
 _LONGEST = 2000
@@ -25,31 +18,6 @@ _UNIT_NAME = re.compile(r"[^\W\d_](?:[^\W_]|['-])*(?: (?:[^\W_]|['-])+){0,2}")
 _ARTICLES = ("a", "an", "one", "the", "each", "every")
 #: Characters that join letters of some scripts, and change no others.
 JOINERS = "\u200c\u200d"
-
-#: Heading and question of each field, in the order of reports.
-QUESTIONS = {
-    "name": ("Name", "name of the model"),
-    "unit_name": ("Unit", "name of one row, group or party, such as patient"),
-    "n_units": ("Number of units", "number of rows or parties"),
-    "intended_use": ("Intended use", "who may use the model, and what for"),
-    "description": ("Data", "what the private data are, and how they were collected"),
-    "region": ("Region", "region of the people in the data"),
-    "sector": ("Sector", "sector of the data holder"),
-    "curator": ("Curator", "organisation that holds the private data"),
-    "curator_kind": ("Kind of curator", ", ".join(CURATOR_KINDS)),
-    "controller": ("Controller", "organisation responsible by law"),
-    "model_owner": ("Owner of the model", "person or team who maintains the model"),
-    "contact": ("Contact", "address for questions and complaints"),
-    "recipients": ("Recipients", "who gets the model"),
-    "retention": ("Retention", "how long data and model are kept"),
-    "data_security": ("Security of the data", "how the private data are secured"),
-    "epsilon_justification": ("Reason for epsilon", "why this epsilon is acceptable"),
-    "tuning": ("Tuning", "how parameters were chosen, and on which data"),
-    "audits": ("Audits", "tests against attacks, with their results"),
-    "legal_basis": ("Legal basis", "legal basis of the processing"),
-    "impact_assessment": ("Impact assessment", "reference of the assessment"),
-    "authors": ("Authors", "authors of this description"),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,11 +159,8 @@ class Deployment:
             elif one.name != "n_units" and value is not None:
                 object.__setattr__(self, one.name, _text(one.name, value))
         for name, choices in _CHOICES.items():
-            value = getattr(self, name)
-            if value is not None and value not in choices:
-                raise ValueError(
-                    f"{name}={value!r} is unknown; use one of {[*choices]}."
-                )
+            if getattr(self, name) is not None:
+                check_option(name, getattr(self, name), choices)
         _check_unit_name(self.unit_name)
         check_count("n_units", self.n_units, also=(None,))
         if self.n_units is not None:
@@ -210,7 +175,7 @@ class Deployment:
             Names of the fields, in the order of reports.
         """
         given = self.to_dict()
-        return [name for name in QUESTIONS if name not in given]
+        return [one.name for one in fields(self) if one.name not in given]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that are filled in as plain values.
@@ -220,7 +185,7 @@ class Deployment:
         given : dict
             For strict JSON, in the order of reports; ``Deployment(**given)`` is equal.
         """
-        given = {name: getattr(self, name) for name in QUESTIONS}
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
         return {
             name: [*value] if isinstance(value, tuple) else value
             for name, value in given.items()

@@ -14,11 +14,7 @@ import skops.io
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate.publication import PublishedClassifier
-from tests.publication.saving import (
-    card_of,
-    rewrite_card,
-    rewrite_model,
-)
+from tests.publication.saving import card_of, rewrite_card, rewrite_model
 
 
 def test_a_missing_file_is_named(saved):

@@ -7,9 +7,9 @@ import pytest
 
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.inspection import PrivacyReport
+from sklearn_pate.inspection.report._blocks import QUESTIONS
 from sklearn_pate.mechanisms import GNMax, NoisyHistogram
 from sklearn_pate.publication import Deployment, PublishedClassifier, publish
-from sklearn_pate.publication._deployment import QUESTIONS
 from tests.publication.forging import card_of, forge, refused, setting, vote
 from tests.seeding import equal_noise
 

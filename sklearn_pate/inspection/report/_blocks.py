@@ -1,23 +1,22 @@
 """Blocks of a report: texts, lists, figures and their style."""
 
 import textwrap
-import tomllib
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from html import escape
-from importlib.resources import files
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting._value_checks import counted, read_table, read_text
 
 THOUSAND = 1000
 
 # 60 digits, so that figures are rounded up correctly.
 _EXACT = Context(prec=60)
-_FILES = files("sklearn_pate.inspection.report")
-TEXTS: dict[str, Any] = tomllib.loads(_FILES.joinpath("texts.toml").read_text("utf-8"))
-STYLE = _FILES.joinpath("style.css").read_text("utf-8")
-FLOW_STYLE = _FILES.joinpath("flow.css").read_text("utf-8")
+_HERE = "sklearn_pate.inspection.report"
+TEXTS = read_table(_HERE, "texts.toml")
+STYLE, FLOW_STYLE = read_text(_HERE, "style.css"), read_text(_HERE, "flow.css")
+#: Heading and question of each field of a Deployment.
+QUESTIONS: dict[str, list[str]] = TEXTS["question"]
 #: Kinds of fits that differ in their data flow.
 KINDS = tuple(TEXTS["flow"])
 

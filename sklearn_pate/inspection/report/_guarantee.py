@@ -7,6 +7,7 @@ from typing import Any
 from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._statement import HEADINGS, sentences_of, write_epsilon
 from sklearn_pate.inspection.report._blocks import (
+    QUESTIONS,
     TEXTS,
     THOUSAND,
     Block,
@@ -15,7 +16,6 @@ from sklearn_pate.inspection.report._blocks import (
     Table,
     Text,
 )
-from sklearn_pate.publication._deployment import QUESTIONS
 
 # Fields that readers of a report ask for.
 _ASKED = (

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from sklearn_pate.accounting._statement import HEADINGS, NEIGHBOURS
+from sklearn_pate.inspection.report._blocks import QUESTIONS
 from sklearn_pate.inspection.report._guarantee import missing_in
 from sklearn_pate.mechanisms import NoisyHistogram
 from sklearn_pate.publication import Deployment
-from sklearn_pate.publication._deployment import QUESTIONS
 from tests.inspection.report.reported import (
     LOOSE,
     Page,
