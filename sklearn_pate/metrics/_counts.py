@@ -33,7 +33,7 @@ class ScoredRows:
     scores: NDArray[np.float64]
     #: Class indices; -1 for a row that the model cannot score.
     predicted: NDArray[np.intp]
-    #: Class indices, n_classes for a label that the model does not know.
+    #: Class indices, -1 for a label that the model does not know.
     labels: NDArray[np.intp]
     #: Indices of subgroups.
     subgroups: NDArray[np.intp]
@@ -45,6 +45,11 @@ class ScoredRows:
         return self.scores.shape[1]
 
     @property
+    def is_measured(self) -> NDArray[np.bool_]:
+        """Whether a row has a score and a label that the model knows."""
+        return (self.predicted >= 0) & (self.labels >= 0)
+
+    @property
     def scored_classes(self) -> list[int]:
         """Classes whose scores are counted: the second of two, or each of more."""
         return [1] if self.n_classes == 2 else [*range(self.n_classes)]
@@ -52,12 +57,12 @@ class ScoredRows:
     def confusion(self) -> NDArray[np.int64]:
         """Count rows by subgroup, label and prediction, one count a row.
 
-        Shape (n_subgroups, n_classes + 1, n_classes + 1), with unknown labels and rows
-        without a score last.
+        Shape (n_subgroups, n_classes^2 + 1): by label, then by prediction; rows of an
+        unknown label or without a score are last.
         """
-        n = self.n_classes + 1
-        predicted = np.where(self.predicted < 0, self.n_classes, self.predicted)
-        return _table((self.n_subgroups, n, n), self.subgroups, self.labels, predicted)
+        n = self.n_classes
+        cells = np.where(self.is_measured, n * self.labels + self.predicted, n**2)
+        return _table((self.n_subgroups, n**2 + 1), self.subgroups, cells)
 
     def totals(self) -> NDArray[np.int64]:
         """Count rows by score of each class, on the grid, one count a row and class."""
@@ -70,20 +75,17 @@ class ScoredRows:
     def histograms(self, edges: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
         """Count rows by subgroup, score and label, one count a row and class.
 
-        A list of arrays of shape (n_subgroups, n_bins + 1, 2), flat; rows without a
-        score are in the last bin. Rows with an unknown label count nowhere.
+        Arrays of shape (n_subgroups, n_bins, 2), one a scored class, flat. A row of an
+        unknown label or without a score counts nowhere.
         """
         parts = []
         for one, of_class in zip(self.scored_classes, edges, strict=True):
-            n_bins = len(of_class) + 1
             cells = _cells(self.scores[:, one], of_class)
-            cells = np.where(cells < 0, n_bins, cells)
-            known = self.labels < self.n_classes
             table = _table(
-                (self.n_subgroups, n_bins + 1, 2),
-                self.subgroups[known],
-                cells[known],
-                (self.labels[known] == one).astype(np.intp),
+                (self.n_subgroups, len(of_class) + 1, 2),
+                self.subgroups,
+                np.where(self.is_measured, cells, _UNSCORED),
+                (self.labels == one).astype(np.intp),
             )
             parts.append(table.ravel())
         return np.concatenate(parts)

@@ -1,18 +1,22 @@
 """Estimates of metrics from noisy counts, with intervals by simulation."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
+from sklearn.linear_model import LogisticRegression
 
 Array = NDArray[np.float64]
 # Draws of noise and sampling behind an interval, and the shares outside on each side.
 N_DRAWS, _TAIL = 2000, 0.025
 # A count below so many standard deviations of its noise is not told from none.
 _TOLD = 4.0
+# Smallest score whose log-odds are used.
+_LEAST = 1e-4
 # Largest share of ties of one bin that its width orders.
 _MOST_ORDERED = 0.25
 
@@ -24,11 +28,9 @@ class NoisyCounts:
     Arrays may have further axes in front.
     """
 
-    #: Shape (.., n_classes + 1, n_classes + 1): labels, unknown last; predictions, none
-    #: last.
+    #: Shape (.., n_classes, n_classes): labels, predictions.
     confusion: Array
-    #: For each scored class, shape (.., n_bins + 1, 2): scores, none last; other or
-    #: this class.
+    #: For each scored class, shape (.., n_bins, 2): scores; another or this class.
     histograms: list[Array]
     #: Mean score of each bin of each scored class.
     middles: list[Array]
@@ -37,10 +39,16 @@ class NoisyCounts:
     #: Standard deviation of the noise on a cell of each part.
     sigma: tuple[float, float]
 
+    @cached_property
+    def slopes(self) -> list[float]:
+        """Slope of a recalibration of each scored class, from 0 to 2."""
+        fitted = map(recalibration, self.histograms, self.middles)
+        return [float(np.clip(slope, 0, 2)) for _, slope in fitted]
+
     @property
     def n_classes(self) -> int:
         """Number of classes."""
-        return self.confusion.shape[-1] - 1
+        return self.confusion.shape[-1]
 
     def class_of(self, place: int) -> int:
         """Return the class index of a histogram."""
@@ -64,15 +72,15 @@ class NoisyCounts:
             label = self.class_of(place)
             given = one[..., 1].sum(axis=-1) - self.histograms[place][..., 1].sum()
             drawn = confusion[:, label].sum(axis=-1) - self.confusion[label].sum()
-            size = confusion.shape[-1]
+            size = self.n_classes
             confusion[:, label] += ((given - drawn) / size)[:, np.newaxis]
-        return NoisyCounts(
-            noisy(confusion, first),
-            [noisy(one, second) for one in histograms],
-            self.middles,
-            self.edges,
-            self.sigma,
+        drawn = replace(
+            self,
+            confusion=noisy(confusion, first),
+            histograms=[noisy(one, second) for one in histograms],
         )
+        vars(drawn)["slopes"] = self.slopes  # of the counts that were released
+        return drawn
 
     def balanced(self, place: int) -> Array:
         """Return a histogram whose totals agree with those of the confusion matrix.
@@ -82,9 +90,9 @@ class NoisyCounts:
         counts, label = self.histograms[place], self.class_of(place)
         first, second = self.sigma
         of_label = self.confusion[..., label, :].sum(axis=-1)
-        known = self.confusion[..., : self.n_classes, :].sum(axis=(-1, -2))
+        known = self.confusion.sum(axis=(-1, -2))
         by_confusion = np.stack([known - of_label, of_label], axis=-1)
-        n_bins, size = counts.shape[-2], self.confusion.shape[-1]
+        n_bins, size = counts.shape[-2], self.n_classes
         of_first = first**2 * size * np.array([self.n_classes - 1, 1])
         of_second = second**2 * n_bins
         weight = of_second / (of_first + of_second)
@@ -99,8 +107,8 @@ def _share(part: Array, whole: Array) -> Array:
 
 def accuracy(counts: NoisyCounts) -> Array:
     """Share of right predictions."""
-    right = np.trace(counts.confusion[..., :-1, :-1], axis1=-2, axis2=-1)
-    return _share(right, counts.confusion[..., :-1, :].sum(axis=(-1, -2)))
+    right = np.trace(counts.confusion, axis1=-2, axis2=-1)
+    return _share(right, counts.confusion.sum(axis=(-1, -2)))
 
 
 def recall(counts: NoisyCounts, label: int) -> Array:
@@ -117,28 +125,28 @@ def balanced_accuracy(counts: NoisyCounts) -> Array:
 
 def precision(counts: NoisyCounts, label: int) -> Array:
     """Share of the rows predicted as a class that are of it."""
-    predicted = counts.confusion[..., :-1, label].sum(axis=-1)
+    predicted = counts.confusion[..., label].sum(axis=-1)
     return _share(counts.confusion[..., label, label], predicted)
 
 
 def prevalence(counts: NoisyCounts, label: int) -> Array:
     """Share of the rows that are of a class."""
-    known = counts.confusion[..., :-1, :].sum(axis=(-1, -2))
-    return _share(counts.confusion[..., label, :].sum(axis=-1), known)
+    of_label = counts.confusion[..., label, :].sum(axis=-1)
+    return _share(of_label, counts.confusion.sum(axis=(-1, -2)))
 
 
 def roc_auc(counts: NoisyCounts, place: int) -> Array:
     """Area under the ROC curve, with the order within a bin from its width.
 
-    Pairs of rows in one bin count a half, and more by a twelfth of the bin's width in
-    log-odds: if scores are calibrated, this is the slope of the likelihood ratio.
+    Pairs of rows in one bin count a half, and more by a twelfth of the change of the
+    log-likelihood ratio in the bin: its width in log-odds times the slope of a
+    recalibration.
     """
-    balanced = counts.balanced(place)[..., :-1, :]
+    balanced = counts.balanced(place)
     others, own = balanced[..., 0], balanced[..., 1]
-    edges = logit(counts.edges[place])
-    widths = np.diff(edges)
+    widths = np.diff(logit(counts.edges[place]))
     outer = widths.mean() if len(widths) else 0.0
-    widths = np.concatenate([[outer], widths, [outer]])
+    widths = counts.slopes[place] * np.concatenate([[outer], widths, [outer]])
     tied = 0.5 + np.minimum(widths / 12, _MOST_ORDERED)
     below = np.cumsum(others, axis=-1) - others
     ordered = np.sum(own * (below + tied * others), axis=-1)
@@ -147,25 +155,43 @@ def roc_auc(counts: NoisyCounts, place: int) -> Array:
 
 def brier_score(counts: NoisyCounts, place: int) -> Array:
     """Mean squared difference of score and outcome."""
-    balanced, middle = counts.balanced(place)[..., :-1, :], counts.middles[place]
+    balanced, middle = counts.balanced(place), counts.middles[place]
     squared = balanced[..., 1] * (1 - middle) ** 2 + balanced[..., 0] * middle**2
     return _share(squared.sum(axis=-1), balanced.sum(axis=(-1, -2)))
 
 
-def calibration_error(counts: NoisyCounts, place: int) -> Array:
-    """Root mean squared difference of a bin's mean score and its share of the class.
+def squared_calibration_error(counts: NoisyCounts, place: int) -> Array:
+    """Mean squared difference of a bin's mean score and its share of the class.
 
     The squares that noise and sampling add are subtracted.
     """
-    cells, p = counts.histograms[place][..., :-1, :], counts.middles[place]
+    cells, p = counts.histograms[place], counts.middles[place]
     totals = cells.sum(axis=-1)
-    n_rows = totals.sum(axis=-1)
     # No bin is taken for smaller than the noise tells.
-    sizes = np.maximum(totals, counts.sigma[1] * 2)
+    sizes = np.maximum(totals, 2 * counts.sigma[1])
     difference = (1 - p) * cells[..., 1] - p * cells[..., 0]
     noise = counts.sigma[1] ** 2 * ((1 - p) ** 2 + p**2)
     excess = difference**2 - noise - np.maximum(totals, 0) * p * (1 - p)
-    return np.sqrt(np.maximum(_share(np.sum(excess / sizes, axis=-1), n_rows), 0))
+    return _share(np.sum(excess / sizes, axis=-1), totals.sum(axis=-1))
+
+
+def recalibration(cells: Array, middles: Array) -> tuple[float, float]:
+    """Fit intercept and slope of a logistic regression on the log-odds of scores.
+
+    Platt (1999), "Probabilistic outputs for support vector machines", on noisy counts
+    without negative ones.
+    """
+    weights = np.maximum(cells, 0)
+    scores = logit(np.clip(middles, _LEAST, 1 - _LEAST))
+    n_bins = len(middles)
+    if not np.all(weights.sum(axis=0) > 0) or n_bins < 2:
+        return 0.0, 1.0
+    model = LogisticRegression(C=np.inf, max_iter=200).fit(
+        np.tile(scores, 2)[:, np.newaxis],
+        np.repeat([0, 1], n_bins),
+        sample_weight=weights.T.ravel(),
+    )
+    return float(model.intercept_[0]), float(model.coef_[0, 0])
 
 
 def metrics_of(n_classes: int) -> dict[Any, Callable[[NoisyCounts], Array]]:
@@ -187,7 +213,7 @@ def metrics_of(n_classes: int) -> dict[Any, Callable[[NoisyCounts], Array]]:
             "precision": of(precision, 1),
             "prevalence": of(prevalence, 1),
             "brier_score": of(brier_score, 0),
-            "calibration_error": of(calibration_error, 0),
+            "calibration_error": of(squared_calibration_error, 0),
         }
     by_class = {
         "roc_auc": roc_auc,
@@ -195,7 +221,7 @@ def metrics_of(n_classes: int) -> dict[Any, Callable[[NoisyCounts], Array]]:
         "precision": precision,
         "prevalence": prevalence,
         "brier_score": brier_score,
-        "calibration_error": calibration_error,
+        "calibration_error": squared_calibration_error,
     }
     for name, function in by_class.items():
         for index in range(n_classes):
@@ -203,18 +229,22 @@ def metrics_of(n_classes: int) -> dict[Any, Callable[[NoisyCounts], Array]]:
     return found
 
 
-def interval(value: float, draws: Array) -> tuple[float, float]:
-    """Return the range of the middle draws, all of 0 to 1 where some are undefined."""
-    if not np.isfinite(value) or np.isnan(draws).mean() > _TAIL:
-        return 0.0, 1.0
-    low, high = np.nanquantile(draws, [_TAIL, 1 - _TAIL])
-    return float(np.clip(low, 0, 1)), float(np.clip(high, 0, 1))
+def estimate(value: float, draws: Array, told: bool) -> tuple[float, float, float]:
+    """Return a value and the range of the middle draws, which are centred at it.
+
+    All of 0 to 1 where too many draws are undefined, or classes are not told from none.
+    """
+    if not told or not np.isfinite(value) or np.isnan(draws).mean() > _TAIL:
+        return (float(np.clip(value, 0, 1)) if told else np.nan), 0.0, 1.0
+    low, middle, high = np.nanquantile(draws, [_TAIL, 0.5, 1 - _TAIL])
+    found = np.clip([value, value + low - middle, value + high - middle], 0, 1)
+    return tuple(found.tolist())
 
 
 def is_told(counts: NoisyCounts) -> bool:
     """Whether the number of rows of each class exceeds its noise by far."""
-    size = counts.confusion.shape[-1]
-    of_label = counts.confusion[:-1].sum(axis=-1)
+    size = counts.n_classes
+    of_label = counts.confusion.sum(axis=-1)
     first = counts.sigma[0] * np.sqrt(size)
     second = min(counts.sigma[1] * np.sqrt(one.shape[-2]) for one in counts.histograms)
     combined = 1 / np.sqrt(1 / first**2 + 1 / second**2)

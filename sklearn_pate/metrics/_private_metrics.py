@@ -54,7 +54,7 @@ from sklearn_pate.metrics._counts import (
 from sklearn_pate.metrics._results import PrivateMetrics
 
 # Share of the squared mu for the confusion matrix and the places of the bins.
-_SHARE = 0.2
+_SHARE = 0.25
 # Fewest and most bins, and the exponent of n mu between them: fewer under more noise.
 _FEWEST, _MOST, _EXPONENT = 4, 24, 0.3
 # Half-width of an interval of AUC that tells little.
@@ -173,7 +173,7 @@ def private_metrics(
     A row, or one row of a group, counts in one cell of each table. So the counts of
     neighbouring data sets are at most sqrt(2 d) apart for d tables. All cells get
     discrete Gaussian noise, empty ones too (Canonne, Kamath, Steinke 2020). A first
-    release, of a fifth of the squared mu, is a confusion matrix and, for "auto", the
+    release, of a quarter of the squared mu, is a confusion matrix and, for "auto", the
     number of rows by score. The second one has scores by label. Proof:
     :doc:`/accounting`, "Private metrics".
 
@@ -194,9 +194,7 @@ def private_metrics(
     classes = _check_model(model)
     X, labels, ids, group_of_row = _read_rows(model, X, y, groups, classes)
     values, of_subgroup = _read_subgroups(subgroups, len(labels))
-    assumptions = (MODEL_IS_PUBLIC, SCORES_OF_ROW, CHOSEN_BLINDLY)
-    if subgroups is not None:
-        assumptions = (*assumptions, SUBGROUPS_PUBLIC)
+    of_subgroups = () if subgroups is None else (SUBGROUPS_PUBLIC,)
     n_rows = None if groups is not None else len(labels)
     plan = _plan(
         model,
@@ -205,7 +203,7 @@ def private_metrics(
         epsilon=epsilon,
         delta=delta,
         bins=bins,
-        assumptions=assumptions,
+        assumptions=(MODEL_IS_PUBLIC, SCORES_OF_ROW, CHOSEN_BLINDLY, *of_subgroups),
     )
     check_delta_is_small(delta, len(labels), "rows")
     _warn_if_hidden(plan, n_rows, class_prior)
@@ -237,21 +235,21 @@ def _release(
         return np.concatenate([scored.confusion().ravel(), totals.ravel()])
 
     drawn = StoredSums(plan.first, entry).draw(0, first_counts)
-    shape = len(values), len(classes) + 1, len(classes) + 1
+    shape = len(values), len(classes) ** 2 + 1
     size = int(np.prod(shape))
     confusion = drawn[:size].reshape(shape)
     n_scored = len(scored.scored_classes)
     if plan.edges is None:
-        totals = drawn[size:].reshape(n_scored, -1)
+        noisy = drawn[size:].reshape(n_scored, -1)
         total = max(float(confusion.sum() if n_rows is None else n_rows), 1.0)
-        totals = [without_noise(one, plan.first.sigma, total) for one in totals]
+        totals = [without_noise(one, plan.first.sigma, total) for one in noisy]
         edges = [quantile_edges(one, plan.n_bins) for one in totals]
         middles = list(map(_mean_scores, edges, totals))
     else:
         edges = n_scored * [plan.edges]
         middles = n_scored * [_middles(plan.edges)]
     flat = StoredSums(plan.second, entry).draw(1, partial(scored.histograms, edges))
-    ends = np.cumsum([len(values) * (len(one) + 2) * 2 for one in edges])
+    ends = np.cumsum([len(values) * (len(one) + 1) * 2 for one in edges])
     histograms = [
         part.reshape(len(values), -1, 2) for part in np.split(flat, ends[:-1])
     ]
@@ -392,8 +390,7 @@ def _read_rows(
     check_container("X", X)
     X = X if is_frame(X) or hasattr(X, "tocsr") else as_array(X)
     check_consistent_length(X, y)
-    codes = class_indices(y, classes)
-    labels = np.where(codes < 0, len(classes), codes)
+    labels = class_indices(y, classes)
     if groups is None:
         return X, labels, None, None
     ids, group_of_row = group_ids(groups)

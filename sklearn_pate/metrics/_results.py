@@ -13,7 +13,7 @@ from sklearn_pate.metrics._estimates import (
     N_DRAWS,
     Array,
     NoisyCounts,
-    interval,
+    estimate,
     is_told,
     metrics_of,
 )
@@ -74,11 +74,13 @@ class _Estimates(Mapping[Any, Estimate]):
         for name, function in metrics_of(self._counts.n_classes).items():
             with np.errstate(all="ignore"):
                 value, draws = float(function(self._counts)), function(drawn)
-            low, high = interval(value, draws) if told else (0.0, 1.0)
-            value = float(np.clip(value, low, high)) if np.isfinite(value) else np.nan
+            numbers = estimate(value, draws, told)
+            is_squared = "calibration_error" in (name, name[0])
+            if is_squared:
+                numbers = tuple(np.sqrt(numbers).tolist())
             if not isinstance(name, str):
                 name = name[0], self._classes.tolist()[name[1]]
-            found[name] = Estimate(value, low, high)
+            found[name] = Estimate(*numbers)
         return found
 
 
@@ -104,13 +106,13 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     subgroups_ : list
         Values of `subgroups`; one None without any.
 
-    confusion_ : ndarray of int of shape (n_subgroups, n_classes + 1, n_classes + 1)
-        Noisy counts of labels and predictions. Labels that are no class of the model
-        are last, and so are rows that the model cannot score.
+    confusion_ : ndarray of int of shape (n_subgroups, n_classes^2 + 1)
+        Noisy counts by label, then by prediction. Last is the number of rows that the
+        model cannot score, or whose label is no class of it.
 
-    histograms_ : list of ndarray of int of shape (n_subgroups, n_bins + 1, 2)
-        Noisy counts of scores and labels, for the second of two classes, or for each
-        class. Rows that the model cannot score are in the last bin.
+    histograms_ : list of ndarray of int of shape (n_subgroups, n_bins, 2)
+        Noisy counts by score and by label, for the second of two classes, or for each
+        class. The label is another class, or this one.
 
     edges_ : list of ndarray of shape (n_bins - 1,)
         Scores between the bins.
@@ -191,6 +193,8 @@ class PrivateMetrics(Mapping[Any, Estimate]):
             confusion, first = confusion.sum(axis=0), first * np.sqrt(n)
             histograms = [one.sum(axis=0) for one in histograms]
             second *= np.sqrt(n)
+        n_classes = len(self.classes_)
+        confusion = confusion[..., :-1].reshape(n_classes, n_classes)
         return NoisyCounts(
             confusion, histograms, self.middles_, self.edges_, (first, second)
         )
