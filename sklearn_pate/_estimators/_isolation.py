@@ -5,9 +5,16 @@ import os
 import random
 import sys
 import threading
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    contextmanager,
+    redirect_stderr,
+    redirect_stdout,
+)
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from numbers import Integral
@@ -184,6 +191,25 @@ def muted() -> AbstractContextManager[None]:
     the terminal by itself, and warnings that are not printed inside the block.
     """
     return _OUTPUT.muted()
+
+
+@contextmanager
+def no_output() -> Iterator[None]:
+    """Suppress output, logs and warnings, which may depend on private rows."""
+    level = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with (
+            open(os.devnull, "w", encoding="utf-8") as nowhere,
+            redirect_stdout(nowhere),
+            redirect_stderr(nowhere),
+            warnings.catch_warnings(),
+            autologging_off(),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)
 
 
 class _Autologging(SharedChange):

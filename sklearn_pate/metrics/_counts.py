@@ -1,10 +1,7 @@
 """Counts of private rows by score, prediction and label, with noise."""
 
 import contextlib
-import logging
-import os
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils import _safe_indexing
 
-from sklearn_pate._estimators._isolation import autologging_off
+from sklearn_pate._estimators._isolation import no_output
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._labels import class_indices
 
@@ -105,7 +102,7 @@ def score_rows(
     """
     scores = np.full((len(rows), len(classes)), np.nan)
     predicted = np.full(len(rows), _UNSCORED)
-    with _no_output():
+    with no_output():
         for place, row in enumerate(rows.tolist()):
             with contextlib.suppress(Exception):
                 one = _safe_indexing(X, [row])
@@ -149,22 +146,3 @@ def _table(shape: tuple[int, ...], *indices: NDArray[np.intp]) -> NDArray[np.int
     kept = np.all([one >= 0 for one in indices], axis=0)
     flat = np.ravel_multi_index([one[kept] for one in indices], shape)
     return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape)
-
-
-@contextlib.contextmanager
-def _no_output() -> Iterator[None]:
-    """Suppress output, logs and warnings, which may depend on private rows."""
-    level = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with (
-            open(os.devnull, "w") as nowhere,
-            contextlib.redirect_stdout(nowhere),
-            contextlib.redirect_stderr(nowhere),
-            warnings.catch_warnings(),
-            autologging_off(),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(level)

@@ -1,10 +1,6 @@
 """Candidates of a private search, and their scores on private rows."""
 
-import contextlib
-import logging
-import os
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from typing import Any, NamedTuple
 
@@ -19,7 +15,12 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import process_routing
 
 from sklearn_pate._estimators._class_codes import last_step
-from sklearn_pate._estimators._isolation import MAX_SEED, autologging_off, seeded_clone
+from sklearn_pate._estimators._isolation import (
+    MAX_SEED,
+    autologging_off,
+    no_output,
+    seeded_clone,
+)
 from sklearn_pate._estimators._progress import drop_callbacks, phase, steps_of
 from sklearn_pate._inputs._labels import class_indices
 from sklearn_pate.accounting._assumptions import FROZEN_IS_PUBLIC, Assumption
@@ -238,7 +239,7 @@ def best_of_trials(
     """
     assert isinstance(setup.scoring, NoisyScores)
     best: tuple[tuple[int, int], SelectedTrial] | None = None
-    with _no_output():
+    with no_output():
         for _ in range(draw_number_of_trials(law, noise)):
             index = int(noise.index(len(candidates), 1)[0])
             fitted, score = setup.fit_and_score(
@@ -262,7 +263,7 @@ def best_on_disjoint_rows(
 ) -> SelectedTrial:
     """Fit each candidate on its own part of the rows, and select one by its score."""
     assert isinstance(setup.scoring, DisjointChoice)
-    with _no_output():
+    with no_output():
         trials = [
             setup.fit_and_score(seeded_clone(candidate.estimator, _seed(noise)), index)
             for index, candidate in steps_of(
@@ -296,22 +297,3 @@ def _predicted_code(fitted: Any, X: Any, row: int, classes: NDArray[Any]) -> int
     except Exception:
         return -1
     return code
-
-
-@contextlib.contextmanager
-def _no_output() -> Iterator[None]:
-    """Suppress output, logs and warnings, which would reveal the number of trials."""
-    level = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with (
-            open(os.devnull, "w") as nowhere,
-            contextlib.redirect_stdout(nowhere),
-            contextlib.redirect_stderr(nowhere),
-            warnings.catch_warnings(),
-            autologging_off(),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(level)
