@@ -61,13 +61,14 @@ class ScoredRows:
         cells = np.where(self.is_measured, n * self.labels + self.predicted, n**2)
         return _table((self.n_subgroups, n**2 + 1), self.subgroups, cells)
 
-    def totals(self) -> NDArray[np.int64]:
-        """Count rows by score of each class, on the grid, one count a row and class."""
-        cells = [
+    def first_counts(self, *, with_totals: bool) -> NDArray[np.int64]:
+        """Count rows by prediction, and by score of each class on the grid, flat."""
+        totals = [
             _table((len(GRID) + 1,), _cells(self.scores[:, one], GRID_OF_SCORES))
             for one in self.scored_classes
+            if with_totals
         ]
-        return np.array(cells)
+        return np.concatenate([self.confusion().ravel(), *totals])
 
     def histograms(self, edges: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
         """Count rows by subgroup, score and label, one count a row and class.
