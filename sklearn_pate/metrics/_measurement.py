@@ -247,7 +247,7 @@ def check_columns(model: Any, X: Table) -> None:
 
 
 def read_rows(
-    X: Any, y: Any, groups: Any, subgroups: Any, classes: NDArray[Any]
+    X: Any, y: Any, classes: NDArray[Any], groups: Any, subgroups: Any
 ) -> MeasuredRows:
     """Check the shapes of private rows, and read labels, groups and subgroups."""
     X = read_table(X)

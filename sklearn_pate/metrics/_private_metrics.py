@@ -146,7 +146,7 @@ def private_metrics(
     True
     """
     classes = check_model(model)
-    rows = read_rows(X, y, groups, subgroups, classes)
+    rows = read_rows(X, y, classes, groups, subgroups)
     check_columns(model, rows.X)
     plan = plan_measurement(
         rows,

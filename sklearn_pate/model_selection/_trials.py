@@ -24,6 +24,7 @@ from sklearn_pate._estimators._isolation import (
 from sklearn_pate._estimators._progress import drop_callbacks, phase, steps_of
 from sklearn_pate._inputs._labels import class_indices
 from sklearn_pate.accounting._assumptions import FROZEN_IS_PUBLIC, Assumption
+from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent, plans_privacy
 from sklearn_pate.accounting.composition import (
     TruncatedNegativeBinomial,
@@ -119,7 +120,7 @@ def _check(estimator: Any) -> None:
             "a private classifier that has plan_privacy, such as PATEClassifier, or a "
             "Pipeline that ends in one."
         )
-    _check_steps(estimator)
+    check_steps(estimator)
     for name, value in estimator.get_params().items():
         refused = _REFUSED.get(name.rpartition("__")[2])
         if refused is not None and value is not None:
@@ -137,7 +138,7 @@ def _check_seeds(estimator: Any, params: dict[str, object]) -> None:
             )
 
 
-def _check_steps(estimator: Any) -> None:
+def check_steps(estimator: Any) -> None:
     """Raise if a step of a pipeline reads values of private rows."""
     if not isinstance(estimator, Pipeline):
         return
@@ -150,7 +151,7 @@ def _check_steps(estimator: Any) -> None:
             "FrozenEstimator(step.fit(X_public))."
         )
         raise ValueError(f"{leak.name} ({leak.estimator}) {leak.reason} {remedy}")
-    _check_steps(last)
+    check_steps(last)
 
 
 def _switch_off_output(estimator: Any) -> None:
@@ -169,7 +170,7 @@ class TrialSetup(NamedTuple):
     split: RowSplit
     classes: NDArray[Any]
     scoring: NoisyScores | DisjointChoice
-    ceilings: list[NDArray[np.float64]]
+    ceilings: list[RdpCurve]
 
     def fit_and_score(self, estimator: Any, index: int) -> tuple[Any, int]:
         """Fit the seeded clone of candidate `index`, and score it without noise.
@@ -182,20 +183,24 @@ class TrialSetup(NamedTuple):
             fitted = estimator.fit(training.X, training.y, **training.params)
         except Exception:  # its message depends on private rows
             return None, 0
-        curve = last_step(fitted).privacy_spent_.curve
-        if not np.all(curve.values <= self.ceilings[index] * (1 + 1e-9)):
-            raise RuntimeError(
-                f"{type(last_step(fitted)).__name__} cost more than its plan_privacy "
-                "stated, perhaps because its cost depends on its random_state; set "
-                "parameters that it reads from the data, such as n_queries. Nothing "
-                "was released."
-            )
+        check_spent(last_step(fitted), self.ceilings[index])
         if not len(self.split.validation):
             return fitted, 0
         validation = self.rows.take(self.split.validation)
         codes = _predicted_codes(fitted, validation.X, self.classes)
         is_right = (codes == validation.codes) & (codes >= 0)
         return fitted, self.split.score(is_right)
+
+
+def check_spent(fitted: Any, ceiling: RdpCurve) -> None:
+    """Raise if a fit cost more than was stated before it."""
+    curve = fitted.privacy_spent_.curve
+    if not np.all(curve.values <= ceiling.values * (1 + 1e-9)):
+        raise RuntimeError(
+            f"{type(fitted).__name__} cost more than its plan_privacy stated, perhaps "
+            "because its cost depends on its random_state; set parameters that it "
+            "reads from the data, such as n_queries. Nothing was released."
+        )
 
 
 class SelectedTrial(NamedTuple):
