@@ -13,10 +13,6 @@ from scipy.special import expit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from sklearn_pate._aggregation._checks import (
-    check_delta_is_small,
-    check_epsilon_is_small,
-)
 from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._containers import Table, as_objects, check_container
@@ -30,6 +26,10 @@ from sklearn_pate.accounting._assumptions import (
     SCORES_OF_ROW,
     SUBGROUPS_PUBLIC,
     Assumption,
+)
+from sklearn_pate.accounting._calibrate import (
+    check_delta_is_small,
+    check_epsilon_is_small,
 )
 from sklearn_pate.accounting._gdp import largest_gdp_mu
 from sklearn_pate.accounting._statement import PrivacySpent, state_cost
