@@ -20,11 +20,12 @@ def require_matplotlib(display: type) -> Any:
     return plt
 
 
-def make_axes(display: type, ax: Any) -> Any:
+def make_axes(display: type, ax: Any, n_axes: int = 1) -> Any:
     """Return axes for a display to draw on, those of a new figure for None."""
     plt = require_matplotlib(display)
     if ax is None:
-        _, ax = plt.subplots(layout="constrained")
+        size = None if n_axes == 1 else (4.8 * n_axes, 5.2)
+        _, ax = plt.subplots(1, n_axes, layout="constrained", figsize=size)
     return ax
 
 

@@ -32,7 +32,7 @@ from sklearn_pate.accounting._calibrate import (
     check_epsilon_is_small,
 )
 from sklearn_pate.accounting._gdp import largest_gdp_mu
-from sklearn_pate.accounting._statement import PrivacySpent, state_cost
+from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._entries import PrivacyCost
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
@@ -51,6 +51,7 @@ from sklearn_pate.metrics._counts import (
     score_rows,
     without_noise,
 )
+from sklearn_pate.metrics._metrics_file import metrics_statement
 from sklearn_pate.metrics._results import PrivateMetrics
 
 # Share of the squared mu for the confusion matrix and the places of the bins.
@@ -290,14 +291,7 @@ def _plan(
     both = TwoPartRelease(first, second)
     unit = "row" if n_rows is not None else "group"
     cost, assumptions = as_drawn(both.cost(unit=unit), assumptions)
-    statement = state_cost(
-        cost,
-        delta,
-        release="metrics",
-        mechanism=both.in_one_line(),
-        assumptions=assumptions,
-        n_tables=n_first + n_scored,
-    )
+    statement = metrics_statement(both, cost, delta, assumptions)
     return _Plan(first, second, statement, edges, n_bins)
 
 

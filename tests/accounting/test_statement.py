@@ -155,5 +155,5 @@ def test_a_sum_with_a_seeded_release_has_no_guarantee():
 
 def test_statements_of_two_units_do_not_add_up():
     groups = of_gaussian(0.3, unit="group", relation="add-remove-or-change")
-    with pytest.raises(ValueError, match="unit='row' .* unit='group' .* do not add up"):
+    with pytest.raises(ValueError, match=r"'row' .* unit='group' .* do not add up"):
         SPENT + groups
