@@ -223,7 +223,6 @@ ALIKE = Assumption(
     "depend on its own row alone?",
 )
 
-# What voids privacy.
 # Metrics.
 MODEL_IS_PUBLIC = Assumption(
     "model-is-public",
@@ -243,6 +242,14 @@ SUBGROUPS_PUBLIC = Assumption(
     "Would a stranger know every value that a subgroup may have?",
 )
 
+FITTED_ROWS_UNPROTECTED = Assumption(
+    "fitted-rows-unprotected",
+    "the rows that the recalibrated model was fitted on are public, as its fit has no "
+    "privacy statement",
+    "May a stranger have the rows that the model was fitted on?",
+)
+
+# What voids privacy.
 SEEDED = Assumption("noise-seeded", "the noise was seeded, which voids privacy")
 NORM_READ = Assumption(
     "norm-read", "the bound of the rows' norm was read from X, which voids privacy"

@@ -48,7 +48,7 @@ class ScoredRows:
 
     @property
     def scored_classes(self) -> list[int]:
-        """Classes whose scores are counted: the second of two, or each of more."""
+        """List of classes whose scores are counted: the second of two, or all."""
         return [1] if self.n_classes == 2 else [*range(self.n_classes)]
 
     def confusion(self) -> NDArray[np.int64]:

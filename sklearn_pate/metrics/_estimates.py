@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
+from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 Array = NDArray[np.float64]
 # Draws of noise and sampling behind an interval, and the shares outside on each side.
-N_DRAWS, _TAIL = 2000, 0.025
+N_DRAWS, TAIL = 2000, 0.025
 # A count below so many standard deviations of its noise is not told from none.
 _TOLD = 4.0
-# Smallest score whose log-odds are used.
-_LEAST = 1e-4
+#: Smallest score whose log-odds are used.
+LEAST = 1e-4
+# Least half-width of an outer bin, in log-odds.
+_NARROWEST = 0.125
 # Largest share of ties of one bin that its width orders.
 _MOST_ORDERED = 0.25
 
@@ -182,7 +184,7 @@ def recalibration(cells: Array, middles: Array) -> tuple[float, float]:
     without negative ones.
     """
     weights = np.maximum(cells, 0)
-    scores = logit(np.clip(middles, _LEAST, 1 - _LEAST))
+    scores = clipped_log_odds(middles)
     n_bins = len(middles)
     if not np.all(weights.sum(axis=0) > 0) or n_bins < 2:
         return 0.0, 1.0
@@ -192,6 +194,46 @@ def recalibration(cells: Array, middles: Array) -> tuple[float, float]:
         sample_weight=weights.T.ravel(),
     )
     return float(model.intercept_[0]), float(model.coef_[0, 0])
+
+
+def clipped_log_odds(scores: Array) -> Array:
+    """Return the log-odds of scores, none of which counts as sure."""
+    return logit(np.clip(scores, LEAST, 1 - LEAST))
+
+
+def shares_above(counts: NoisyCounts, place: int) -> Array:
+    """Compute shares of other rows and of rows of a class above each edge.
+
+    Shape (.., n_bins + 1, 2): from 1, at score 0, to 0, at score 1. These are the
+    points of the ROC curve. Steps that noise reverses are levelled: each point is the
+    mean of the least share below it and the largest one above.
+    """
+    cells = counts.balanced(place)
+    above = np.flip(np.cumsum(np.flip(cells, axis=-2), axis=-2), axis=-2)
+    shares = np.nan_to_num(_share(above, above[..., :1, :] + 0 * above)).clip(0, 1)
+    least = np.minimum.accumulate(shares, axis=-2)
+    most = np.flip(np.maximum.accumulate(np.flip(shares, axis=-2), axis=-2), axis=-2)
+    ends = np.zeros_like(shares[..., :1, :])
+    return np.concatenate([(least + most) / 2, ends], axis=-2)
+
+
+def shares_of_bins(cells: Array) -> Array:
+    """Share of rows of the class in each bin."""
+    return _share(cells[..., 1], cells.sum(axis=-1))
+
+
+def threshold_at(counts: NoisyCounts, share: float, of_class: int) -> float:
+    """Interpolate the score above which a share of the rows of a class is.
+
+    For two classes. Log-odds are interpolated; the middles of the outer bins say how
+    far these reach.
+    """
+    edges, middles = logit(counts.edges[0]), clipped_log_odds(counts.middles[0])
+    first = edges[0] - 2 * max(edges[0] - middles[0], _NARROWEST)
+    last = edges[-1] + 2 * max(middles[-1] - edges[-1], _NARROWEST)
+    places = np.concatenate([[first], edges, [last]])
+    shares = shares_above(counts, 0)[:, of_class]
+    return float(expit(np.interp(share, shares[::-1], places[::-1])))
 
 
 def metrics_of(n_classes: int) -> dict[Any, Callable[[NoisyCounts], Array]]:
@@ -234,9 +276,9 @@ def estimate(value: float, draws: Array, told: bool) -> tuple[float, float, floa
 
     All of 0 to 1 where too many draws are undefined, or classes are not told from none.
     """
-    if not told or not np.isfinite(value) or np.isnan(draws).mean() > _TAIL:
+    if not told or not np.isfinite(value) or np.isnan(draws).mean() > TAIL:
         return (float(np.clip(value, 0, 1)) if told else np.nan), 0.0, 1.0
-    low, middle, high = np.nanquantile(draws, [_TAIL, 0.5, 1 - _TAIL])
+    low, middle, high = np.nanquantile(draws, [TAIL, 0.5, 1 - TAIL])
     found = np.clip([value, value + low - middle, value + high - middle], 0, 1)
     return tuple(found.tolist())
 

@@ -29,7 +29,7 @@ from sklearn_pate.accounting._calibrate import (
     check_delta_is_small,
     check_epsilon_is_small,
 )
-from sklearn_pate.accounting._statement import PrivacySpent, state_cost
+from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms._noise import as_drawn
@@ -46,6 +46,7 @@ from sklearn_pate.metrics._counts import (
     score_rows,
     without_noise,
 )
+from sklearn_pate.metrics._metrics_file import metrics_statement
 from sklearn_pate.metrics._results import PrivateMetrics
 
 # Edges between the bins of a scored class, and the mean score of each bin.
@@ -187,14 +188,7 @@ def plan_measurement(
         both.cost(unit=unit),
         (*assumptions, SCORES_OF_ROW, CHOSEN_BLINDLY, *of_subgroups),
     )
-    statement = state_cost(
-        cost,
-        delta,
-        release="metrics",
-        mechanism=both.in_one_line(),
-        assumptions=assumptions,
-        n_tables=n_first + n_scored,
-    )
+    statement = metrics_statement(both, cost, delta, assumptions)
     check_delta_is_small(delta, len(rows.labels), "rows")
     return Measurement(first, second, statement, bins, rows.n_public)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from sklearn_pate import mechanisms
 from sklearn_pate._inputs._file_content import strict_json
+from sklearn_pate._inputs._labels import plain_label
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
@@ -313,14 +314,6 @@ def statement_fields(spent: PrivacySpent) -> dict[str, Any]:
         "mu": None if spent.mu is None else float(spent.mu),
         **{name: None if one is None else int(one) for name, one in counts.items()},
     }
-
-
-def plain_label(label: Any) -> bool | int | float | str:
-    """Return a class label as a JSON value, or as text."""
-    label = label.item() if isinstance(label, np.generic) else label
-    if isinstance(label, (bool, int, str)):
-        return label
-    return label if isinstance(label, float) and np.isfinite(label) else str(label)
 
 
 def canonical_text(value: Any) -> bytes:

@@ -25,6 +25,7 @@ from sklearn_pate._estimators._class_codes import (
 )
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._file_content import check_can_write, write_files
+from sklearn_pate._inputs._labels import plain_label
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
@@ -48,7 +49,6 @@ from sklearn_pate.publication._privacy_card import (
     check_card,
     classes_to_trust,
     make_card,
-    plain_label,
     written_card,
 )
 from sklearn_pate.publication._student_state import (
