@@ -1,8 +1,8 @@
 """fit_and_measure: a private fit and its metrics, at the larger of both costs."""
 
 import warnings
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from sklearn_pate._estimators._class_codes import last_step
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._containers import check_container
 from sklearn_pate._teachers._shards import group_ids, hold_out_rows
+from sklearn_pate.accounting._assumptions import MODEL_IS_PUBLIC
 from sklearn_pate.accounting._cost import Cost, ExactCost, GaussianTest
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._statement import (
@@ -26,7 +27,7 @@ from sklearn_pate.accounting._statement import (
 from sklearn_pate.accounting._value_checks import check_number
 from sklearn_pate.accounting.composition import upper_envelope
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
-from sklearn_pate.mechanisms._noise import as_drawn, noise_from
+from sklearn_pate.mechanisms._noise import noise_from
 from sklearn_pate.metrics import PrivateMetrics
 from sklearn_pate.metrics._measurement import (
     check_bins,
@@ -40,6 +41,30 @@ from sklearn_pate.model_selection._trials import check_spent, check_steps, plan_
 
 # Units and relations for which the larger of both costs is proved.
 _PROVED = (("row", "replace-one"), ("group", "add-remove-or-change"))
+
+
+class MeasuredFit(NamedTuple):
+    """A private fit, its metrics on other rows, and the cost of both.
+
+    Created by :func:`~sklearn_pate.model_selection.fit_and_measure`. All of it may be
+    published.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted. Its ``privacy_spent_`` is about the rows that it was fitted on.
+
+    metrics : PrivateMetrics
+        Their ``privacy_spent_`` is about the rows that were scored.
+
+    privacy_spent : PrivacySpent
+        Statement of model and metrics together, about all rows. Do not add the two
+        others: this is the larger of them.
+    """
+
+    model: Any
+    metrics: PrivateMetrics
+    privacy_spent: PrivacySpent
 
 
 def fit_and_measure(
@@ -56,7 +81,7 @@ def fit_and_measure(
     ledger: PrivacyLedger | None = None,
     random_state: Any = None,
     **fit_params: Any,
-) -> tuple[Any, PrivateMetrics]:
+) -> MeasuredFit:
     """Fit a private classifier on a part of the rows, and measure it on the others.
 
     The costs of a fit and of its metrics add up if both may use the same rows. Here
@@ -110,12 +135,8 @@ def fit_and_measure(
 
     Returns
     -------
-    model : classifier
-        Fitted. ``privacy_spent_`` states the cost of the fit alone.
-
-    metrics : PrivateMetrics
-        Its ``privacy_spent_`` states the cost of model and metrics together. Both may
-        be published with it.
+    measured : MeasuredFit
+        Model, metrics, and the statement of both together.
 
     Raises
     ------
@@ -161,8 +182,10 @@ def fit_and_measure(
     >>> from sklearn_pate.model_selection import fit_and_measure
     >>> X, y = make_blobs(8000, centers=2, cluster_std=6.0, random_state=0)
     >>> clf = DPLogisticRegression(epsilon=1.0, data_norm=30.0, classes=[0, 1])
-    >>> model, metrics = fit_and_measure(clf, X, y)
-    >>> metrics.privacy_spent_
+    >>> measured = fit_and_measure(clf, X, y)
+    >>> bool(measured.metrics["roc_auc"].value > 0.5)
+    True
+    >>> measured.privacy_spent
     PrivacySpent(epsilon=1.000, delta=1e-05)
     """
     _check_estimator(estimator)
@@ -189,24 +212,29 @@ def fit_and_measure(
     # Seeded noise has the scale that it would have without a seed.
     with noise_from(None):
         of_fit = plan_fit(estimator, training)
-        if metrics_epsilon is None:
-            metrics_epsilon = _epsilon_of_fit(of_fit, delta)
-        plan = plan_measurement(
-            scored, len(classes), bins, epsilon=metrics_epsilon, delta=delta
-        )
+    if metrics_epsilon is None:
+        metrics_epsilon = _epsilon_of_fit(of_fit, delta)
+    plan = plan_measurement(
+        scored,
+        len(classes),
+        bins,
+        epsilon=metrics_epsilon,
+        delta=delta,
+        assumptions=(MODEL_IS_PUBLIC,),
+    )
     warn_if_hidden(plan, class_prior)
     statement = _larger_cost(of_fit, plan.statement)
     record_release(ledger, statement, (rows.X, rows.codes, groups))
     # The privacy is spent on these lines: by the fit, then by the metrics.
     model = clone(estimator).fit(training.X, training.y, **training.params)
-    check_spent(last_step(model), statement.curve)
+    check_spent(last_step(model), statement.curve.values)
     if len(model.classes_) != len(classes):
         raise RuntimeError(
             f"{type(last_step(model)).__name__} has {len(model.classes_)} classes, and "
             f"{len(classes)} were planned; set its classes. The cost is spent."
         )
-    plan = replace(plan, statement=statement)
-    return model, plan.release(model, scored, plan.public_scores(model), seed, None)
+    metrics = plan.release(model, scored, plan.public_scores(model), seed, None)
+    return MeasuredFit(model, metrics, statement)
 
 
 @dataclass(frozen=True)
@@ -235,22 +263,17 @@ def _larger_cost(of_fit: PrivacySpent, of_metrics: PrivacySpent) -> PrivacySpent
     exact: ExactCost = _LargestCost(tuple(one.profile for one in both))
     if of_fit.mu is not None and of_metrics.mu is not None:
         exact = GaussianTest(max(of_fit.mu, of_metrics.mu))
-    cost = Cost(
-        of_metrics.unit,
-        of_metrics.relation,
-        upper_envelope(one.curve for one in both),
-        exact,
-    )
-    cost, assumptions = as_drawn(
-        cost, tuple(dict.fromkeys((*of_fit.assumptions, *of_metrics.assumptions)))
-    )
+    curve = upper_envelope(one.curve for one in both)
+    assumptions = (*of_fit.assumptions, *of_metrics.assumptions)
     return state_cost(
-        cost,
+        Cost(of_metrics.unit, of_metrics.relation, curve, exact),
         of_metrics.delta,
-        release=of_metrics.release,
-        mechanism=f"{of_fit.mechanism}, and on other rows by {of_metrics.mechanism}",
-        assumptions=assumptions,
-        n_tables=of_metrics.n_tables,
+        release="measured",
+        mechanism=f"{of_fit.mechanism}, and metrics on other rows by "
+        f"{of_metrics.mechanism}",
+        assumptions=tuple(
+            one for one in dict.fromkeys(assumptions) if one is not MODEL_IS_PUBLIC
+        ),
     )
 
 

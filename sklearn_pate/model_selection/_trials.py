@@ -24,7 +24,6 @@ from sklearn_pate._estimators._isolation import (
 from sklearn_pate._estimators._progress import drop_callbacks, phase, steps_of
 from sklearn_pate._inputs._labels import class_indices
 from sklearn_pate.accounting._assumptions import FROZEN_IS_PUBLIC, Assumption
-from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent, plans_privacy
 from sklearn_pate.accounting.composition import (
     TruncatedNegativeBinomial,
@@ -170,7 +169,7 @@ class TrialSetup(NamedTuple):
     split: RowSplit
     classes: NDArray[Any]
     scoring: NoisyScores | DisjointChoice
-    ceilings: list[RdpCurve]
+    ceilings: list[NDArray[np.float64]]
 
     def fit_and_score(self, estimator: Any, index: int) -> tuple[Any, int]:
         """Fit the seeded clone of candidate `index`, and score it without noise.
@@ -192,10 +191,10 @@ class TrialSetup(NamedTuple):
         return fitted, self.split.score(is_right)
 
 
-def check_spent(fitted: Any, ceiling: RdpCurve) -> None:
+def check_spent(fitted: Any, ceiling: NDArray[np.float64]) -> None:
     """Raise if a fit cost more than was stated before it."""
     curve = fitted.privacy_spent_.curve
-    if not np.all(curve.values <= ceiling.values * (1 + 1e-9)):
+    if not np.all(curve.values <= ceiling * (1 + 1e-9)):
         raise RuntimeError(
             f"{type(fitted).__name__} cost more than its plan_privacy stated, perhaps "
             "because its cost depends on its random_state; set parameters that it "
