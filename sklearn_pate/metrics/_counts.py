@@ -13,13 +13,12 @@ from sklearn.utils import _safe_indexing
 from sklearn_pate._estimators._isolation import no_output
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._labels import class_indices
+from sklearn_pate._synthetic._marginals import nearest_on_simplex
 
 #: Log-odds between the cells of the first counts.
 GRID = np.arange(-32, 33) / 4
 # Cell and class of a row that the model cannot score.
 _UNSCORED = -1
-# A count below so many standard deviations of its noise is not told from none.
-_TOLD = 2.5
 
 
 @dataclass(frozen=True)
@@ -117,22 +116,16 @@ def score_rows(
     return scores, predicted
 
 
-def without_noise(
-    totals: NDArray[np.int64], sigma: float, n_rows: float
+def quantile_edges(
+    totals: NDArray[np.int64], n_bins: int, n_rows: float
 ) -> NDArray[np.float64]:
-    """Estimate numbers of rows by score from noisy ones, which sum to `n_rows`.
+    """Return probabilities that divide rows into bins of about equal size.
 
-    Cells that are not told from empty ones count as empty.
+    `totals` are noisy counts on the grid. The nearest counts are taken that are not
+    negative and sum to `n_rows`.
     """
-    kept = np.where(totals > _TOLD * sigma, totals, 0).astype(np.float64)
-    if not kept.any():
-        kept = np.ones(len(totals))
-    return kept * (n_rows / kept.sum())
-
-
-def quantile_edges(totals: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
-    """Return probabilities that divide rows into bins of about equal size."""
-    share = np.cumsum(totals) / totals.sum()
+    sizes = nearest_on_simplex(totals.astype(np.float64), n_rows)
+    share = np.cumsum(sizes) / n_rows
     places = np.searchsorted(share[:-1], np.arange(1, n_bins) / n_bins)
     return GRID_OF_SCORES[np.unique(places.clip(0, len(GRID) - 1))]
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
@@ -38,19 +37,16 @@ from sklearn_pate.mechanisms._noisy_sum import (
     StoredSums,
     TwoPartRelease,
 )
+from sklearn_pate.metrics._bins import BinShapes
 from sklearn_pate.metrics._counts import (
     GRID,
-    GRID_OF_SCORES,
     ScoredRows,
     quantile_edges,
     score_rows,
-    without_noise,
 )
 from sklearn_pate.metrics._metrics_file import metrics_statement
 from sklearn_pate.metrics._results import PrivateMetrics
 
-# Edges between the bins of a scored class, and the mean score of each bin.
-_Bins = tuple[NDArray[np.float64], NDArray[np.float64]]
 # Share of the squared mu for the confusion matrix and the places of the bins.
 _SHARE = 0.25
 # Fewest and most bins, and the exponent of n mu between them: fewer under more noise.
@@ -141,22 +137,34 @@ class Measurement:
             max(float(confusion.sum()), 1.0) if self.n_rows is None else self.n_rows
         )
         n_bins = self.n_bins(n_rows)
+        n_scored = self.second.n_tables
+        totals = totals.reshape(-1 if public_scores is None else 0, len(GRID) + 1)
         if public_scores is not None:
-            bins = [_public_bins(one, n_bins) for one in public_scores]
+            edges = [_quantiles(one, n_bins) for one in public_scores]
+        elif self.bins is None:
+            edges = [quantile_edges(one, n_bins, n_rows) for one in totals]
         else:
-            sizes = [
-                without_noise(one, self.first.sigma, n_rows)
-                for one in totals.reshape(self.second.n_tables, -1)
-            ]
-            bins = [_private_bins(self.bins, one, n_bins) for one in sizes]
-        edges, middles = map(list, zip(*bins, strict=True))
+            edges = n_scored * [self.bins]
         flat = StoredSums(self.second, entry).draw(1, partial(scored.histograms, edges))
         ends = np.cumsum([n_subgroups * (len(one) + 1) * 2 for one in edges])
+        histograms = [
+            part.reshape(n_subgroups, -1, 2) for part in np.split(flat, ends[:-1])
+        ]
+        if public_scores is not None:
+            middles = list(map(_public_means, public_scores, edges))
+        else:
+            noise = float(self.second.sigma * np.sqrt(2 * n_subgroups))
+            middles = [
+                BinShapes(of_class, counts.sum(axis=(0, 2)), noise).means(
+                    one, self.first.sigma
+                )
+                for of_class, counts, one in zip(edges, histograms, totals, strict=True)
+            ]
         return PrivateMetrics(
             classes,
             rows.subgroups,
             confusion,
-            [part.reshape(n_subgroups, -1, 2) for part in np.split(flat, ends[:-1])],
+            histograms,
             edges,
             middles,
             (float(self.first.sigma), float(self.second.sigma)),
@@ -223,8 +231,9 @@ def check_model(model: Any) -> NDArray[Any]:
             f"model is of type {type(model).__name__} and has no predict_proba; pass a "
             "classifier that has."
         )
-    check_is_fitted(model)
-    classes = np.asarray(model.classes_)
+    if hasattr(model, "fit"):
+        check_is_fitted(model)
+    classes = np.asarray(getattr(model, "classes_", ()))
     if classes.ndim != 1 or len(classes) < 2:
         raise ValueError(
             f"model has classes_={classes.tolist()!r}; pass a classifier of two or "
@@ -306,37 +315,19 @@ def warn_if_hidden(plan: Measurement, class_prior: float | None) -> None:
         )
 
 
-def _public_bins(scores: NDArray[np.float64], n_bins: int) -> _Bins:
-    """Return edges between bins of about as many public rows, and their mean scores."""
+def _quantiles(scores: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
+    """Return edges between bins of about as many public rows."""
     edges = np.unique(np.quantile(scores, np.arange(1, n_bins) / n_bins))
-    edges = edges[(edges > 0) & (edges < 1)]
+    return edges[(edges > 0) & (edges < 1)]
+
+
+def _public_means(
+    scores: NDArray[np.float64], edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the mean score of the public rows of each bin, its middle without any."""
     places = np.digitize(scores, edges)
     sizes = np.bincount(places, minlength=len(edges) + 1)
     sums = np.bincount(places, scores, len(edges) + 1)
-    means = np.where(sizes > 0, sums / np.maximum(sizes, 1), _middles(edges))
-    return edges, means
-
-
-def _private_bins(
-    given: NDArray[np.float64] | None, totals: NDArray[np.float64], n_bins: int
-) -> _Bins:
-    """Return edges that are given, or those of bins of about one size, and means."""
-    edges = quantile_edges(totals, n_bins) if given is None else given
-    return edges, _mean_scores(edges, totals)
-
-
-def _mean_scores(
-    edges: NDArray[np.float64], totals: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the mean score of each bin, from counts on the grid."""
-    grid = expit(np.concatenate([[GRID[0] - 0.5], GRID[:-1] + 0.125, [GRID[-1] + 0.5]]))
-    place = np.searchsorted(edges, np.append(GRID_OF_SCORES, 1.0) - 1e-12)
-    mass = np.bincount(place, totals, minlength=len(edges) + 1)
-    sums = np.bincount(place, totals * grid, minlength=len(edges) + 1)
-    return np.where(mass > 0, sums / np.where(mass > 0, mass, 1), _middles(edges))
-
-
-def _middles(edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the middle of each bin."""
     ends = np.concatenate([[0.0], edges, [1.0]])
-    return (ends[:-1] + ends[1:]) / 2
+    middles = (ends[:-1] + ends[1:]) / 2
+    return np.where(sizes > 0, sums / np.maximum(sizes, 1), middles)
