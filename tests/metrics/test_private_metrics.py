@@ -81,6 +81,7 @@ def test_with_much_budget_metrics_are_those_of_scikit_learn(two):
     assert metrics["calibration_error"].low == 0
 
 
+@pytest.mark.slow
 def test_calibration_error_is_that_of_the_bins():
     X, y = scored_rows(N_ROWS, slope=0.5)
     metrics = private_metrics(FirstColumn(), X, y, epsilon=MUCH)
@@ -162,7 +163,7 @@ def test_there_are_fewer_bins_under_more_noise(two):
     X, y = two
     n_bins = [
         len(private_metrics(FirstColumn(), X, y, epsilon=epsilon).middles_[0])
-        for epsilon in (0.05, 0.3, 2.0)
+        for epsilon in (0.12, 0.4, 2.0)
     ]
     assert n_bins == sorted(n_bins)
     assert n_bins[0] < n_bins[-1]
@@ -189,6 +190,7 @@ def test_a_model_that_fails_on_all_rows_is_measured(capfd):
     assert tuple(capfd.readouterr()) == ("", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", ["array", "pandas", "polars", "coo"])
 def test_any_container_and_estimator(container):
     rng = np.random.default_rng(0)
@@ -315,8 +317,8 @@ def test_a_delta_that_publishes_a_row_is_warned_of():
         private_metrics(FirstColumn(), X, Y, epsilon=1.0, delta=1e-3)
 
 
-def test_metrics_are_a_mapping_with_a_readable_form(two):
-    metrics = private_metrics(FirstColumn(), *two, epsilon=1.0)
+def test_metrics_are_a_mapping_with_a_readable_form():
+    metrics = private_metrics(FirstColumn(), X, Y, epsilon=1.0)
     assert isinstance(metrics, PrivateMetrics)
     assert dict(metrics)["accuracy"] is metrics["accuracy"]
     assert "roc auc" in str(metrics)
