@@ -52,8 +52,10 @@ from sklearn.preprocessing import (
 from vote_figures import vote_figures
 
 from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate._teachers._forms import VoteForm
 from sklearn_pate._teachers._shards import shard_rows
-from sklearn_pate._teachers._training import poll_teachers
+from sklearn_pate._teachers._training import collect
+from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
 from sklearn_pate.learners import (
     DPNewtonClassifier,
@@ -319,13 +321,14 @@ def measure_network(images, data, setting, seed):
 def measure_teachers(images, data, setting, seed):
     """Poll teachers on evaluated images, and compare their votes with the labels."""
     n_rows, n_teachers = len(data.train), setting["n_teachers"]
-    votes, _ = poll_teachers(
+    votes, _ = collect(
         _teacher(),
         data.train,
         data.y_train,
         shard_rows(n_rows, n_teachers, seed),
         data.test,
-        n_classes=10,
+        form=VoteForm(10),
+        aggregate=partial(Votes, n_public=len(data.test), n_classes=10),
         seeds=[seed] * n_teachers,
     )
     counts = votes.counts(np.arange(len(data.test)))

@@ -17,6 +17,7 @@ noise is not, and differs in each run.
 
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import joblib
@@ -31,8 +32,10 @@ from sklearn.pipeline import make_union
 from vote_figures import GAMMA, answers_at_scale_20, vote_figures
 
 from sklearn_pate import PATEClassifier
+from sklearn_pate._teachers._forms import VoteForm
 from sklearn_pate._teachers._shards import shard_rows
-from sklearn_pate._teachers._training import poll_teachers
+from sklearn_pate._teachers._training import collect
+from sklearn_pate._votes._votes import Votes
 from sklearn_pate.mechanisms import LNMax
 
 WORK = Path(__file__).parent / "work"
@@ -107,13 +110,14 @@ def _poll(images, setting, representation, X):
     start = time.perf_counter()
     rows, codes = images.private
     n_teachers = setting["n_teachers"]
-    votes, _ = poll_teachers(
+    votes, _ = collect(
         TEACHERS[setting["teacher"]](images, n_teachers),
         rows,
         codes,
         shard_rows(len(rows), n_teachers, 0),
         representation.transform(X),
-        n_classes=10,
+        form=VoteForm(10),
+        aggregate=partial(Votes, n_public=len(X), n_classes=10),
         seeds=np.random.RandomState(0).randint(2**31 - 1, size=n_teachers).tolist(),
         representation=representation,
         memory=str(WORK / "teachers"),

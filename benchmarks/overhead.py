@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import psutil
@@ -29,8 +30,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate._teachers._forms import VoteForm
 from sklearn_pate._teachers._shards import shard_rows
-from sklearn_pate._teachers._training import poll_teachers
+from sklearn_pate._teachers._training import collect
+from sklearn_pate._votes._votes import Votes
 from sklearn_pate.datasets import fetch_adult
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.students import TableRepresentation
@@ -62,13 +65,14 @@ def adult():
 
 def poll(X, codes, shards, X_public, *, estimator=None, n_classes=2, n_jobs=N_JOBS):
     """Run the measured poll."""
-    return poll_teachers(
+    return collect(
         RandomForestClassifier(N_TREES) if estimator is None else estimator,
         X,
         codes,
         shards,
         X_public,
-        n_classes=n_classes,
+        form=VoteForm(n_classes),
+        aggregate=partial(Votes, n_public=len(X_public), n_classes=n_classes),
         seeds=range(len(shards)),
         n_jobs=n_jobs,
     )

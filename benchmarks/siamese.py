@@ -14,6 +14,7 @@ noise is not.
 
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -33,8 +34,10 @@ from torch.nn import functional
 from vote_figures import answers_at_scale_20, vote_figures
 
 from sklearn_pate._estimators._isolation import seeded_globals
+from sklearn_pate._teachers._forms import VoteForm
 from sklearn_pate._teachers._shards import shard_rows
-from sklearn_pate._teachers._training import poll_teachers
+from sklearn_pate._teachers._training import collect
+from sklearn_pate._votes._votes import Votes
 
 WORK = Path(__file__).parent / "work"
 MNIST = SimpleNamespace(shape=(28, 28))
@@ -123,13 +126,14 @@ def poll(way, augmented, n_teachers):
     """Return vote counts, CPU seconds per teacher and the number of failed teachers."""
     X, y = load_pixels("train")
     start = time.process_time()
-    votes, problems = poll_teachers(
+    votes, problems = collect(
         teacher(way, Network if augmented else Still, SIZES[n_teachers]),
         X,
         y,
         shard_rows(len(X), n_teachers, 0),
         load_pixels("test")[0][:N_QUERIES],
-        n_classes=10,
+        form=VoteForm(10),
+        aggregate=partial(Votes, n_public=N_QUERIES, n_classes=10),
         seeds=np.random.RandomState(0).randint(2**31 - 1, size=n_teachers).tolist(),
     )
     seconds = (time.process_time() - start) / n_teachers

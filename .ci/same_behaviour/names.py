@@ -14,7 +14,8 @@ import sklearn_pate
 CLASS_NAMES: dict[str, str] = {}
 # Parts of a card, a plan or a report that are no behaviour.
 NO_BEHAVIOUR = re.compile(
-    "version|sha256|hash|date|time|format|bytes|path|file$|max_coordinates"
+    "version|sha256|hash|date|time|format|bytes|path|file$|max_coordinates|"
+    "noise_is_seeded"
 )
 _HOMES = ("", ".learners", ".baselines", ".mechanisms", ".students", ".accounting")
 _NOISE = [

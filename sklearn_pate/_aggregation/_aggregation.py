@@ -1,7 +1,7 @@
 """Aggregation: what teachers send, what leaves them, and what a student learns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Generic, Literal, TypeVar
@@ -112,23 +112,10 @@ class Aggregation(ABC, Generic[Sums, Released]):
     def _rehearse_student(self) -> None:
         """Raise ValueError if the student fails on public rows."""
 
+    @property
     @abstractmethod
-    def sum(self, contributions: Iterable[Any]) -> Sums:
-        """Add up what teachers send, None for one that failed. Sensitive."""
-
-    def collect(self, **running: Any) -> tuple[Sums, TeacherProblems]:
-        """Train teachers in memory or on a cluster, and sum what they send."""
-        return collect(
-            self.design.teacher,
-            self.private.X,
-            self.private.codes,
-            self.shards,
-            self.represented,
-            form=self.form,
-            aggregate=self.sum,
-            representation=self.representation,
-            **running,
-        )
+    def sums(self) -> Callable[[Iterable[Any]], Sums]:
+        """Container of what teachers send, made of it; None for one that failed."""
 
     @abstractmethod
     def draw(self, sums: Sums, entry: FitEntry | None) -> Released:
@@ -161,13 +148,32 @@ def train_teachers(
     verbose: int | Literal["auto"],
 ) -> tuple[Sums, TeacherProblems]:
     """Train a teacher on each shard, and sum what they send. Sensitive."""
-    n_teachers = len(aggregation.shards)
-    with phase("training teachers", n_teachers) as advance:
-        sums, problems = aggregation.collect(
-            seeds=teacher_seeds(aggregation.seeds.key, np.arange(n_teachers)),
+    private, n_teachers = aggregation.private, len(aggregation.shards)
+    if private.on_cluster:
+        # Imported here, as it imports dask.
+        from sklearn_pate.distributed._dask_teachers import collect_on_dask
+
+        train = partial(
+            collect_on_dask, private=private, given=aggregation.public.X_public
+        )
+    else:
+        train = partial(
+            collect,
+            X=private.X,
+            codes=private.codes,
             memory=memory,
             n_jobs=n_jobs,
             verbose=0 if verbose == "auto" else verbose,
+        )
+    with phase("training teachers", n_teachers) as advance:
+        sums, problems = train(
+            aggregation.design.teacher,
+            shards=aggregation.shards,
+            X_public=aggregation.represented,
+            form=aggregation.form,
+            aggregate=aggregation.sums,
+            seeds=teacher_seeds(aggregation.seeds.key, np.arange(n_teachers)),
+            representation=aggregation.representation,
             on_teacher_done=partial(advance, 1),
         )
     if problems:
@@ -177,4 +183,4 @@ def train_teachers(
             "privacy_analysis_.",
             TeacherWarning,
         )
-    return sums, replace(problems, data=[*aggregation.private.problems])
+    return sums, replace(problems, data=[*private.problems])

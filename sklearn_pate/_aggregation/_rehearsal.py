@@ -33,7 +33,7 @@ from sklearn_pate._inputs._features import (
 )
 from sklearn_pate._inputs._odd_values import columns_with_missing, text_columns
 from sklearn_pate._teachers._forms import Form
-from sklearn_pate._teachers._training import Poll, Shard, train_teachers
+from sklearn_pate._teachers._training import Poll, Shard, train_shards
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.students._train_student import accepts_soft_labels, train_student
 
@@ -78,16 +78,16 @@ def rehearse_teacher(
     draws = [(n_distinct, n_named) for n_named in (form.n_classes, 2, form.n_classes)]
     if n_rows is None and n_distinct > _MANY_ROWS:
         draws.insert(0, (_MANY_ROWS, form.n_classes))
-    poll = Poll.by_this_thread(_brief(estimator), form, representation)
+    poll = Poll.by_this_thread(_brief(estimator), form, X_for_teachers, representation)
     failures = []
     for attempt, (n_drawn, n_named) in enumerate(draws):
         rng = np.random.RandomState(seed + attempt)
         n_trained = max(n_drawn, _MANY_ROWS) if n_rows is None else n_rows
         rows = np.resize(rng.permutation(n_public)[:n_drawn], n_trained)
         codes = rng.permutation(np.arange(n_trained) % n_named)
-        shard = Shard(0, _safe_indexing(X_public, rows), codes, seed, None)
+        shard = Shard(0, _safe_indexing(X_public, rows), codes, seed)
         with one_thread():
-            [result] = train_teachers(poll, X_for_teachers, [shard])
+            [result] = train_shards(poll, [shard])
         if result.failure is None:
             return
         failures.append(result.failure)

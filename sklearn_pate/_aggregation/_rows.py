@@ -19,13 +19,13 @@ from sklearn_pate._aggregation._checks import (
     unwrapped,
 )
 from sklearn_pate._inputs._containers import Table
-from sklearn_pate._inputs._digest import digest_of_rows
 from sklearn_pate._inputs._features import (
     check_features,
     check_held_out,
     check_not_private,
     check_public_features,
 )
+from sklearn_pate._inputs._file_content import digest_of_rows
 from sklearn_pate._inputs._labels import (
     PublicData,
     check_classes,

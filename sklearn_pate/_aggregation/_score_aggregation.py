@@ -1,7 +1,8 @@
 """Aggregation of scores: the noisy mean of the teachers' class probabilities."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -76,10 +77,6 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
         allowed = mechanism.n_coordinates(self.release.n_teachers, self.n_classes)
         return [min(self.scored.basis.n_coordinates_, one) for one in allowed]
 
-    @property
-    def _shape(self) -> tuple[int, int]:
-        return self.n_coordinates[-1], self.n_classes - 1
-
     def on(self, public: PublicInputs) -> Self:
         """Return the same aggregation on other public rows."""
         scored = prepare_scores(
@@ -116,28 +113,11 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
                 seed=self.seeds.student,
             )
 
-    def sum(self, contributions: Iterable[Any]) -> TeacherScores:
-        """Keep score functions, to be summed in steps. Sensitive."""
-        return TeacherScores(contributions, shape=self._shape)
-
-    def collect(self, **running: Any) -> tuple[TeacherScores, TeacherProblems]:
-        """Train teachers in memory or on a cluster, and keep their scores there."""
-        if not self.private.on_cluster:
-            return super().collect(**running)
-        # Imported here, as it imports dask.
-        from sklearn_pate.distributed._dask_teachers import collect_scores
-
-        return collect_scores(
-            self.design.teacher,
-            self.private,
-            self.shards,
-            self.represented,
-            form=self.form,
-            shape=self._shape,
-            given=self.public.X_public,
-            representation=self.representation,
-            **running,
-        )
+    @property
+    def sums(self) -> Callable[[Iterable[Any]], TeacherScores]:
+        """Score functions, which are summed in steps."""
+        shape = self.n_coordinates[-1], self.n_classes - 1
+        return partial(TeacherScores, shape=shape)
 
     def draw(self, scores: TeacherScores, entry: FitEntry | None) -> ReleasedScores:
         """Record the cost, draw the noise, and release the mean scores."""

@@ -1,7 +1,8 @@
 """Aggregation of votes: noisy answers to queries, and a student of them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -150,31 +151,11 @@ class VoteAggregation(Aggregation[Votes, Answers]):
             seed=self.seeds.student,
         )
 
-    def sum(self, contributions: Iterable[Any]) -> Votes:
-        """Count votes; a teacher that failed abstains everywhere. Sensitive."""
-        return Votes(
-            contributions,
-            n_public=self.represented.shape[0],
-            n_classes=self.n_classes,
-        )
-
-    def collect(self, **running: Any) -> tuple[Votes, TeacherProblems]:
-        """Train teachers in memory or on a cluster, and count their votes."""
-        if not self.private.on_cluster:
-            return super().collect(**running)
-        # Imported here, as it imports dask.
-        from sklearn_pate.distributed._dask_teachers import poll_on_dask
-
-        return poll_on_dask(
-            self.design.teacher,
-            self.private,
-            self.shards,
-            self.represented,
-            given=self.public.X_public,
-            n_classes=self.n_classes,
-            representation=self.representation,
-            **running,
-        )
+    @property
+    def sums(self) -> Callable[[Iterable[Any]], Votes]:
+        """Vote counts; a teacher that failed abstains everywhere."""
+        n_public = self.represented.shape[0]
+        return partial(Votes, n_public=n_public, n_classes=self.n_classes)
 
     def draw(self, votes: VoteCounts, entry: FitEntry | None) -> Answers:
         """Query the votes: record the cost, draw the noise, release the answers.

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_pate._aggregation._fit_plan import WIDTH
 from sklearn_pate._cli._options import TABLE, chosen_mechanism
-from sklearn_pate._inputs._strict_json import strict_json
+from sklearn_pate._inputs._file_content import strict_json
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._profile import compose_profiles
 from sklearn_pate.accounting._statement import PrivacySpent, write_epsilon

@@ -22,7 +22,12 @@ from sklearn_pate._cli._site_files import (
     read_private,
     read_public,
 )
-from sklearn_pate._inputs._digest import digest_of_rows, key_commitment
+from sklearn_pate._inputs._file_content import (
+    check_can_write,
+    digest_of_rows,
+    key_commitment,
+    write_files,
+)
 from sklearn_pate._inputs._labels import PublicData, check_classes, class_indices
 from sklearn_pate._inputs._odd_values import warn_of_text
 from sklearn_pate._pate import PATEClassifier
@@ -31,12 +36,7 @@ from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.distributed import cast_votes
 from sklearn_pate.inspection import PrivacyReport
-from sklearn_pate.publication._model_file import (
-    check_can_write,
-    import_skops,
-    paths_of,
-    write_all,
-)
+from sklearn_pate.publication._model_file import import_skops, paths_of
 
 
 def run_study(given: argparse.Namespace) -> None:
@@ -56,8 +56,8 @@ def run_study(given: argparse.Namespace) -> None:
         key=key_commitment(key),
         seed=given.seed,
     )
-    write_all({given.key: f"{key.hex()}\n".encode()}, mode=0o600)
-    write_all({given.output: study.to_json().encode()})
+    write_files({given.key: f"{key.hex()}\n".encode()}, mode=0o600)
+    write_files({given.output: study.to_json().encode()})
     n_sites = len(study.sites)
     print(
         f"{given.output}: {counted(n_sites, 'site')} with "

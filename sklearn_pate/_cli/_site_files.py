@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from sklearn_pate._estimators._isolation import MAX_SEED
-from sklearn_pate._inputs._digest import digest_of_rows, key_commitment
+from sklearn_pate._inputs._file_content import (
+    digest_of_rows,
+    key_commitment,
+    strict_json,
+)
 from sklearn_pate._inputs._labels import check_classes
 from sklearn_pate._inputs._odd_values import as_words, read_numbers, without_words
-from sklearn_pate._inputs._strict_json import strict_json
 from sklearn_pate._votes._votes import VoteHeader, Votes
 from sklearn_pate.accounting._value_checks import check_count, counted, optional_module
 from sklearn_pate.publication._model_file import (

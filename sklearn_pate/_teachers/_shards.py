@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._containers import as_objects, check_container
-from sklearn_pate._inputs._digest import key_bytes
+from sklearn_pate._inputs._file_content import key_bytes
 from sklearn_pate._inputs._labels import is_missing
 from sklearn_pate.accounting._value_checks import check_count, counted
 

@@ -1,16 +1,17 @@
 """Training of teachers, each on its shard, and collection of what they send."""
 
+import os
+import secrets
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from traceback import walk_tb
-from typing import Any, NoReturn, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, NoReturn, Protocol, Self, TypeVar
 
 import joblib
 import numpy as np
@@ -41,26 +42,63 @@ from sklearn_pate._inputs._odd_values import (
     odd_rows,
     takes_missing,
 )
-from sklearn_pate._teachers._forms import Contribution, Form, VoteForm
-from sklearn_pate._votes._votes import Votes
+from sklearn_pate._teachers._forms import Contribution, Form
 from sklearn_pate.accounting._value_checks import counted
-
-#: Contribution, texts of warnings and number of dropped rows of one teacher.
-Outcome: TypeAlias = tuple[Any, tuple[str, ...], int]
 
 #: Start of the failure text of a teacher that was trained.
 ON_PUBLIC_ROWS = "on X_public, "
 _DROPPED = "dropped for missing or infinite values"
+# Tasks for each worker: enough of them to share the work and to show progress, and few
+# enough that a task of small teachers takes longer than to prepare it.
+_TASKS_A_WORKER = 64
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Private rows and seed of one teacher, and the file that keeps its result."""
+
+    teacher: int
+    X: Table
+    codes: NDArray[np.intp]
+    seed: int
+    file: Path | None = None
+    #: Number of rows that were dropped for their values.
+    n_dropped: int = 0
+
+    def without(self, is_odd: NDArray[np.bool_]) -> Self:
+        """Drop odd rows; return the same shard if there are none."""
+        if not np.any(is_odd):
+            return self
+        rows = np.flatnonzero(~is_odd)
+        return replace(
+            self,
+            X=rows_of(self.X, rows),
+            codes=self.codes[rows],
+            n_dropped=self.n_dropped + int(np.count_nonzero(is_odd)),
+        )
+
+
+@dataclass(frozen=True)
+class TeacherResult:
+    """Result of one teacher: its contribution or failure, and its warnings."""
+
+    teacher: int
+    #: None of a teacher that failed, or that had no rows.
+    contribution: Contribution | None = None
+    failure: str | None = None
+    warnings: tuple[str, ...] = ()
+    n_dropped: int = 0
 
 
 @dataclass(frozen=True)
 class Poll:
-    """Inputs that all teachers share, beside the public rows."""
+    """Inputs that all teachers share."""
 
     estimator: BaseEstimator
     #: Names of its parameters that are seeded, as each search for them takes time.
     seed_names: Sequence[str]
     form: Form
+    X_public: Table
     representation: BaseEstimator | None
     config: dict[str, object]
     polling_thread: tuple[int, int]
@@ -70,18 +108,17 @@ class Poll:
         cls,
         estimator: BaseEstimator,
         form: Form,
+        X_public: Table,
         representation: BaseEstimator | None = None,
     ) -> Self:
         """Collect the inputs in the thread that gets the results."""
         # A clone, so that the callbacks of the user's estimator stay.
         unwatched = drop_callbacks(clone(estimator))
         names = seed_names(unwatched)
-        return cls(unwatched, names, form, representation, get_config(), this_thread())
-
-    @property
-    def first_step(self) -> Any:
-        """First estimator that is applied to private rows."""
-        return self.estimator if self.representation is None else self.representation
+        thread = this_thread()
+        return cls(
+            unwatched, names, form, X_public, representation, get_config(), thread
+        )
 
     @contextmanager
     def isolated(self) -> Iterator[list[warnings.WarningMessage]]:
@@ -102,38 +139,15 @@ class Poll:
             warnings.simplefilter("always")
             yield caught
 
-
-@dataclass(frozen=True)
-class Shard:
-    """Private rows and seed of one teacher, and the cache slot of its result."""
-
-    teacher: int
-    X: Table
-    codes: NDArray[np.intp]
-    seed: int
-    slot: Callable[[Callable[[], Outcome]], Outcome] | None
-
-    def without(self, is_odd: NDArray[np.bool_]) -> Self:
-        """Drop odd rows; return the same shard if there are none."""
-        if not np.any(is_odd):
-            return self
-        rows = np.flatnonzero(~is_odd)
-        return replace(self, X=rows_of(self.X, rows), codes=self.codes[rows])
-
-
-@dataclass
-class TeacherResult:
-    """Result of one teacher: its contribution or failure, and its warnings."""
-
-    teacher: int
-    contribution: Contribution | None = None
-    failure: str | None = None
-    warnings: tuple[str, ...] = ()
-    n_dropped: int = 0
-
-
-class PublicRowsError(Exception):
-    """Failure of a trained teacher on public rows."""
+    def without_training(self, shard: Shard) -> TeacherResult | None:
+        """Return the result for an empty shard or a single class, else None."""
+        codes, contribution = shard.codes, None
+        if codes.size:
+            if np.any(codes != codes[0]):
+                return None
+            # Many classifiers refuse a single class.
+            contribution = self.form.constant(int(codes[0]), self.X_public.shape[0])
+        return TeacherResult(shard.teacher, contribution, n_dropped=shard.n_dropped)
 
 
 def rows_of(X: Table, rows: Any) -> Any:
@@ -143,7 +157,95 @@ def rows_of(X: Table, rows: Any) -> Any:
     return _safe_indexing(X, rows)
 
 
-def usable_rows(estimator: Any, shard: Shard) -> Shard:
+def train_shards(poll: Poll, shards: Iterable[Shard]) -> list[TeacherResult]:
+    """Train a teacher on each shard, unless its result is kept in a file."""
+    results = []
+    # Muted here, too, as the first of nested blocks takes longest.
+    with kept_globals() as seed_globals, muted():
+        for shard in shards:
+            result = _read(shard)
+            if result is None:
+                result = _train_on_most(poll, shard, seed_globals)
+                _keep(result, shard.file)
+            results.append(result)
+    return results
+
+
+def _train_on_most(
+    poll: Poll, given: Shard, seed_globals: Callable[[int], None]
+) -> TeacherResult:
+    """Train; if that fails or warns, drop rows whose values may be the reason."""
+    first = poll.estimator if poll.representation is None else poll.representation
+    shard = _usable_rows(first, given)
+    result = poll.without_training(shard)
+    if result is not None:
+        return result
+    failure: str | None = None
+    n_rows = shard.codes.size
+    try:
+        for refused in (0, INFINITE | HUGE, INFINITE | HUGE | MISSING):
+            rest = shard
+            if refused:
+                rest = shard.without(odd_rows(shard.X) & refused > 0)
+                # Rows with missing values are dropped only if training fails.
+                if rest.codes.size == n_rows or (result and refused & MISSING):
+                    continue
+                if result and rest.codes.size == 0:
+                    break
+            n_rows = rest.codes.size
+            tried = poll.without_training(rest) or _train(poll, rest, seed_globals)
+            if tried.failure is not None:
+                failure = failure or tried.failure
+                continue
+            # Rows are not dropped for a warning that persists without them.
+            if result is None or not tried.warnings:
+                result = tried
+            if refused or not tried.warnings:
+                break
+    except Exception as error:  # an object of a private row may raise any
+        failure = failure or _text_of(error)
+    dropped = shard.n_dropped
+    return result or TeacherResult(given.teacher, failure=failure, n_dropped=dropped)
+
+
+def _train(
+    poll: Poll, shard: Shard, seed_globals: Callable[[int], None]
+) -> TeacherResult:
+    """Train a teacher in isolation, read its contribution, and drop it."""
+    had_torch = "torch" in sys.modules
+    stage = ""
+    try:
+        with poll.isolated() as caught:
+            seed_globals(shard.seed)
+            teacher = with_seeds(clone(poll.estimator), poll.seed_names, shard.seed)
+            # Copies: a teacher that modifies its rows in place would otherwise pass
+            # information from its shard on to later teachers, and fail on a memory map.
+            X, codes, X_public = deepcopy((shard.X, shard.codes, poll.X_public))
+            own, result = replace(shard, X=X, codes=codes), None
+            if poll.representation is not None:
+                X = _own(poll.representation).transform(X)
+                own = _usable_rows(poll.estimator, replace(own, X=X))
+                if own.n_dropped > shard.n_dropped:
+                    result = poll.without_training(own)
+            if result is None:
+                teacher = fit_class_indices(teacher, own.X, own.codes)
+                stage = ON_PUBLIC_ROWS
+                sent = poll.form.read(teacher, X_public)
+                result = TeacherResult(shard.teacher, sent, n_dropped=own.n_dropped)
+    except Exception as error:
+        return TeacherResult(shard.teacher, failure=stage + _text_of(error))
+    if "torch" in sys.modules and not had_torch:
+        # The teacher imported torch, too late to seed and limit it: train again.
+        return _train(poll, shard, seed_globals)
+    texts = tuple(f"{one.category.__name__}: {one.message}" for one in caught)
+    return replace(result, warnings=texts)
+
+
+def _text_of(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _usable_rows(estimator: Any, shard: Shard) -> Shard:
     """Drop rows of an array with values that an estimator refuses."""
     X = shard.X
     is_array = isinstance(X, np.ndarray) or sp.issparse(X)
@@ -152,23 +254,51 @@ def usable_rows(estimator: Any, shard: Shard) -> Shard:
     return shard.without(odd_rows(X) & (MISSING | INFINITE) > 0)
 
 
-def result_without_training(
-    poll: Poll, X_public: Any, shard: Shard
-) -> TeacherResult | None:
-    """Return the result for an empty shard or a single class, else None."""
-    codes = shard.codes
-    if codes.size == 0:
-        return TeacherResult(shard.teacher)
-    if np.all(codes == codes[0]):  # many classifiers refuse a single class
-        return TeacherResult(
-            shard.teacher, poll.form.constant(int(codes[0]), X_public.shape[0])
-        )
+def _own(representation: BaseEstimator) -> Any:
+    """Copy a representation whose `transform` may keep something of a row."""
+    # Not inherited: a subclass may compute anything.
+    keeps_no_row = "_keeps_no_row" in vars(type(representation))
+    return representation if keeps_no_row else deepcopy(representation)
+
+
+def _key_of_results(poll: Poll, location: str) -> str:
+    """Hash what the results of teachers depend on, beside their shards.
+
+    That is the estimator's parameters (not its code), `X_public`, the form, the
+    representation fitted on public rows, and the versions of packages.
+    """
+    teacher = seeded_clone(poll.estimator, 0), poll.representation
+    try:
+        of_teacher = estimator_hash(*teacher)
+    except Exception as error:
+        raise ValueError(
+            f"memory={location!r} needs an estimator (and a representation) that can "
+            f"be hashed; define its classes and functions in a module ({error})."
+        ) from error
+    parts = [*teacher, *teacher[0].get_params(deep=True).values()]
+    packages = {type(part).__module__.partition(".")[0] for part in parts}
+    versions = [
+        (name, str(getattr(sys.modules.get(name), "__version__", None)))
+        for name in sorted(packages | {"sklearn_pate", "sklearn", "numpy", "scipy"})
+    ]
+    return joblib.hash((of_teacher, poll.X_public, poll.form, versions))
+
+
+def _read(shard: Shard) -> TeacherResult | None:
+    """Read the kept result of a teacher, None if there is none."""
+    if shard.file is not None:
+        with suppress(Exception):  # no file, or of another version
+            return replace(joblib.load(shard.file), teacher=shard.teacher)
     return None
 
 
-def warning_texts(caught: Iterable[warnings.WarningMessage]) -> tuple[str, ...]:
-    """Return category and text of each warning."""
-    return tuple(f"{one.category.__name__}: {one.message}" for one in caught)
+def _keep(result: TeacherResult, file: Path | None) -> None:
+    """Write the result of a teacher that was trained without failure."""
+    if file is not None and result.failure is None:
+        # Other workers may read it, or write the same.
+        temporary = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
+        joblib.dump(result, temporary)
+        os.replace(temporary, file)
 
 
 @dataclass
@@ -241,194 +371,6 @@ def raise_for_no_votes(problems: TeacherProblems) -> NoReturn:
     )
 
 
-class TeacherMemory:
-    """Cache of the results of one fit's teachers, in a folder shared by all workers.
-
-    Results are stored in a subfolder that only this user can read, by hashes of the
-    estimator's parameters (not of its code), `X_public`, the form, the representation
-    fitted on public rows, and package versions.
-    """
-
-    def __init__(
-        self,
-        location: str,
-        estimator: BaseEstimator,
-        X_public: Table,
-        form: Form,
-        representation: BaseEstimator | None = None,
-    ) -> None:
-        teacher = seeded_clone(estimator, 0), representation
-        try:
-            of_teacher = estimator_hash(*teacher)
-        except Exception as error:
-            raise ValueError(
-                f"memory={location!r} needs an estimator (and a representation) that "
-                "can be hashed; define its classes and functions in a module "
-                f"({error})."
-            ) from error
-        versions = _versions(*teacher)
-        self._location = location
-        self._poll = joblib.hash((of_teacher, X_public, form, versions))
-        cached = _cached(location)
-        if not any(_private(location).rglob("func_code.py")):
-            # joblib stores the function's code. Workers that do it at the same time may
-            # read an incomplete file, take it for other code, and clear the cache.
-            cached.clear(warn=False)
-
-    def of_teacher(self, *parts: object) -> Callable[[Callable[[], Outcome]], Outcome]:
-        """Return the cache slot of a teacher: it calls a function the first time only.
-
-        `parts` are hashed in this process: pickling changes the hashes of some objects.
-        A function that raises leaves the slot empty.
-        """
-        return _Slot(self._location, joblib.hash((self._poll, parts)))
-
-
-@dataclass(frozen=True)
-class _Slot:
-    location: str
-    key: str
-
-    def __call__(self, train: Callable[[], Outcome]) -> Outcome:
-        return _cached(self.location)(self.key, train)
-
-
-def _private(location: str) -> Path:
-    folder = Path(location, "joblib", "sklearn_pate")
-    folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o700)
-    return folder
-
-
-def _cached(location: str) -> Any:
-    _private(location)
-    return joblib.Memory(location, verbose=0).cache(_call, ignore=["train"])
-
-
-def _call(key: str, train: Callable[[], Outcome]) -> Outcome:
-    return train()
-
-
-def _versions(
-    teacher: BaseEstimator, representation: BaseEstimator | None
-) -> list[tuple[str, str]]:
-    """List the versions of the packages used by the teacher."""
-    parts = [teacher, *teacher.get_params(deep=True).values(), representation]
-    packages = {type(part).__module__.partition(".")[0] for part in parts}
-    packages |= {"sklearn_pate", "sklearn", "numpy", "scipy"}
-    return [
-        (name, str(getattr(sys.modules.get(name), "__version__", None)))
-        for name in sorted(packages)
-    ]
-
-
-def train_teachers(
-    poll: Poll, X_public: Any, shards: Iterable[Shard]
-) -> list[TeacherResult]:
-    """Train a teacher on each shard, unless its result is cached."""
-    # Muted here, too, as the first of nested blocks takes longest.
-    with kept_globals() as seed_globals, muted():
-        return [_result(poll, X_public, shard, seed_globals) for shard in shards]
-
-
-def _result(
-    poll: Poll, X_public: Any, shard: Shard, seed_globals: Callable[[int], None]
-) -> TeacherResult:
-    """Train one teacher, or find out that there is nothing to train."""
-    usable = usable_rows(poll.first_step, shard)
-    result = result_without_training(poll, X_public, usable)
-    if result is None:
-        result = TeacherResult(shard.teacher)
-        train = partial(_train_on_most, poll, X_public, usable, seed_globals)
-        try:
-            result.contribution, result.warnings, result.n_dropped = (
-                train() if shard.slot is None else shard.slot(train)
-            )
-        except PublicRowsError as error:
-            result.failure = f"{ON_PUBLIC_ROWS}{error}"
-        except Exception as error:
-            result.failure = f"{type(error).__name__}: {error}"
-    result.n_dropped += shard.codes.size - usable.codes.size
-    return result
-
-
-def _train_on_most(
-    poll: Poll, X_public: Any, shard: Shard, seed_globals: Callable[[int], None]
-) -> Outcome:
-    """Train; if that fails or warns, drop rows whose values may be the reason."""
-    outcome: Outcome | None = None
-    failures: list[Exception] = []
-    n_rows = shard.codes.size
-    for refused in (0, INFINITE | HUGE, INFINITE | HUGE | MISSING):
-        rest = shard
-        if refused:
-            rest = shard.without(odd_rows(shard.X) & refused > 0)
-            # Rows with missing values are dropped only if training fails.
-            if rest.codes.size == n_rows or (outcome and refused & MISSING):
-                continue
-            if outcome and rest.codes.size == 0:
-                break
-        n_rows = rest.codes.size
-        try:
-            result = result_without_training(poll, X_public, rest)
-            contribution, texts, n_dropped = (
-                (result.contribution, (), 0)
-                if result
-                else _train(poll, X_public, rest, seed_globals)
-            )
-        except Exception as failure:
-            failures.append(failure)
-            continue
-        # Rows are not dropped for a warning that persists without them.
-        if outcome is None or not texts:
-            outcome = contribution, texts, n_dropped + shard.codes.size - n_rows
-        if refused or not texts:
-            break
-    if outcome is None:
-        raise failures[0]
-    return outcome
-
-
-def _own(representation: BaseEstimator) -> Any:
-    """Copy a representation whose `transform` may keep something of a row."""
-    # Not inherited: a subclass may compute anything.
-    keeps_no_row = "_keeps_no_row" in vars(type(representation))
-    return representation if keeps_no_row else deepcopy(representation)
-
-
-def _train(
-    poll: Poll, X_public: Any, shard: Shard, seed_globals: Callable[[int], None]
-) -> Outcome:
-    """Return the contribution of a teacher, its warnings, and its dropped rows."""
-    had_torch = "torch" in sys.modules
-    with poll.isolated() as caught:
-        seed_globals(shard.seed)
-        teacher = with_seeds(clone(poll.estimator), poll.seed_names, shard.seed)
-        # Copies: a teacher that modifies its rows in place would otherwise pass
-        # information from its shard on to later teachers, and fail on a memory map.
-        own_X, own_codes, own_X_public = deepcopy((shard.X, shard.codes, X_public))
-        contribution: Contribution | None
-        untrained = None
-        if poll.representation is not None:
-            own_X = _own(poll.representation).transform(own_X)
-            own = usable_rows(poll.estimator, replace(shard, X=own_X, codes=own_codes))
-            if own.codes.size < own_codes.size:
-                untrained = result_without_training(poll, X_public, own)
-            own_X, own_codes = own.X, own.codes
-        if untrained is None:
-            teacher = fit_class_indices(teacher, own_X, own_codes)
-            try:
-                contribution = poll.form.read(teacher, own_X_public)
-            except Exception as error:
-                raise PublicRowsError(f"{type(error).__name__}: {error}") from error
-        else:
-            contribution = untrained.contribution
-    if "torch" in sys.modules and not had_torch:
-        # The teacher imported torch, too late to seed and limit it: train again.
-        return _train(poll, X_public, shard, seed_globals)
-    return contribution, warning_texts(caught), shard.codes.size - own_codes.size
-
-
 class Aggregate(Protocol):
     """Sum of the contributions of teachers. Sensitive."""
 
@@ -437,40 +379,7 @@ class Aggregate(Protocol):
         """Whether any teacher contributed."""
 
 
-# Tasks for each worker: enough of them to share the work and to show progress, and few
-# enough that a task of small teachers takes longer than to prepare it.
-_TASKS_A_WORKER = 64
-
 A = TypeVar("A", bound=Aggregate)
-
-
-def poll_teachers(
-    estimator: BaseEstimator,
-    X: Table,
-    codes: NDArray[np.intp],
-    shards: Sequence[NDArray[np.intp]],
-    X_public: Table,
-    *,
-    n_classes: int,
-    **parameters: Any,
-) -> tuple[Votes, TeacherProblems]:
-    """Train a teacher on each shard and count its votes on `X_public`. Sensitive.
-
-    A teacher that failed, or with an empty shard, abstains everywhere; a teacher of a
-    single class votes for it. Further parameters are those of `collect`.
-    """
-
-    def count(contributions: Iterable[Any]) -> Votes:
-        return Votes(
-            contributions,
-            n_public=X_public.shape[0],
-            n_classes=n_classes,
-        )
-
-    form = VoteForm(n_classes)
-    return collect(
-        estimator, X, codes, shards, X_public, form=form, aggregate=count, **parameters
-    )
 
 
 def collect(
@@ -500,27 +409,36 @@ def collect(
     `verbose` prints and `on_teacher_done` is called are sensitive.
     """
     problems = TeacherProblems()
-    cache = None
-    if memory is not None:
-        cache = TeacherMemory(memory, estimator, X_public, form, representation)
     # Here, as joblib dispatches tasks from other threads.
-    poll = Poll.by_this_thread(estimator, form, representation)
+    poll = Poll.by_this_thread(estimator, form, X_public, representation)
+    folder = None
+    if memory is not None:
+        key = _key_of_results(poll, memory)
+        folder = Path(memory, "sklearn_pate")
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
 
     def all_shards() -> Iterator[Shard]:
         for teacher, (rows, seed) in enumerate(zip(shards, seeds, strict=True)):
             rows = rows[codes[rows] >= 0]
-            shard = rows_of(X, rows), codes[rows]
-            slot = cache.of_teacher(*shard, seed) if cache else None
-            yield Shard(teacher, *shard, seed, slot)
+            own = rows_of(X, rows), codes[rows]
+            # Hashed here, as pickling changes the hashes of some objects.
+            file = folder and folder / f"{joblib.hash((key, *own, seed))}.pkl"
+            yield Shard(teacher, *own, seed, file)
 
     def tasks() -> Iterator[Any]:
         n_tasks = _TASKS_A_WORKER * effective_n_jobs(n_jobs)
         rest, n_at_once = all_shards(), max(len(shards) // n_tasks, 1)
         while some := list(islice(rest, n_at_once)):
-            yield delayed(train_teachers)(poll, X_public, some)
+            yield delayed(train_shards)(poll, some)
 
     def contributions() -> Iterator[Contribution | None]:
-        for some in _parallel(n_jobs=n_jobs, verbose=max(verbose - 1, 0))(tasks()):
+        parallel = {"n_jobs": n_jobs, "verbose": max(verbose - 1, 0)}
+        try:
+            run = Parallel(return_as="generator_unordered", **parallel)
+        except ValueError:  # ray and multiprocessing return all results at the end
+            run = Parallel(**parallel)
+        for some in run(tasks()):
             for result in some:
                 problems.add(result)
                 if on_teacher_done is not None:
@@ -533,13 +451,6 @@ def collect(
     if not aggregated.any_cast:
         raise_for_no_votes(problems)
     return aggregated, problems
-
-
-def _parallel(**parameters: Any) -> Parallel:
-    try:
-        return Parallel(return_as="generator_unordered", **parameters)
-    except ValueError:  # ray and multiprocessing return all results at the end
-        return Parallel(**parameters)
 
 
 @contextmanager

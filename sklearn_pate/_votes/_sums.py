@@ -11,6 +11,26 @@ from numpy.typing import NDArray
 STEPS = 1024
 
 
+class SensitiveSums:
+    """Base class of sums of what teachers send, which stay in their process.
+
+    They are passed to a mechanism only, are not shown by `repr`, and cannot be pickled
+    or copied.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        n_teachers = self.n_teachers  # type: ignore[attr-defined]
+        return f"{type(self).__name__}(<private>, {n_teachers=})"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__} is sensitive and cannot be pickled or copied; "
+            "publish what a mechanism releases only."
+        )
+
+
 @dataclass(frozen=True)
 class SoftVoteLayout:
     """Layout of the vector of soft votes of each teacher.
@@ -85,12 +105,10 @@ _TOO_LONG = (
 )
 
 
-class SoftVotes:
+class SoftVotes(SensitiveSums):
     """Sum of the soft votes of teachers on public batches. Sensitive.
 
-    Like :class:`~sklearn_pate.Votes`, it is passed to a mechanism only, is not shown by
-    `repr`, and cannot be pickled or copied. `contributions` has the vector of each
-    teacher, of shape (1, size), or None.
+    `contributions` has the vector of each teacher, of shape (1, size), or None.
     """
 
     __slots__ = ("_sum", "layout", "n_teachers")
@@ -126,15 +144,6 @@ class SoftVotes:
     def content(self) -> tuple[Any, ...]:
         """Return all data of the sum, for a keyed fingerprint. Sensitive."""
         return self._sum, self.n_teachers
-
-    def __repr__(self) -> str:
-        return f"SoftVotes(<private>, n_teachers={self.n_teachers})"
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError(
-            "Soft votes are sensitive and cannot be pickled or copied; publish what a "
-            "mechanism releases only."
-        )
 
 
 @dataclass(frozen=True)
@@ -188,12 +197,11 @@ class ScoreStep:
         return vector
 
 
-class TeacherScores:
+class TeacherScores(SensitiveSums):
     """Score functions of teachers, as coefficients in a public basis. Sensitive.
 
-    Like :class:`~sklearn_pate.Votes`, they are passed to a mechanism only, are not
-    shown by `repr`, and cannot be pickled or copied. `contributions` has the
-    coefficients of each teacher, of `shape` (n_coordinates, n_classes - 1), or None.
+    `contributions` has the coefficients of each teacher, of `shape` (n_coordinates,
+    n_classes - 1), or None.
     """
 
     __slots__ = ("_coefficients", "shape")
@@ -227,12 +235,3 @@ class TeacherScores:
         for one in self._coefficients:
             total += step.vector(one).ravel()
         return total
-
-    def __repr__(self) -> str:
-        return f"TeacherScores(<private>, n_teachers={self.n_teachers})"
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError(
-            "Scores of teachers are sensitive and cannot be pickled or copied; publish "
-            "what a mechanism releases only."
-        )

@@ -3,25 +3,29 @@
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate._inputs._containers import check_container
-from sklearn_pate._inputs._digest import digest_of_rows, key_commitment
+from sklearn_pate._inputs._file_content import (
+    digest_of_rows,
+    key_commitment,
+    strict_json,
+    write_files,
+)
 from sklearn_pate._inputs._labels import (
     PublicData,
     check_classes,
     class_indices,
     is_abstention,
 )
-from sklearn_pate._inputs._strict_json import strict_json
+from sklearn_pate._votes._sums import SensitiveSums
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked
 from sklearn_pate.accounting.plurality._closed_form import LARGEST_COUNT
 from sklearn_pate.exceptions import TeacherWarning, warn_user
@@ -120,7 +124,6 @@ def write_votes(
     path: str | os.PathLike[str], header: dict[str, Any], counts: NDArray[Any]
 ) -> None:
     """Write counts behind a header of plain values; only this user can read them."""
-    path = Path(path)
     content = counts.astype(counts.dtype.newbyteorder("<")).tobytes()
     header = header | {
         "shape": list(counts.shape),
@@ -128,14 +131,8 @@ def write_votes(
         "sha256": hashlib.sha256(content).hexdigest(),
     }
     # Complete, or not there: a part that was cut off could be sent.
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(_FIRST_LINE + json.dumps(header).encode() + b"\n" + content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    text = _FIRST_LINE + json.dumps(header).encode() + b"\n"
+    write_files({Path(path): text + content}, mode=0o600)
 
 
 def read_votes(
@@ -163,7 +160,7 @@ def read_votes(
     return header, counts
 
 
-class Votes:
+class Votes(SensitiveSums):
     """Counts of the teachers' votes on the public rows. Sensitive.
 
     Votes are counted teacher by teacher, so that memory does not grow with the number
@@ -648,8 +645,3 @@ class Votes:
     def __repr__(self) -> str:
         n_teachers, n_public = self.shape
         return f"Votes(<private>, n_teachers={n_teachers}, n_public={n_public})"
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError(
-            "Votes are sensitive and cannot be pickled or copied; publish answers only."
-        )

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import fetch_file, get_data_home
 
+from sklearn_pate._inputs._file_content import write_files
+
 _BROKEN_DOWNLOAD = (OSError, KeyError, EOFError, zlib.error, zipfile.BadZipFile)
 _GZIP = b"\x1f\x8b"  # first bytes of every gzip file
 
@@ -59,7 +61,7 @@ def read_data_file(
         )
     content = _download(file, path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write_at_once(path, content)
+    write_files({path: content})
     return content
 
 
@@ -112,18 +114,6 @@ def _unpack(content: bytes, name: str) -> bytes:
             if Path(member).name == name:
                 return archive.read(member)
     raise KeyError(f"no {name} in the archive")
-
-
-def _write_at_once(path: Path, content: bytes) -> None:
-    # Another process may be reading or writing the same file.
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 class Table:

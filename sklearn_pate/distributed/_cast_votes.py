@@ -18,7 +18,7 @@ from sklearn_pate._teachers._training import (
     Poll,
     Shard,
     rows_of,
-    train_teachers,
+    train_shards,
 )
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.exceptions import TeacherWarning, warn_user
@@ -131,10 +131,10 @@ def cast_votes(
     codes = class_indices(y, known)
     rows = np.flatnonzero(codes >= 0)
     [teacher_seed] = teacher_seeds(seed, np.array([shard]))
-    task = Shard(shard, rows_of(X, rows), codes[rows], teacher_seed, None)
-    poll = Poll.by_this_thread(estimator, form)
+    task = Shard(shard, rows_of(X, rows), codes[rows], teacher_seed)
+    poll = Poll.by_this_thread(estimator, form, X_public)
     with one_thread():
-        [result] = train_teachers(poll, X_public, [task])
+        [result] = train_shards(poll, [task])
     if result.failure is not None:
         kind = result.failure.removeprefix(ON_PUBLIC_ROWS).partition(":")[0]
         warn_user(

@@ -1,10 +1,10 @@
 """Teachers that are trained on the workers of dask, where their rows lie."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -23,7 +23,7 @@ from sklearn_pate._teachers._training import (
     TeacherResult,
     raise_for_no_votes,
     rows_of,
-    train_teachers,
+    train_shards,
 )
 from sklearn_pate._votes._sums import ScoreStep, TeacherScores
 from sklearn_pate._votes._votes import Votes
@@ -40,85 +40,43 @@ class _Task:
     """What all teachers need, beside their rows."""
 
     poll: Poll
-    X_public: Table
     #: Public rows as they were given, and private rows without any row.
     given: Table
     like: Table
     seeds: Sequence[int]
 
 
-def poll_on_dask(
+def collect_on_dask(
     estimator: BaseEstimator,
-    rows: DaskRows,
-    shards: Sequence[Any],
-    X_public: Table,
-    *,
-    n_classes: int,
-    **parameters: Any,
-) -> tuple[Votes, TeacherProblems]:
-    """Train a teacher on each shard, and count its votes on the workers. Sensitive.
-
-    Parameters are those of `poll_teachers`; the cluster decides how many teachers are
-    trained at once.
-    """
-    n_public = X_public.shape[0]
-    count = partial(
-        _counted,
-        n_public=n_public,
-        n_classes=n_classes,
-    )
-    teachers = _train(
-        estimator, rows, shards, X_public, VoteForm(n_classes), **parameters
-    )
-    counts = teachers.sum(count)
-    votes = Votes.of_counts(counts, n_teachers=len(shards), n_public=n_public)
-    return votes, teachers.problems(any_cast=votes.any_cast)
-
-
-def collect_scores(
-    estimator: BaseEstimator,
-    rows: DaskRows,
+    private: DaskRows,
     shards: Sequence[Any],
     X_public: Table,
     *,
     form: Form,
-    shape: tuple[int, int],
-    **parameters: Any,
-) -> tuple["DaskScores", TeacherProblems]:
-    """Train a teacher on each shard, and keep its score function there. Sensitive."""
-    teachers = _train(estimator, rows, shards, X_public, form, **parameters)
-    scores = DaskScores(teachers, shape)
-    return scores, teachers.problems(any_cast=scores.any_cast)
-
-
-def _train(
-    estimator: BaseEstimator,
-    rows: DaskRows,
-    shards: Sequence[Any],
-    X_public: Table,
-    form: Form,
-    *,
+    aggregate: Callable[[Iterable[Any]], Any],
     given: Table,
     seeds: Sequence[int],
     representation: BaseEstimator | None,
-    verbose: int,
-    memory: None,
-    n_jobs: int | None,
-    on_teacher_done: Callable[[], object] | None,
-) -> "_Teachers":
-    """Train all teachers; their results stay on the workers."""
-    client, n_teachers = rows.client(), len(shards)
-    poll = Poll.by_this_thread(estimator, form, representation)
-    n_blocks = rows.n_blocks(sum(client.nthreads().values()), n_teachers)
+    on_teacher_done: Callable[[], object],
+) -> tuple[Any, TeacherProblems]:
+    """Train a teacher on each shard, on the workers. Sensitive.
+
+    Votes are counted there, and the counts reach the client; score functions stay.
+    Parameters are those of `collect`. The cluster decides how many teachers are trained
+    at once.
+    """
+    client, n_teachers = private.client(), len(shards)
+    poll = Poll.by_this_thread(estimator, form, X_public, representation)
+    n_blocks = private.n_blocks(sum(client.nthreads().values()), n_teachers)
     bounds = np.linspace(0, n_teachers, n_blocks + 1).astype(int).tolist()
     # Not scattered: data that were would be lost with their workers.
     task = delayed(
-        _Task(poll, X_public, given, rows.like, seeds),
+        _Task(poll, given, private.like, seeds),
         name=f"teachers-{uuid4().hex}",
         traverse=False,
     )
     train = delayed(_train_block, pure=False)
-    blocks = zip(rows.shuffled(bounds), pairwise(bounds), strict=True)
+    blocks = zip(private.shuffled(bounds), pairwise(bounds), strict=True)
     futures = client.compute([train(pieces, task, *block) for pieces, block in blocks])
     n_of = dict(zip(futures, np.diff(bounds).tolist(), strict=True))
     for future in as_completed(futures):
@@ -127,10 +85,17 @@ def _train(
             client.cancel(futures)
             with clear_errors():
                 raise error
-        if on_teacher_done is not None:
-            for _ in range(n_of[future]):
-                on_teacher_done()
-    return _Teachers(client, futures, n_teachers)
+        for _ in range(n_of[future]):
+            on_teacher_done()
+    teachers = _Teachers(client, futures, n_teachers)
+    sums: Votes | DaskScores
+    if isinstance(form, VoteForm):
+        counts = teachers.sum(partial(_counts, aggregate=aggregate))
+        n_public = X_public.shape[0]
+        sums = Votes.of_counts(counts, n_teachers=n_teachers, n_public=n_public)
+    else:
+        sums = DaskScores(teachers, aggregate)
+    return sums, teachers.problems(any_cast=sums.any_cast)
 
 
 def _train_block(pieces: Any, task: _Task, first: int, last: int) -> Results:
@@ -140,9 +105,9 @@ def _train_block(pieces: Any, task: _Task, first: int, last: int) -> Results:
 
     def shard(teacher: int) -> Shard:
         rows = slice(*np.searchsorted(shards, [teacher, teacher + 1]).tolist())
-        return Shard(teacher, rows_of(X, rows), codes[rows], task.seeds[teacher], None)
+        return Shard(teacher, rows_of(X, rows), codes[rows], task.seeds[teacher])
 
-    return train_teachers(task.poll, task.X_public, map(shard, range(first, last)))
+    return train_shards(task.poll, map(shard, range(first, last)))
 
 
 class _Teachers:
@@ -191,12 +156,12 @@ def _without_contributions(results: Results) -> Results:
     ]
 
 
-def _counted(results: Results, *, n_public: int, n_classes: int) -> NDArray[np.uint32]:
-    votes = Votes(
-        (cast(Any, one.contribution) for one in results),
-        n_public=n_public,
-        n_classes=n_classes,
-    )
+def _sums(results: Results, aggregate: Callable[[Iterable[Any]], Any]) -> Any:
+    return aggregate(one.contribution for one in results)
+
+
+def _counts(results: Results, *, aggregate: Any) -> NDArray[np.uint32]:
+    votes: Votes = _sums(results, aggregate)
     return votes.counts(np.arange(votes.shape[1])).astype(np.uint32)
 
 
@@ -206,11 +171,16 @@ class DaskScores(TeacherScores):
     Only sums of clipped vectors of whole numbers reach the client.
     """
 
-    __slots__ = ("_teachers",)
+    __slots__ = ("_aggregate", "_teachers")
 
-    def __init__(self, teachers: _Teachers, shape: tuple[int, int]) -> None:
-        super().__init__((), shape=shape)
+    def __init__(
+        self,
+        teachers: _Teachers,
+        aggregate: Callable[[Iterable[Any]], TeacherScores],
+    ) -> None:
+        super().__init__((), shape=aggregate(()).shape)
         self._teachers = teachers
+        self._aggregate = aggregate
 
     @property
     def n_teachers(self) -> int:
@@ -220,24 +190,20 @@ class DaskScores(TeacherScores):
     @property
     def any_cast(self) -> bool:
         """Whether any teacher has scores. Sensitive."""
-        any_cast = partial(_any_cast, shape=self.shape)
-        return bool(self._teachers.sum(any_cast))
+        return bool(self._teachers.sum(partial(_any_cast, aggregate=self._aggregate)))
 
     def sum(self, step: ScoreStep) -> NDArray[np.int64]:
         """Return the sum of the vectors of a step. Sensitive."""
-        add = partial(_step_sum, shape=self.shape, step=step)
+        add = partial(_step_sum, aggregate=self._aggregate, step=step)
         return self._teachers.sum(add)
 
 
-def _scores(results: Results, shape: tuple[int, int]) -> TeacherScores:
-    return TeacherScores((cast(Any, one.contribution) for one in results), shape=shape)
-
-
-def _any_cast(results: Results, *, shape: tuple[int, int]) -> NDArray[np.bool_]:
-    return np.array(_scores(results, shape).any_cast)
+def _any_cast(results: Results, *, aggregate: Any) -> NDArray[np.bool_]:
+    return np.array(_sums(results, aggregate).any_cast)
 
 
 def _step_sum(
-    results: Results, *, shape: tuple[int, int], step: ScoreStep
+    results: Results, *, aggregate: Any, step: ScoreStep
 ) -> NDArray[np.int64]:
-    return _scores(results, shape).sum(step)
+    scores: TeacherScores = _sums(results, aggregate)
+    return scores.sum(step)

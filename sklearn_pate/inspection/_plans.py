@@ -649,7 +649,7 @@ def _cost(
         delta=learner.delta,
         n_classes=len(classes),
         unit=learner.privacy_unit,
-        assumptions=(),
+        assumptions=(CHOSEN_BLINDLY,),
         counts_for=partial(learner._counts, public),
     )
     return ledger.filter.cost(release.statement.curve)

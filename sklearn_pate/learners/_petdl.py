@@ -30,6 +30,7 @@ from sklearn_pate._estimators._progress import (
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._teachers._training import TeacherProblems
+from sklearn_pate._votes._sums import SoftVotes
 from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.learners._petdl_batches import (
@@ -66,27 +67,6 @@ def petdl_student(petdl: Any) -> Any:
         batch_size=petdl.public_batch_size,
         labeled_batch_size=min(64, petdl.public_batch_size),
     )
-
-
-def check_petdl_parameters(petdl: Any) -> None:
-    """Raise ValueError for the first parameter of a PETDLClassifier that is invalid."""
-    teacher = petdl_teacher(petdl)
-    if not hasattr(teacher, "predict_proba"):
-        raise ValueError(
-            f"estimator={teacher!r} has no predict_proba, and teachers vote with "
-            "class probabilities; use another classifier, or PATEClassifier."
-        )
-    if petdl.hint_epochs and not accepts_hints(petdl_student(petdl)):
-        raise ValueError(
-            f"hint_epochs={petdl.hint_epochs!r} releases a hint, which "
-            f"{petdl.student!r} does not accept; set hint_epochs=0, or use a student "
-            "such as FixMatchClassifier()."
-        )
-    if petdl.clipping_bound > 1:
-        raise ValueError(
-            f"clipping_bound={petdl.clipping_bound!r} only adds noise, as the norm of "
-            "probabilities is at most 1; pass 1.0 or less."
-        )
 
 
 def read_outputs(
@@ -506,10 +486,10 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
         public = read_public_inputs(self, X_public, outputs, method="fit_from_outputs")
-        received = read_outputs(outputs, public)
         batches = self._plan_batches(public, seeds)
-        soft_votes = batches.aggregate(
-            batches.form.of_outputs(*one) for one in received
+        received = read_outputs(outputs, public)
+        soft_votes = SoftVotes(
+            (batches.form.of_outputs(*one) for one in received), layout=batches.layout
         )
         n_parties = soft_votes.n_teachers
         check_parties(n_parties, self.n_teachers, self.delta, sent="sent outputs")
@@ -531,7 +511,23 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     def _check_parameters(self) -> None:
         check_ensemble(self)
         super()._check_parameters()
-        check_petdl_parameters(self)
+        teacher = petdl_teacher(self)
+        if not hasattr(teacher, "predict_proba"):
+            raise ValueError(
+                f"estimator={teacher!r} has no predict_proba, and teachers vote with "
+                "class probabilities; use another classifier, or PATEClassifier."
+            )
+        if self.hint_epochs and not accepts_hints(petdl_student(self)):
+            raise ValueError(
+                f"hint_epochs={self.hint_epochs!r} releases a hint, which "
+                f"{self.student!r} does not accept; set hint_epochs=0, or use a "
+                "student such as FixMatchClassifier()."
+            )
+        if self.clipping_bound > 1:
+            raise ValueError(
+                f"clipping_bound={self.clipping_bound!r} only adds noise, as the norm "
+                "of probabilities is at most 1; pass 1.0 or less."
+            )
 
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None

@@ -1,8 +1,9 @@
 """Plan of PETDL: public batches, vectors of teachers, and their noisy sum."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,12 +72,6 @@ class PublicBatches:
         """Layout of a teacher's vector."""
         return self.form.layout
 
-    def aggregate(
-        self, contributions: Iterable[NDArray[np.integer] | None]
-    ) -> SoftVotes:
-        """Add up the vectors of teachers, None for one that failed."""
-        return SoftVotes(contributions, layout=self.layout)
-
     def values(self, vector: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the values of a vector by batch and class, in bounds over `STEPS`.
 
@@ -121,9 +116,10 @@ class SumAggregation(Aggregation[SoftVotes, ReleasedSum]):
         of_row = self.batches.of_row if self.public.domain is None else None
         return *self.public.content, of_row
 
-    def sum(self, contributions: Iterable[Any]) -> SoftVotes:
-        """Add up the vectors of teachers or parties. Sensitive."""
-        return self.batches.aggregate(contributions)
+    @property
+    def sums(self) -> Callable[[Iterable[Any]], SoftVotes]:
+        """Sum of the vectors of teachers or parties."""
+        return partial(SoftVotes, layout=self.batches.layout)
 
     @phase("releasing the sum")
     def draw(self, soft_votes: SoftVotes, entry: FitEntry | None) -> ReleasedSum:

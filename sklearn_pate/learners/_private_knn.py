@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, NoReturn, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,7 @@ from sklearn_pate._estimators._isolation import Seeds
 from sklearn_pate._estimators._progress import phase, progress_of
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import PrivateMarginals
+from sklearn_pate._votes._sums import SensitiveSums
 from sklearn_pate.accounting._assumptions import N_ROWS_PUBLIC, ROW_ALONE, Assumption
 from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._value_checks import Constraint
@@ -113,7 +114,7 @@ class Grid:
         return np.rint(np.clip(shares, -1.0, 1.0) * self.largest)
 
 
-class NeighbourVotes:
+class NeighbourVotes(SensitiveSums):
     """Votes of the nearest private rows on public rows. Sensitive.
 
     Each query draws a fresh sample. Like :class:`~sklearn_pate.Votes`, this is for a
@@ -228,12 +229,6 @@ class NeighbourVotes:
     def __repr__(self) -> str:
         n_neighbors, n_queries = self.shape
         return f"NeighbourVotes(<private>, {n_neighbors=}, {n_queries=})"
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError(
-            "NeighbourVotes are sensitive and cannot be pickled or copied; publish "
-            "answers only."
-        )
 
 
 def _first(distances: NDArray[np.float64], k: int) -> NDArray[np.intp]:
@@ -582,7 +577,7 @@ class PrivateKNNClassifier(StudentClassifier):
             delta=self.delta,
             unit=public.unit,
             assumptions=self._assumptions(public),
-            n_teachers=0,
+            n_teachers=1,  # replaced below: neighbours depend on the noise
             n_queries=design.n_queries,
             n_values=len(public.classes),
         )

@@ -3,10 +3,9 @@
 import hashlib
 import json
 import os
-import secrets
 import warnings
 import zipfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -254,50 +253,6 @@ def type_names(trusted: Collection[str | type]) -> set[str]:
         f"trusted={trusted!r} must be a list of types or of their full names, such as "
         "['sklearn.tree._tree.Tree']."
     )
-
-
-def check_can_write(
-    paths: Iterable[Path], *, overwrite: bool | None, name: str = ""
-) -> None:
-    """Check that files can be written, before work is done for them.
-
-    `name` is that of a parameter. None for `overwrite` refuses files that exist without
-    a way to replace them.
-    """
-    for path in paths:
-        if not path.parent.is_dir():
-            raise FileNotFoundError(
-                f"There is no folder {path.parent} for {name}{str(path)!r}; create it "
-                "first."
-            )
-        if path.exists() and not overwrite:
-            replace = ", or pass overwrite=True to replace it"
-            advice = "" if overwrite is None else replace
-            raise FileExistsError(
-                f"{path} exists already; choose another path{advice}."
-            )
-
-
-def write_all(contents: Mapping[Path, bytes], mode: int = 0o666) -> None:
-    """Write all files under temporary names, then rename them in order."""
-
-    def opener(name: str, flags: int) -> int:
-        return os.open(name, flags, mode)
-
-    written = []
-    try:
-        for path, content in contents.items():
-            temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-            with open(temporary, "xb", opener=opener) as file:
-                written.append((temporary, path))
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        for temporary, path in written:
-            os.replace(temporary, path)
-    finally:
-        for temporary, _ in written:
-            temporary.unlink(missing_ok=True)
 
 
 def read_pair(

@@ -24,6 +24,7 @@ from sklearn_pate._estimators._class_codes import (
     is_of,
 )
 from sklearn_pate._inputs._features import check_features
+from sklearn_pate._inputs._file_content import check_can_write, write_files
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
@@ -32,7 +33,6 @@ from sklearn_pate.publication._deployment import Deployment, checked_deployment
 from sklearn_pate.publication._model_file import (
     TRUSTED,
     add_card,
-    check_can_write,
     check_sizes,
     import_skops,
     paths_of,
@@ -42,7 +42,6 @@ from sklearn_pate.publication._model_file import (
     unpack,
     untrusted_types,
     with_plain_members,
-    write_all,
 )
 from sklearn_pate.publication._privacy_card import (
     canonical_text,
@@ -223,7 +222,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         text = written_card(card)
         check_sizes(model, text)
         # The card is last: without it, or with an old one, load() raises.
-        write_all({model_path: model, card_path: text})
+        write_files({model_path: model, card_path: text})
         return sorted(types)
 
     @classmethod

@@ -21,12 +21,7 @@ from sklearn_pate import (
 from sklearn_pate.accounting._assumptions import OTHER_RANDOM_STATE
 from sklearn_pate.accounting.ledger._entries import PrivacyCost
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.mechanisms import (
-    GumbelMax,
-    InteractiveGNMax,
-    LNMax,
-    NoisyHistogram,
-)
+from sklearn_pate.mechanisms import GumbelMax, InteractiveGNMax, LNMax, NoisyHistogram
 from sklearn_pate.mechanisms._mechanism import Response
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.testing import seeded_noise

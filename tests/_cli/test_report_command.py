@@ -12,12 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import (
-    PATEClassifier,
-    PrivacyLedger,
-    PublicData,
-    PublishedClassifier,
-)
+from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData, PublishedClassifier
 from sklearn_pate._cli import main
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.mechanisms import GumbelMax

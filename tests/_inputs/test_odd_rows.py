@@ -43,7 +43,6 @@ from sklearn_pate._inputs._odd_values import (
 )
 from sklearn_pate._synthetic._domain import cells_of
 from sklearn_pate._teachers._shards import shard_rows
-from sklearn_pate._teachers._training import poll_teachers
 from sklearn_pate.learners import (
     DPLinearSVC,
     DPLogisticRegression,
@@ -55,6 +54,7 @@ from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.model_selection._trials import _predicted_codes
 from tests._inputs.odd_values import NUMBERS, ODD_ROW, WORDS, X_PUBLIC, X, Y, with_value
+from tests._teachers.polls import poll_teachers
 
 # The student is trained on noisy answers, of which there are few here.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_pate.StudentWarning")

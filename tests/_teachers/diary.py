@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_blobs
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_pate._teachers._training import poll_teachers
+from tests._teachers.polls import poll_teachers
 
 N_TEACHERS, N_WORKERS = 50, 2
 SLOW = 0.05  # seconds a fit, so that a kill interrupts a teacher

@@ -19,8 +19,8 @@ from sklearn.model_selection import GridSearchCV
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._teachers._shards import shard_rows
-from sklearn_pate._teachers._training import poll_teachers
 from sklearn_pate.mechanisms import GNMax
+from tests._teachers.polls import poll_teachers
 
 # Votes must not depend on how many threads there are here.
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("two_threads")]
@@ -125,7 +125,7 @@ LATE_IMPORT = """
 import sys
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn_pate._teachers._training import poll_teachers
+from tests._teachers.polls import poll_teachers
 
 class Late(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):

@@ -68,7 +68,7 @@ def test_a_poll_that_is_killed_again_and_again_goes_on_where_it_stopped(
         if process.is_alive():
             os.killpg(process.pid, signal.SIGKILL)
         process.join()
-    n_kept = len(list(memory.rglob("output.pkl")))
+    n_kept = len(list(memory.rglob("*.pkl")))
     assert 0 < n_kept < N_TEACHERS, "each of them was killed half-way"
     slow = Diary(str(diary), seconds=SLOW)
     resumed = poll(slow, memory)
@@ -162,7 +162,7 @@ def test_networks_are_recognised(tmp_path):
     )
     for _ in range(2):
         poll(net, tmp_path, n_teachers=3, data=(X[:800], X[800:]))
-    kept = list((tmp_path / "joblib").rglob("output.pkl"))
+    kept = list(tmp_path.rglob("*.pkl"))
     assert len(kept) == 3
 
 
@@ -243,7 +243,7 @@ def test_what_is_kept_can_be_read_by_this_user_only(diary, tmp_path):
         fit(diary, tmp_path / "memory")
     finally:
         os.umask(previous)
-    kept = tmp_path / "memory" / "joblib"
+    kept = tmp_path / "memory"
     assert [one.name for one in kept.iterdir()] == ["sklearn_pate"]
     assert stat.S_IMODE((kept / "sklearn_pate").stat().st_mode) == 0o700
 
@@ -262,13 +262,13 @@ def test_workers_elsewhere_write_to_the_same_private_folder(
         monkeypatch.chdir(here)
         fit(diary, "votes", n_jobs=2)
     assert list(there.iterdir()) == []
-    assert len(list((here / "votes").rglob("output.pkl"))) > N_TEACHERS / 2
+    assert len(list((here / "votes").rglob("*.pkl"))) > N_TEACHERS / 2
 
 
 def test_no_private_row_is_written_down(diary, tmp_path):
     fit(diary, tmp_path / "memory")
     files = [one for one in (tmp_path / "memory").rglob("*") if one.is_file()]
-    assert len(files) > N_TEACHERS
+    assert len(files) > N_TEACHERS / 2
     secrets = [np.float64(PLANTED).tobytes(), b"98765.43"]
     assert not any(secret in one.read_bytes() for one in files for secret in secrets)
 
@@ -297,7 +297,7 @@ def test_functions_that_may_change_unseen_are_refused(tmp_path):
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
     )
     assert "something in it is defined in __main__" in done.stderr
-    assert not list(tmp_path.rglob("output.pkl"))
+    assert not list(tmp_path.rglob("*.pkl"))
 
 
 def test_an_estimator_without_a_module_is_refused(tmp_path):

@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info
 
 from sklearn_pate._teachers._shards import shard_rows
-from sklearn_pate._teachers._training import poll_teachers
+from tests._teachers.polls import poll_teachers
 
 N_TEACHERS = 10
 

@@ -299,7 +299,8 @@ def test_an_oracle_that_draws_new_noise_without_cost_is_found(
 @pytest.mark.slow
 def test_a_cost_of_one_query_too_few_is_found(monkeypatch):
     one = LNMax(gamma=0.5)
-    monkeypatch.setattr(LNMax, "_curve", lambda self, *_: one.cost(1, 2).curve)
+    of_one_query = one.cost(1, 2).curve
+    monkeypatch.setattr(LNMax, "_curve", lambda self, *_: of_one_query)
     assert audit_mechanism(
         one, [4, 3], [3, 4], n_queries=6, n_trials=20_000
     ).contradicted
@@ -353,7 +354,7 @@ def test_vectors_that_no_teacher_may_send_are_refused(arguments, message):
         (NoisySum(1, n_parts=0), "n_parts=0"),
         (ConfidentGNMax(10, 1, 1, max_answers=3), "max_answers=3"),
         (GNMax(), "sigma=None"),
-        ("gnmax", "not a Mechanism"),
+        ("gnmax", "not a PluralityMechanism"),
     ],
 )
 def test_a_mechanism_that_claims_nothing_is_refused(mechanism, message):

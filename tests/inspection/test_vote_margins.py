@@ -205,8 +205,8 @@ def test_a_learner_without_votes_of_teachers_is_refused(learner):
         ({"n_teachers": 95}, "n_teachers=95 is not the number.*has 100 votes"),
         ({"n_teachers": 100.0}, "n_teachers=100.0 must be a whole number"),
         ({"mechanism": GNMax()}, "GNMax has sigma=None; set it"),
-        ({"mechanism": "gnmax"}, "mechanism='gnmax' is not a Mechanism"),
-        ({"mechanism": NoisySum(3)}, "is not a Mechanism"),
+        ({"mechanism": "gnmax"}, "mechanism='gnmax' is not a PluralityMechanism"),
+        ({"mechanism": NoisySum(3)}, "is not a PluralityMechanism"),
     ],
 )
 def test_what_cannot_be_votes_is_refused_and_nothing_is_drawn(wrong, message):

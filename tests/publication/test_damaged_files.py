@@ -14,11 +14,7 @@ import skops.io
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate.publication import PublishedClassifier
-from tests.publication.saving import (
-    card_of,
-    rewrite_card,
-    rewrite_model,
-)
+from tests.publication.saving import card_of, rewrite_card, rewrite_model
 
 
 def test_a_missing_file_is_named(saved):
@@ -67,7 +63,7 @@ def test_an_edited_card_is_refused(saved, changes):
         PublishedClassifier.load(saved)
 
 
-@pytest.mark.parametrize("version", [0, 1, 7, 9, "8", None])
+@pytest.mark.parametrize("version", [0, 1, 8, 10, "9", None])
 def test_an_unknown_format_is_refused(saved, version):
     rewrite_card(saved, format_version=version)
     with pytest.raises(ValueError, match="format_version"):

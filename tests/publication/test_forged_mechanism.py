@@ -6,14 +6,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate._cli._model_commands import read_released
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.publication import PublishedClassifier, publish
-from tests.publication.forging import (
-    N_PARTIES,
-    forge,
-    number,
-    refused,
-    setting,
-    vote,
-)
+from tests.publication.forging import N_PARTIES, forge, number, refused, setting, vote
 
 
 def test_more_answers_than_were_paid_for_are_refused(honest):

@@ -11,6 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Self
 
+from sklearn_pate._inputs._file_content import check_can_write, write_files
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection.report._blocks import (
     INTERNAL_STYLE,
@@ -35,7 +36,6 @@ from sklearn_pate.inspection.report._sections import (
     sections_of,
 )
 from sklearn_pate.publication import Deployment
-from sklearn_pate.publication._model_file import check_can_write, write_all
 
 _EXPONENT = re.compile(r"(?:delta=)?\d[\d.]*e-\d+")
 _SHORT = 12  # rows of a table that is printed without a page break
@@ -542,7 +542,7 @@ class PrivacyReport:
             )
         check_can_write([path], overwrite=overwrite, name="path=")
         mode = 0o600 if self.internal else 0o666
-        write_all({path: formats[path.suffix]().encode()}, mode)
+        write_files({path: formats[path.suffix]().encode()}, mode)
 
     def _check_for_registry(self) -> None:
         """Raise ValueError unless the model and all facts may be published."""

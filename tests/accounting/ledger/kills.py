@@ -21,12 +21,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import (
-    BudgetExceededError,
-    PATEClassifier,
-    PrivacyLedger,
-    PublicData,
-)
+from sklearn_pate import BudgetExceededError, PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate.mechanisms import GumbelMax
 from sklearn_pate.students import UncertaintyQueries
 
