@@ -13,7 +13,7 @@ from skorch import NeuralNetClassifier
 from torch import nn
 
 from sklearn_pate._estimators._isolation import seeded_globals
-from sklearn_pate._teachers._forms import OutputsForm
+from sklearn_pate._teachers._forms import read_outputs
 from sklearn_pate._teachers._shards import shard_rows
 from sklearn_pate.students.networks._modules import conv_middle
 
@@ -104,8 +104,8 @@ def network_outputs(name, kind, n_teachers, teacher, other_label=False):
         net = middle_network(images, n_teachers)
         net.fit(np.array(X[rows, : images.n_pixels]), y[rows])
     X_test = np.array(images.test[0][:, : images.n_pixels])
-    form = OutputsForm(N_CLASSES, with_representation=True)
-    return tuple(one.astype(np.float16) for one in form.read(net, X_test))
+    outputs = read_outputs(net, X_test, N_CLASSES, with_representation=True)
+    return tuple(one.astype(np.float16) for one in outputs)
 
 
 def _oversampled(rows, y, seed):
@@ -140,12 +140,14 @@ def _discriminants(name, n_teachers, representation, public):
     images = load_images(name)
     X, y = images.private
     X_public = representation.transform(images.test[0][public])
-    form = OutputsForm(N_CLASSES, with_representation=False)
 
     def outputs(rows):
         teacher = discriminant(images, n_teachers)
         teacher.fit(representation.transform(np.array(X[rows])), y[rows])
-        return form.read(teacher, X_public)[0].astype(np.float16)
+        of_teacher = read_outputs(
+            teacher, X_public, N_CLASSES, with_representation=False
+        )
+        return of_teacher[0].astype(np.float16)
 
     shards = shards_of(images, "discriminant", n_teachers)
     return np.array(Parallel(n_jobs=2)(map(delayed(outputs), shards)))

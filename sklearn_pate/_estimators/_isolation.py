@@ -304,10 +304,10 @@ def this_thread() -> tuple[int, int]:
 def one_thread(limit: bool = True) -> Iterator[None]:
     """Give BLAS, OpenMP and torch one thread each, if `limit`.
 
-    Small shards gain nothing from threads, and several teachers would compete for the
-    cores; the number of threads also changes the rounding, so that votes would depend
-    on `n_jobs`. Set once in the thread that collects results, and for each teacher that
-    is trained elsewhere.
+    Small shards and networks gain nothing from threads, and several teachers would
+    compete for the cores; the number of threads also changes the rounding, so that
+    votes would depend on `n_jobs`. Set once in the thread that collects results, and
+    for each teacher that is trained elsewhere.
     """
     if not limit:
         yield
@@ -330,15 +330,16 @@ class _OneThread(SharedChange):
     """One thread of BLAS and torch, for all threads of this process."""
 
     def _begin(self, *, is_first: bool) -> None:
-        if not is_first:
-            return
-        self._torch: Any = sys.modules.get("torch")
-        self._torch_threads = self._torch and self._torch.get_num_threads()
-        blas = _controller(len(sys.modules)).select(user_api="blas")
-        self._libraries = blas.lib_controllers
-        self._let_any_thread_set()
-        self._blas = blas.limit(limits=1)
-        if self._torch is not None:
+        if is_first:
+            self._torch: Any = None
+            blas = _controller(len(sys.modules)).select(user_api="blas")
+            self._libraries = blas.lib_controllers
+            self._let_any_thread_set()
+            self._blas = blas.limit(limits=1)
+        # By every block: torch may have been imported since the first one.
+        if self._torch is None and "torch" in sys.modules:
+            self._torch = sys.modules["torch"]
+            self._torch_threads = self._torch.get_num_threads()
             self._torch.set_num_threads(1)
 
     def _undo(self) -> None:
