@@ -44,7 +44,7 @@ from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
-from sklearn_pate.publication._student_state import without_caches
+from sklearn_pate.publication._model_file import without_caches
 
 
 class PublicRowsClassifier(PrivateClassifier):

@@ -12,7 +12,7 @@ from sklearn_pate._votes._sums import SoftVoteLayout, TeacherScores
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.plurality._closed_form import check_counts
-from sklearn_pate.inspection._audit_result import (
+from sklearn_pate.inspection._audits import (
     AuditResult,
     check_confidence,
     epsilon_lower_bound,

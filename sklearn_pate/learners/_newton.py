@@ -59,7 +59,7 @@ from sklearn_pate.exceptions import PrivacyUtilityWarning, PublicDataWarning, wa
 from sklearn_pate.mechanisms._mean_scores import MOST_VALUES, shrunk
 from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
-from sklearn_pate.publication._student_state import without_caches
+from sklearn_pate.publication._model_file import without_caches
 from sklearn_pate.students import ImageRepresentation, TableRepresentation
 from sklearn_pate.students._basis import ScoreFunction, resolve_threshold
 

@@ -66,7 +66,7 @@ from sklearn_pate.model_selection._trials import (
     list_candidates,
     plan_fit,
 )
-from sklearn_pate.publication._student_state import without_caches
+from sklearn_pate.publication._model_file import without_caches
 
 # Largest share that noise on scores may add to the epsilon charged to a ledger.
 _SHARE_OF_SCORES = 0.01

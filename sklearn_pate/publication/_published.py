@@ -5,6 +5,7 @@ import html
 import os
 from collections.abc import Collection
 from copy import deepcopy
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, Self
@@ -28,6 +29,7 @@ from sklearn_pate._inputs._file_content import check_can_write, write_files
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
+from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.publication._card_check import checked_statement
 from sklearn_pate.publication._deployment import Deployment, checked_deployment
 from sklearn_pate.publication._model_file import (
@@ -37,25 +39,26 @@ from sklearn_pate.publication._model_file import (
     import_skops,
     paths_of,
     printable,
+    reachable,
     read_pair,
+    restored,
+    taken_apart,
     type_names,
     unpack,
     untrusted_types,
+    versions_of,
     with_plain_members,
 )
 from sklearn_pate.publication._privacy_card import (
+    FORMAT,
+    FORMAT_VERSION,
     canonical_text,
     check_card,
     classes_to_trust,
-    make_card,
-    plain_label,
-    written_card,
-)
-from sklearn_pate.publication._student_state import (
     full_name,
-    reachable,
-    restored,
-    taken_apart,
+    plain_label,
+    release_fields,
+    written_card,
 )
 
 # Parts of the statement in the model file.
@@ -484,6 +487,24 @@ def _enumerate(versions: dict[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
+def _make_card(
+    published: Any, mechanism: Mechanism, deployment: Deployment
+) -> dict[str, Any]:
+    """Write the card of a published classifier, which is complete but for its card."""
+    names = getattr(published, "feature_names_in_", None)
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        **release_fields(published.privacy_spent_, mechanism, deployment),
+        "model": full_name(type(published.student_)),
+        "classes": [plain_label(label) for label in published.classes_.tolist()],
+        "n_features": published.n_features_in_,
+        "feature_names": None if names is None else [str(name) for name in names],
+        "date": datetime.now(UTC).date().isoformat(),
+        "versions": versions_of(published.student_),
+    }
+
+
 def publish(
     estimator: Any, *, deployment: Deployment | None = None
 ) -> PublishedClassifier:
@@ -567,7 +588,7 @@ def publish(
         published.feature_names_in_ = estimator.feature_names_in_.copy()
     if hasattr(estimator, "_column_names"):
         published._column_names = [*estimator._column_names]
-    published._card = make_card(published, mechanism, deployment)
+    published._card = _make_card(published, mechanism, deployment)
     if not published._card["private"]:
         warn_user(
             "This model and its card have no privacy guarantee (epsilon=inf); before "

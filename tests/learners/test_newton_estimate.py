@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate._votes._sums import STEPS
 from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu
-from sklearn_pate.inspection._audit_result import epsilon_lower_bound
+from sklearn_pate.inspection._audits import epsilon_lower_bound
 from sklearn_pate.learners._newton import (
     _Curvature,
     _Newton,

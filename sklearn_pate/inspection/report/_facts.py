@@ -40,13 +40,12 @@ from sklearn_pate.inspection.report._blocks import (
     two_digits_up,
     wrong_once_in,
 )
-from sklearn_pate.inspection.report._guarantee import missing_in, unit_assumption
+from sklearn_pate.inspection.report._sections import missing_in, unit_assumption
 from sklearn_pate.publication._deployment import Deployment, checked_deployment
-from sklearn_pate.publication._model_file import paths_of, read_pair
+from sklearn_pate.publication._model_file import paths_of, read_pair, versions_of
 from sklearn_pate.publication._privacy_card import (
     canonical_text,
     statement_fields,
-    versions_of,
 )
 
 FORMAT = "sklearn_pate privacy report"

@@ -28,10 +28,11 @@ from sklearn_pate.inspection.report._blocks import (
     draw_data_flow,
 )
 from sklearn_pate.inspection.report._facts import collect_facts
-from sklearn_pate.inspection.report._guarantee import conclusion_of, epsilon_text
 from sklearn_pate.inspection.report._registry import registry_record, registry_yaml
 from sklearn_pate.inspection.report._sections import (
     banner_of,
+    conclusion_of,
+    epsilon_text,
     may_be_published,
     sections_of,
 )

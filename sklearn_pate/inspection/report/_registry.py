@@ -11,7 +11,7 @@ from sklearn_pate.accounting._calibrate import six_digits
 from sklearn_pate.accounting._statement import sentences_of, write_epsilon
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.inspection.report._blocks import QUESTIONS
-from sklearn_pate.inspection.report._guarantee import figure_text
+from sklearn_pate.inspection.report._sections import figure_text
 
 TO_FILL_IN = "TO FILL IN"
 #: Fields of a Deployment that the registry requires.
