@@ -5,9 +5,10 @@ import os
 import random
 import sys
 import threading
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from numbers import Integral
@@ -166,28 +167,13 @@ class SharedChange(ABC):
         """Undo the change after the last block, under the lock."""
 
 
-def autologging_off() -> AbstractContextManager[None]:
-    """Turn mlflow's autologging off in the whole process for the length of a block.
+class _Autologging(SharedChange):
+    """mlflow's autologging in the whole process, which is off during any block.
 
     It replaces `fit`, `predict` and `transform` of the classes of scikit-learn, xgboost
     and others, and records parameters, metrics, pictures, models and a hash of the rows
-    of every call. Blocks may overlap, also between threads. Enter a block in the
-    process that fits private rows.
+    of every call. Enter a block in the process that fits private rows.
     """
-    return _AUTOLOGGING.block()
-
-
-def muted() -> AbstractContextManager[None]:
-    """Drop the printed output and log records of the calling thread during a block.
-
-    Not covered: threads that it starts, other processes, compiled code that writes to
-    the terminal by itself, and warnings that are not printed inside the block.
-    """
-    return _OUTPUT.muted()
-
-
-class _Autologging(SharedChange):
-    """Autologging of this process, which is off during any block."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -226,7 +212,11 @@ class _Output(SharedChange):
 
     @contextmanager
     def muted(self) -> Iterator[None]:
-        """Drop the output of this thread."""
+        """Drop the printed output and log records of the calling thread.
+
+        Not covered: threads that it starts, other processes, compiled code that writes
+        to the terminal by itself, and warnings that are not printed inside the block.
+        """
         with self.block():
             depth = getattr(self._of_thread, "depth", 0)
             self._of_thread.depth = depth + 1
@@ -291,8 +281,8 @@ class _Stream:
         return getattr(self._output.nowhere if is_muted else self._stream, name)
 
 
-_AUTOLOGGING = _Autologging()
-_OUTPUT = _Output()
+#: Blocks may overlap, also between threads.
+autologging_off, muted = _Autologging().block, _Output().muted
 
 
 def this_thread() -> tuple[int, int]:
@@ -358,3 +348,11 @@ class _OneThread(SharedChange):
 
 
 _ONE_THREAD = _OneThread()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Compute with one thread, and without output, which may depend on a row."""
+    with one_thread(), autologging_off(), muted(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

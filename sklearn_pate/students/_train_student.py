@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_consistent_length, has_fit_parameter
 
 from sklearn_pate._estimators._class_codes import (
     WrappingClassifier,
+    check_classifier,
     fit_class_indices,
     last_step,
 )
@@ -153,7 +154,7 @@ class DistillationClassifier(WrappingClassifier):
         ValueError
             If a parameter is invalid, or y holds one class only or no numbers.
         """
-        self._check_estimator()
+        check_classifier("estimator", self._unfitted())
         check_number("temperature", self.temperature, 0, math.inf, closed="neither")
         X = self._check_rows(X, reset=True)
         check_consistent_length(X, y)

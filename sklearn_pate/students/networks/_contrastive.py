@@ -173,7 +173,10 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
         n_steps = self.max_epochs * (len(inputs) // batch_size)
         seed = check_random_state(self.random_state).randint(MAX_SEED)
         with seeded_globals(seed), one_thread():
-            features = self._make_features()
+            if self.module is None:
+                features = encoder_module(self.input_shape_)
+            else:
+                features = build_module(self.module, self.input_shape_)
             n_dimensions = predict_logits(features, inputs[:2]).shape[1]
             net = NeuralNet(
                 TwoCopies(features, n_dimensions, self._make_augmentation()),
@@ -223,11 +226,6 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
         check_is_fitted(self, "module_")
         inputs = self._as_inputs(self._check_rows(X, reset=False))
         return functional.normalize(predict_logits(self.module_, inputs)).numpy()
-
-    def _make_features(self) -> nn.Module:
-        if self.module is None:
-            return encoder_module(self.input_shape_)
-        return build_module(self.module, self.input_shape_)
 
     def _make_augmentation(self) -> Any:
         if self.augmentation is not None:
