@@ -25,7 +25,11 @@ from sklearn_pate.accounting._statement import (
     plans_privacy,
     write_epsilon,
 )
-from sklearn_pate.accounting._value_checks import check_count, counted, is_positive
+from sklearn_pate.accounting._value_checks import (
+    check_count,
+    check_number,
+    counted,
+)
 from sklearn_pate.accounting.plurality._exact import ROUNDING
 from sklearn_pate.exceptions import StudentWarning
 from sklearn_pate.learners._private_knn import PrivateKNNClassifier
@@ -268,11 +272,7 @@ class AuditResult:
 def check_confidence(confidence: float, delta: float) -> None:
     """Raise ValueError unless both probabilities are in range."""
     check_delta(delta)
-    if not is_positive(confidence) or not 0.5 <= confidence < 1:
-        raise ValueError(
-            f"confidence={confidence!r} must be a probability from 0.5 to below 1, "
-            "such as 0.9999."
-        )
+    check_number("confidence", confidence, 0.5, 1, closed="left")
 
 
 def cost_of_fit(estimator: Any, **data: Any) -> PrivacySpent:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._value_checks import check_not_masked
+from sklearn_pate.accounting._value_checks import check_not_masked, check_option
 from sklearn_pate.accounting.plurality._closed_form import (
     Batch,
     UniqueQueries,
@@ -404,11 +404,7 @@ def local_costs(
     direction: Literal["both", "forward"] = "both",
 ) -> LocalCosts:
     """Compute `local_cost`, and the largest cost of one query."""
-    if direction not in ("both", "forward"):
-        raise ValueError(
-            f"direction={direction!r} is unknown; use 'both', or 'forward' for the "
-            "direction of the papers."
-        )
+    check_option("direction", direction, ("both", "forward"))
     counts = check_counts(counts)
     orders = np.asarray(orders, dtype=np.float64)
     whole = None

@@ -13,7 +13,12 @@ from scipy.special import log_ndtr, ndtri, ndtri_exp
 
 from sklearn_pate.accounting._gdp import gdp_mu
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting._value_checks import check_count, check_positive, counted
+from sklearn_pate.accounting._value_checks import (
+    check_count,
+    check_number,
+    check_positive,
+    counted,
+)
 from sklearn_pate.accounting.plurality._optimal import (
     check_log_q,
     gaussian_optimal_cost,
@@ -432,11 +437,7 @@ def sanitize(
     The guarantee is about the votes at hand: epsilon bounds what these answers reveal
     about one teacher, plus the worst-case cost of this release.
     """
-    if not isinstance(confidence, Real) or not 0.5 <= confidence < 1:
-        raise ValueError(
-            f"confidence={confidence!r} must be at least 0.5 and less than 1; 0.975 "
-            "adds two standard deviations."
-        )
+    check_number("confidence", confidence, 0.5, 1, closed="left")
     quantile = float(ndtri(confidence))
     release_cost = smooth_sensitivity_cost(order, smoothness, noise_scale, quantile)
     if not release_cost < np.inf:

@@ -14,7 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
 from sklearn_pate.accounting._gdp import gdp_mu
-from sklearn_pate.accounting._value_checks import check_not_masked, check_positive
+from sklearn_pate.accounting._value_checks import (
+    check_not_masked,
+    check_option,
+    check_positive,
+)
 from sklearn_pate.accounting.plurality._closed_form import (
     gaussian_worst_case,
     pure_dp_curve,
@@ -370,9 +374,6 @@ def _check(
         "forward": lambda order: (1 - order,),
         "backward": lambda order: (order,),
     }
-    if direction not in powers:
-        raise ValueError(
-            f"direction={direction!r} is unknown; use 'both', 'forward' or 'backward'."
-        )
+    check_option("direction", direction, powers)
     # Finite, also for q = 0.
     return np.maximum(log_q, -1e300), orders, powers[direction]
