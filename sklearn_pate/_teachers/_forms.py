@@ -95,9 +95,7 @@ class ScoreForm:
         return (codes[:, np.newaxis] == np.arange(self.n_classes)).astype(np.float64)
 
     def _project(
-        self,
-        probabilities: NDArray[Any],
-        known: NDArray[np.bool_] | bool = True,
+        self, probabilities: NDArray[Any], known: NDArray[np.bool_] | bool = True
     ) -> NDArray[np.float64]:
         scores = (probabilities - 1 / self.n_classes) * np.reshape(known, (-1, 1))
         return self.basis.T @ scores @ helmert(self.n_classes).T / len(self.basis)

@@ -202,12 +202,7 @@ class Votes(SensitiveSums):
     array([0, 1])
     """
 
-    __slots__ = (
-        "_counts",
-        "_n_teachers",
-        "classes",
-        "header",
-    )
+    __slots__ = ("_counts", "_n_teachers", "classes", "header")
 
     classes: NDArray[Any]
     #: What votes of shards were cast on; None for votes of parties.

@@ -173,9 +173,7 @@ class DaskScores(TeacherScores):
     __slots__ = ("_aggregate", "_teachers")
 
     def __init__(
-        self,
-        teachers: _Teachers,
-        aggregate: Callable[[Iterable[Any]], TeacherScores],
+        self, teachers: _Teachers, aggregate: Callable[[Iterable[Any]], TeacherScores]
     ) -> None:
         super().__init__((), shape=aggregate(()).shape)
         self._teachers = teachers
