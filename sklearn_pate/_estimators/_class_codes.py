@@ -194,6 +194,19 @@ def _check_tags(name: str, estimator: Any, mixin: str) -> None:
         ) from error
 
 
+def soften_probabilities(
+    probabilities: NDArray[np.float64], temperature: float
+) -> NDArray[np.float64]:
+    """Compute p^(1/T), scaled to sum to 1: the softmax of logits over T.
+
+    A row of zeros stays zero.
+    """
+    largest = probabilities.max(axis=1, keepdims=True)
+    weights = (probabilities / np.where(largest > 0, largest, 1)) ** (1 / temperature)
+    total = weights.sum(axis=1, keepdims=True)
+    return weights / np.where(total > 0, total, 1)
+
+
 def log_odds(probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
     """Turn probabilities into finite scores, of shape (n_rows,) with two classes."""
     smallest = np.finfo(np.float64).tiny

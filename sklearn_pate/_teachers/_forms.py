@@ -12,6 +12,7 @@ from sklearn_pate._estimators._class_codes import (
     ContiguousClasses,
     in_all_classes,
     read_codes,
+    soften_probabilities,
 )
 from sklearn_pate._votes._sums import STEPS, SoftVoteLayout
 from sklearn_pate.accounting._value_checks import counted
@@ -94,9 +95,7 @@ class ScoreForm:
         return (codes[:, np.newaxis] == np.arange(self.n_classes)).astype(np.float64)
 
     def _project(
-        self,
-        probabilities: NDArray[Any],
-        known: NDArray[np.bool_] | bool = True,
+        self, probabilities: NDArray[Any], known: NDArray[np.bool_] | bool = True
     ) -> NDArray[np.float64]:
         scores = (probabilities - 1 / self.n_classes) * np.reshape(known, (-1, 1))
         return self.basis.T @ scores @ helmert(self.n_classes).T / len(self.basis)
@@ -223,19 +222,6 @@ def _are_probabilities(values: NDArray[Any]) -> bool:
     # They need not add up to 1, as vectors are clipped.
     is_float = values.dtype.kind == "f"
     return is_float and bool(np.all((values >= 0) & (values <= _LARGEST)))
-
-
-def soften_probabilities(
-    probabilities: NDArray[np.float64], temperature: float
-) -> NDArray[np.float64]:
-    """Compute p^(1/T), scaled to sum to 1: the softmax of logits over T.
-
-    A row of zeros stays zero.
-    """
-    largest = probabilities.max(axis=1, keepdims=True)
-    weights = (probabilities / np.where(largest > 0, largest, 1)) ** (1 / temperature)
-    total = weights.sum(axis=1, keepdims=True)
-    return weights / np.where(total > 0, total, 1)
 
 
 def _hint(means: NDArray[np.float64], norm: float) -> NDArray[np.float64]:

@@ -256,9 +256,7 @@ def best_of_trials(
 
 
 def best_on_disjoint_rows(
-    candidates: Sequence[Candidate],
-    setup: TrialSetup,
-    noise: NoiseSource,
+    candidates: Sequence[Candidate], setup: TrialSetup, noise: NoiseSource
 ) -> SelectedTrial:
     """Fit each candidate on its own part of the rows, and select one by its score."""
     assert isinstance(setup.scoring, DisjointChoice)

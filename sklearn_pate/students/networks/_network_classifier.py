@@ -108,11 +108,7 @@ class SemiSupervisedNet(NeuralNet):
         **parameters: Any,
     ) -> None:
         super().__init__(
-            module,
-            criterion,
-            optimizer=optimizer,
-            train_split=None,
-            **parameters,
+            module, criterion, optimizer=optimizer, train_split=None, **parameters
         )
         self.labeled_batch_size = labeled_batch_size
         self.averaging = averaging
