@@ -11,11 +11,9 @@ from sklearn.utils import InputTags, Tags
 
 from sklearn_pate._aggregation._aggregation import Aggregation
 from sklearn_pate._aggregation._checks import (
-    check_classifier,
     check_epsilon_is_small,
     check_privacy_unit,
     check_synthetic,
-    check_transformer,
 )
 from sklearn_pate._aggregation._entry import (
     ReleasePlan,
@@ -28,7 +26,11 @@ from sklearn_pate._aggregation._rows import (
     PublicInputs,
     check_synthetic_rows,
 )
-from sklearn_pate._estimators._class_codes import StudentPredictionMixin
+from sklearn_pate._estimators._class_codes import (
+    StudentPredictionMixin,
+    check_classifier,
+    check_transformer,
+)
 from sklearn_pate._estimators._progress import check_verbose, phase
 from sklearn_pate._inputs._odd_values import input_tags
 from sklearn_pate._private import PrivateClassifier

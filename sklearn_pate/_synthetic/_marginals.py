@@ -287,12 +287,7 @@ class PrivateMarginals(BaseEstimator):
         return read_domain(self.domain, X, self.n_bins)
 
     def _mechanism(
-        self,
-        n_tables: int,
-        *,
-        epsilon: float | None,
-        delta: float,
-        add_remove: bool,
+        self, n_tables: int, *, epsilon: float | None, delta: float, add_remove: bool
     ) -> MarginalCounts:
         """Return the release of the counts, with its noise."""
         counts = MarginalCounts(self.sigma, n_tables=n_tables, add_remove=add_remove)
