@@ -274,11 +274,7 @@ def calibrate_steps(
 
     def cost_at_scale(noise_multiplier: float) -> float:
         cost, _ = dpsgd_cost(
-            noise_multiplier,
-            sampling_rate,
-            n_steps,
-            delta=delta,
-            accountant=accountant,
+            noise_multiplier, sampling_rate, n_steps, delta=delta, accountant=accountant
         )
         return cost
 

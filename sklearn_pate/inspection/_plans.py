@@ -431,12 +431,7 @@ class SearchPlan:
 
 
 def plan_search(
-    search: Any,
-    X: Any,
-    y: ArrayLike,
-    *,
-    X_public: Any = None,
-    groups: Any = None,
+    search: Any, X: Any, y: ArrayLike, *, X_public: Any = None, groups: Any = None
 ) -> SearchPlan:
     """Plan a search around a private classifier: the cost of all its fits.
 

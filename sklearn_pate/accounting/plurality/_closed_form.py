@@ -481,9 +481,7 @@ def permute_and_flip_worst_case(
     return pure_dp_curve(2 * c, orders)
 
 
-def distinct_rows(
-    rows: NDArray[Any],
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the first index of each distinct row, and the distinct row of each row.
 
     Distinct rows are in lexicographic order. Sorts one number per row.
@@ -578,9 +576,7 @@ class UniqueQueries:
                 )
 
     def levels_of(
-        self,
-        counts: NDArray[np.float64],
-        expected: NDArray[np.float64] | None,
+        self, counts: NDArray[np.float64], expected: NDArray[np.float64] | None
     ) -> NDArray[np.intp]:
         """Return the level of each class of each query in the query's vector."""
         scores = counts if expected is None else counts - expected

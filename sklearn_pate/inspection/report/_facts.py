@@ -43,10 +43,7 @@ from sklearn_pate.inspection.report._blocks import (
 from sklearn_pate.inspection.report._sections import missing_in, unit_assumption
 from sklearn_pate.publication._deployment import Deployment, checked_deployment
 from sklearn_pate.publication._model_file import paths_of, read_pair, versions_of
-from sklearn_pate.publication._privacy_card import (
-    canonical_text,
-    statement_fields,
-)
+from sklearn_pate.publication._privacy_card import canonical_text, statement_fields
 
 FORMAT = "sklearn_pate privacy report"
 FORMAT_VERSION = 7
