@@ -287,27 +287,6 @@ def smooth_sensitivity_cost(
     return ratio + order * shift**2 / (2 * noise_scale**2 * (1 - (order - 1) * growth))
 
 
-def published_smooth_sensitivity_cost(
-    order: float, smoothness: float, noise_scale: float
-) -> float:
-    """Compute the cost of the release by the 2018 PATE paper: **not an upper bound**.
-
-    Kept to show its error: at order 30, smoothness 0.016 and noise scale 10.13 it is
-    0.374, where the divergence between N(0, s^2) and N(e^-b, s^2 e^-2b), which are
-    possible neighbours, is 2.598. The parameters are those of
-    `smooth_sensitivity_cost`, which is correct; `inf` unless 2 a b < 1.
-
-    a e^{2b}/s^2 + [-ln(1 - 2ab)/2 + a b]/(a-1) (Papernot et al. 2018, Theorem 23, as
-    coded). It is below the true cost once a b exceeds about 0.3.
-    """
-    check_order(order)
-    if 2 * order * smoothness >= 1:
-        return math.inf
-    return order * math.exp(2 * smoothness) / noise_scale**2 + (
-        -math.log1p(-2 * order * smoothness) / 2 + order * smoothness
-    ) / (order - 1)
-
-
 @dataclass(frozen=True)
 class SanitizedCost:
     """Data-dependent cost of a list of queries with noise. May be published.

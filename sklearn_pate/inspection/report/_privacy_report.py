@@ -388,13 +388,13 @@ class PrivacyReport:
         return cls(
             collect_facts(
                 clf,
-                title=title,
-                quality=quality,
-                evaluated_on=evaluated_on,
-                quality_is_public=quality_is_public,
-                ledger=ledger,
-                model_file=model_file,
-                deployment=deployment,
+                title,
+                quality,
+                evaluated_on,
+                quality_is_public,
+                ledger,
+                model_file,
+                deployment,
             )
         )
 
