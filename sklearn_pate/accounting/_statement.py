@@ -56,11 +56,7 @@ _POST_PROCESSING = {
     "learner": "predictions",
     "search": "predictions",
 }
-_COMPOSITION = {
-    "neighbours": "sampled",
-    "search": "search",
-    "learner": "unknown",
-}
+_COMPOSITION = {"neighbours": "sampled", "search": "search", "learner": "unknown"}
 
 RELEASES = ("answers", "scores", "newton", "sum", "model", "search")
 

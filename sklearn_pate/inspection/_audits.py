@@ -25,11 +25,7 @@ from sklearn_pate.accounting._statement import (
     plans_privacy,
     write_epsilon,
 )
-from sklearn_pate.accounting._value_checks import (
-    check_count,
-    check_number,
-    counted,
-)
+from sklearn_pate.accounting._value_checks import check_count, check_number, counted
 from sklearn_pate.accounting.plurality._exact import ROUNDING
 from sklearn_pate.exceptions import StudentWarning
 from sklearn_pate.learners._private_knn import PrivateKNNClassifier
@@ -447,9 +443,7 @@ def _arguments(data: Sequence[Any], X_public: Any) -> dict[str, Any]:
 
 
 def _run(
-    estimator: Any,
-    arguments: dict[str, Any],
-    statistic: Callable[[Any], float] | None,
+    estimator: Any, arguments: dict[str, Any], statistic: Callable[[Any], float] | None
 ) -> tuple[Any, float]:
     """Fit once; return the observation and the claim."""
     fitted = fit_without_ledger(estimator, **arguments)

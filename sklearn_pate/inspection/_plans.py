@@ -431,12 +431,7 @@ class SearchPlan:
 
 
 def plan_search(
-    search: Any,
-    X: Any,
-    y: ArrayLike,
-    *,
-    X_public: Any = None,
-    groups: Any = None,
+    search: Any, X: Any, y: ArrayLike, *, X_public: Any = None, groups: Any = None
 ) -> SearchPlan:
     """Plan a search around a private classifier: the cost of all its fits.
 
@@ -517,8 +512,8 @@ def plan_search(
             f"search is of type {type(search).__name__}, not a GridSearchCV or "
             "RandomizedSearchCV; its number of fits is not known before it starts."
         )
-    learner = _learner_in(search.estimator)
-    if learner is None or learner.ledger is None:
+    learner = last_step(search.estimator)
+    if not isinstance(learner, Learner) or learner.ledger is None:
         raise ValueError(
             "search has no ledger; set ledger=PrivacyLedger(...) on the PATEClassifier "
             "or DPNewtonClassifier inside it."
@@ -528,19 +523,26 @@ def plan_search(
             f"cv={search.cv!r} can be read only once, and the search reads it again; "
             "pass a list of its splits."
         )
-    candidates, y = _candidates(search), np.asarray(y)
+    ledger, y = learner.ledger, np.asarray(y)
+    fits = [last_step(one) for one in _candidates(search)]
+    if any(not isinstance(one, Learner) or one.ledger != ledger for one in fits):
+        raise ValueError(
+            "The candidates of a search have different ledgers, or some have none; "
+            "give all of them the same."
+        )
     cv = check_cv(search.cv, y, classifier=True)
     classes = read_classes(y)[0]
     sizes = [len(train) for train, _ in cv.split(np.zeros(len(y)), y, groups)]
     rows = None if X_public is None else _rows(X_public)
-    ledger = learner.ledger
-    fits = [_with_ledger(ledger, one) for one in candidates]
 
-    def fractions(fits: list[Learner]) -> tuple[float, float]:
+    def fractions(**changes: float) -> tuple[float, float]:
         """Return the fractions of the budget that are taken and left."""
+        learners = [clone(one).set_params(**changes) for one in fits]
 
         def costs(n_rows: int) -> list[tuple[float, ...]]:
-            return [_cost(one, ledger, _rows(X), n_rows, rows, classes) for one in fits]
+            return [
+                _cost(one, ledger, _rows(X), n_rows, rows, classes) for one in learners
+            ]
 
         cost = np.sum([costs(n_rows) for n_rows in sizes], axis=(0, 1))
         if search.refit:
@@ -551,19 +553,17 @@ def plan_search(
         return float(share), max(float(left), 0.0)
 
     def excess(epsilon: float) -> float:
-        share, left = fractions(
-            [clone(one).set_params(epsilon=epsilon) for one in fits]
-        )
+        share, left = fractions(epsilon=epsilon)
         return share / left
 
-    share, left = fractions(fits)
+    share, left = fractions()
     requested = {one.epsilon for one in fits}
     epsilon = requested.pop() if len(requested) == 1 else None
     affordable = None
     if epsilon is not None and share > left > 0:
         affordable = fitting_epsilon(min(epsilon, ledger.epsilon), excess)
     return SearchPlan(
-        n_candidates=len(candidates),
+        n_candidates=len(fits),
         n_splits=len(sizes),
         refit=bool(search.refit),
         share=share,
@@ -572,12 +572,6 @@ def plan_search(
         stratified=splits_by_labels(cv),
         fitting_epsilon=affordable,
     )
-
-
-def _learner_in(estimator: Any) -> Learner | None:
-    """Return the private classifier at the end of pipelines, None for others."""
-    learner = last_step(estimator)
-    return learner if isinstance(learner, Learner) else None
 
 
 def _candidates(search: GridSearchCV | RandomizedSearchCV) -> list[Any]:
@@ -594,17 +588,6 @@ def _candidates(search: GridSearchCV | RandomizedSearchCV) -> list[Any]:
             "when it starts; set an integer random_state to know them before."
         )
     return [clone(search.estimator).set_params(**one) for one in settings]
-
-
-def _with_ledger(ledger: PrivacyLedger, candidate: Any) -> Learner:
-    """Return the private classifier of a candidate, or raise for another ledger."""
-    learner = _learner_in(candidate)
-    if learner is None or learner.ledger != ledger:
-        raise ValueError(
-            "The candidates of a search have different ledgers, or some have none; "
-            "give all of them the same."
-        )
-    return learner
 
 
 def _cost(

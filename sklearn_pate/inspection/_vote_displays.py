@@ -431,10 +431,7 @@ def _epsilon(
 
 
 def _epsilons(
-    mechanism: Mechanism,
-    counts: NDArray[np.int64],
-    n_classes: int,
-    delta: float,
+    mechanism: Mechanism, counts: NDArray[np.int64], n_classes: int, delta: float
 ) -> NDArray[np.float64]:
     return np.array([_epsilon(mechanism, one, n_classes, delta) for one in counts])
 

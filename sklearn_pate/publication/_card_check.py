@@ -88,9 +88,7 @@ def _differences(
 
 
 def _derived(
-    card: dict[str, Any],
-    mechanism: Mechanism,
-    assumptions: tuple[Assumption, ...],
+    card: dict[str, Any], mechanism: Mechanism, assumptions: tuple[Assumption, ...]
 ) -> PrivacySpent:
     """Compute the statement of a mechanism; costs that are equal are the card's."""
     unit, delta, n_classes = card["unit"], card["delta"], len(card["classes"])

@@ -43,7 +43,7 @@ _ROUND_OFF = 8 * np.finfo(np.float64).eps
 
 def pure_optimal_cost(
     log_q: ArrayLike, epsilon: float, orders: ArrayLike, direction: str = "both"
-) -> NDArray[np.float64]:
+) -> _Array:
     """Compute the tightest Renyi cost of an epsilon-DP answer, given q. Sensitive.
 
     `log_q`, of shape (n_queries,), is the logarithm of q; any upper bound on it gives a
@@ -91,7 +91,7 @@ def pure_optimal_cost(
 
 def gaussian_optimal_cost(
     log_q: ArrayLike, sigma: float, orders: ArrayLike, direction: str = "both"
-) -> NDArray[np.float64]:
+) -> _Array:
     """Compute the tightest Renyi cost of a GNMax answer, given q. Sensitive.
 
     `sigma` is the scale of the discrete Gaussian noise on every count. The costs are at

@@ -41,12 +41,13 @@ from sklearn_pate.inspection.report._blocks import (
     wrong_once_in,
 )
 from sklearn_pate.inspection.report._sections import missing_in, unit_assumption
-from sklearn_pate.publication._deployment import Deployment, checked_deployment
-from sklearn_pate.publication._model_file import paths_of, read_pair, versions_of
-from sklearn_pate.publication._privacy_card import (
-    canonical_text,
-    statement_fields,
+from sklearn_pate.publication._deployment import (
+    Deployment,
+    checked_deployment,
+    one_line,
 )
+from sklearn_pate.publication._model_file import paths_of, read_pair, versions_of
+from sklearn_pate.publication._privacy_card import canonical_text, statement_fields
 
 FORMAT = "sklearn_pate privacy report"
 FORMAT_VERSION = 7
@@ -114,7 +115,6 @@ def name_file(learner: Any, model_file: str | os.PathLike[str]) -> dict[str, str
 
 def collect_facts(
     clf: Any,
-    *,
     title: str | None,
     quality: Any,
     evaluated_on: str | None,
@@ -134,7 +134,7 @@ def collect_facts(
     if title is None:
         title = described.get("name", "Privacy report")
     else:
-        title = _check_text("title", title)
+        title = one_line("title", title)
     figures = _quality(quality, evaluated_on, quality_is_public)
     history = _ledger_facts(ledger, spent)
     leaks = [
@@ -149,6 +149,7 @@ def collect_facts(
     private = bool(np.isfinite(spent.epsilon)) and not leaks
     kind = kind_of(spent)
     model = _model_of(learner)
+    card = learner.card if has_card(learner) else None
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -169,17 +170,15 @@ def collect_facts(
         "deployment": described,
         "to_fill_in": missing_in(described, figures) if private else [],
         # A PublishedClassifier was not fitted, and its card does not name the fit.
-        "classifier": None if has_card(learner) else type(learner).__name__,
+        "classifier": None if card else type(learner).__name__,
         "model": _name_of(model),
         "model_file": None if model_file is None else name_file(learner, model_file),
-        "published": learner.card.get("date") if has_card(learner) else None,
+        "published": card and card.get("date"),
         "n_classes": len(learner.classes_),
         "n_features": int(learner.n_features_in_),
         "quality": figures,
         "ledger": history,
-        "versions": (
-            learner.card["versions"] if has_card(learner) else versions_of(model)
-        ),
+        "versions": card["versions"] if card else versions_of(model),
     }
 
 
@@ -208,12 +207,6 @@ def _statement_of(learner: Any, clf: Any) -> PrivacySpent:
             "PATEClassifier, or a Pipeline that ends in one."
         )
     return spent
-
-
-def _check_text(name: str, text: Any) -> str:
-    if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"{name}={text!r} must be a text of at least one letter.")
-    return " ".join(text.split())
 
 
 def _quality(
@@ -251,7 +244,7 @@ def _quality(
         )
     return {
         "figures": figures,
-        "evaluated_on": _check_text("evaluated_on", evaluated_on),
+        "evaluated_on": one_line("evaluated_on", evaluated_on),
         "public": bool(is_public),
     }
 
@@ -266,7 +259,7 @@ def _figure(name: str, value: Any) -> float | dict[str, float]:
 
 def _named(what: str, names: list[Any], values: dict[Any, Any]) -> dict[str, Any]:
     """Return the values by their names as short texts, which must differ."""
-    texts = [_check_text(what, name) for name in names]
+    texts = [one_line(what, name) for name in names]
     named = dict(zip(texts, values.values(), strict=True))
     if len(named) < len(values):
         raise ValueError(

@@ -15,6 +15,7 @@ from sklearn_pate._inputs._file_content import check_can_write, write_files
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection.report._blocks import (
     INTERNAL_STYLE,
+    PAGE,
     STYLE,
     Bullets,
     Checks,
@@ -55,30 +56,18 @@ def to_html(facts: dict[str, Any]) -> str:
         style += INTERNAL_STYLE
     kind = "plain" if facts["private"] and not facts["promise"]["weak"] else "bad"
     gauge = _gauge(facts["promise"]["guesses"]) if facts["private"] else ""
-    sections = "\n".join(map(_section, sections_of(facts)))
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<header>
-{shown}<h1>{escape(facts["title"])}</h1>
-<p class="meta">Written on <time datetime="{facts["date"]}">{facts["date"]}</time>. \
-{escape(may_be_published(facts))}</p>
-<p class="conclusion {kind}">{escape(conclusion_of(facts))}</p>
-{gauge}</header>
-<main>
-{sections}
-</main>
-</body>
-</html>
-"""
+    return PAGE.format(
+        title=title,
+        style=style,
+        banner=shown,
+        heading=escape(facts["title"]),
+        date=facts["date"],
+        may_be_published=escape(may_be_published(facts)),
+        kind=kind,
+        conclusion=escape(conclusion_of(facts)),
+        gauge=gauge,
+        sections="\n".join(map(_section, sections_of(facts))),
+    )
 
 
 def _gauge(guesses: dict[str, int]) -> str:
@@ -399,13 +388,13 @@ class PrivacyReport:
         return cls(
             collect_facts(
                 clf,
-                title=title,
-                quality=quality,
-                evaluated_on=evaluated_on,
-                quality_is_public=quality_is_public,
-                ledger=ledger,
-                model_file=model_file,
-                deployment=deployment,
+                title,
+                quality,
+                evaluated_on,
+                quality_is_public,
+                ledger,
+                model_file,
+                deployment,
             )
         )
 
