@@ -401,16 +401,17 @@ def read_domain(declared: Any, X: Table, n_bins: int) -> Domain:
     ]
     found = [one for one in cells if one is not None]
     if len(found) < len(cells):
-        missing = [
-            f"{name!r}: {_template(_column_values(no_rows, column).dtype.kind)}"
-            for column, name in enumerate(names)
-            if cells[column] is None
-        ]
+        missing = []
+        for column, name in enumerate(names):
+            if cells[column] is None:
+                is_number = _column_values(no_rows, column).dtype.kind in _NUMBERS
+                missing.append(
+                    f"{name!r}: {'(low, high)' if is_number else '[values]'}"
+                )
         raise ValueError(
             f"domain lacks {len(missing)} of {counted(len(names), 'column')}; drop "
-            "from X what "
-            "is no feature, such as ids and labels, and declare the others, from "
-            f"general knowledge: domain={{{', '.join(missing)}}}."
+            "from X what is no feature, such as ids and labels, and declare the "
+            f"others, from general knowledge: domain={{{', '.join(missing)}}}."
         )
     _count(declared, found)
     return Domain(tuple(found), no_rows)
@@ -506,10 +507,6 @@ def _check_held(
         f"{_type(no_rows, column)} cannot hold; declare values as the column holds "
         "them, or change its type."
     )
-
-
-def _template(kind: str) -> str:
-    return "(low, high)" if kind in _NUMBERS else "[values]"
 
 
 def _column_values(X: Table, column: int) -> NDArray[Any]:
