@@ -374,7 +374,11 @@ def test_every_whole_number_is_tried():
     of_mechanism = {
         f"{one}.{key.values[0].__name__}"
         for key in of_mechanisms()
-        for one in [type(key.values[0].__self__).__name__, "Mechanism"]
+        for one in [
+            type(key.values[0].__self__).__name__,
+            "Mechanism",
+            "PluralityMechanism",
+        ]
     }
     others = {*public()} - {*CALLS} - made - of_mechanism - NOT_TRIED
     assert {one for one in others if one.partition(".")[2] not in UNNAMED} == set()

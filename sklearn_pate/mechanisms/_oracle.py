@@ -150,7 +150,7 @@ class Oracle:
         entry: FitEntry | None = None,
     ) -> None:
         self._votes = votes
-        self._mechanism = mechanism
+        self._mechanism: Any = mechanism
         self._entry = entry
         self._stored = {} if entry is None else entry.stored()
         self._noise = NoiseSource()
