@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 
 from sklearn_pate._inputs._labels import check_classes, private_rows_by_position
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._rdp import LARGEST_DELTA, check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import Constraint, check_parameters
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.publication import Deployment, PublishedClassifier, publish
 

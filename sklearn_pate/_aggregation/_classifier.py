@@ -41,9 +41,9 @@ from sklearn_pate.accounting._assumptions import (
     PUBLIC_REPRESENTATION,
     Assumption,
 )
+from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
-from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.publication._model_file import without_caches

@@ -19,10 +19,10 @@ from sklearn_pate._aggregation._fit_plan import WIDTH
 from sklearn_pate._cli._options import TABLE, chosen_mechanism
 from sklearn_pate._inputs._file_content import strict_json
 from sklearn_pate._synthetic._marginals import PrivateMarginals
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._profile import compose_profiles
 from sklearn_pate.accounting._statement import PrivacySpent, write_epsilon
 from sklearn_pate.accounting._value_checks import counted
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection import PrivacyReport, plan_fit, plan_newton_fit
 from sklearn_pate.publication import Deployment, PublishedClassifier
 from sklearn_pate.publication._card_check import checked_statement

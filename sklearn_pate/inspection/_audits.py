@@ -265,6 +265,30 @@ class AuditResult:
         return text + "."
 
 
+def audit_scores(
+    scores: NDArray[np.float64],
+    neighbour_scores: NDArray[np.float64],
+    claim: float,
+    delta: float,
+    confidence: float,
+    exact_share: float | None = None,
+    answers_follow_law: bool | None = None,
+) -> AuditResult:
+    """Compare a claim with the bound that follows from the scores of trials."""
+    epsilon, evidence = epsilon_lower_bound(
+        scores, neighbour_scores, delta=delta, confidence=confidence
+    )
+    return AuditResult(
+        epsilon,
+        claim,
+        float(delta),
+        confidence,
+        evidence,
+        exact_share,
+        answers_follow_law,
+    )
+
+
 def check_confidence(confidence: float, delta: float) -> None:
     """Raise ValueError unless both probabilities are in range."""
     check_delta(delta)
@@ -413,11 +437,8 @@ def audit_neighbours(
         scores, neighbour_scores = log_ratio_scores(
             scores, neighbour_scores, n_runs // 2, pooled=False
         )
-    epsilon, evidence = epsilon_lower_bound(
-        scores, neighbour_scores, delta=spent.delta, confidence=confidence
-    )
     claim = max(claimed for _, claimed in runs)
-    return AuditResult(epsilon, claim, spent.delta, confidence, evidence)
+    return audit_scores(scores, neighbour_scores, claim, spent.delta, confidence)
 
 
 def _check_answers(estimator: Any, X_public: Any) -> None:

@@ -30,9 +30,9 @@ from sklearn_pate._pate import PATEClassifier
 from sklearn_pate._synthetic._domain import count_tables
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._assumptions import CHOSEN_BLINDLY
+from sklearn_pate.accounting._entries import costs as spent
+from sklearn_pate.accounting._ledger import PrivacyLedger, fitting_epsilon
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked, counted
-from sklearn_pate.accounting.ledger._entries import costs as spent
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger, fitting_epsilon
 from sklearn_pate.inspection._leaks import splits_by_labels
 from sklearn_pate.learners._newton import DPNewtonClassifier, n_coordinates
 from sklearn_pate.mechanisms import MeanScores, PluralityMechanism

@@ -16,9 +16,9 @@ from sklearn_pate._estimators._isolation import MAX_SEED, one_thread
 from sklearn_pate._estimators._progress import check_verbose, progress_of
 from sklearn_pate._inputs._features import check_numbers
 from sklearn_pate.accounting._assumptions import FLOATING_POINT, N_ROWS, ROW_BY_ROW
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._value_checks import Constraint, check_count
 from sklearn_pate.accounting.composition import calibrate_steps
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.learners._noisy_learner import NoisyTraining, Rows, TrainingPlan
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_training import DPSGDSteps

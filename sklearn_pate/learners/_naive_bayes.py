@@ -36,9 +36,9 @@ from sklearn_pate.accounting._assumptions import (
     DOMAIN_DECLARED,
 )
 from sklearn_pate.accounting._cost import Cost
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import Constraint
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 
 # Added to each count, in units of the noise. Measured on Adult, Diabetes and KDDCup99.

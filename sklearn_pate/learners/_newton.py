@@ -52,9 +52,9 @@ from sklearn_pate._votes._sums import STEPS
 from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL, Assumption
 from sklearn_pate.accounting._calibrate import check_epsilon
 from sklearn_pate.accounting._cost import Cost
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import Constraint
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyUtilityWarning, PublicDataWarning, warn_user
 from sklearn_pate.mechanisms._mean_scores import MOST_VALUES, shrunk
 from sklearn_pate.mechanisms._noisy_sum import StoredSums

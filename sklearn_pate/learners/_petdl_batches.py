@@ -30,9 +30,9 @@ from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate._votes._sums import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._cost import Cost
+from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
-from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms import NoisySum
 from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from sklearn_pate.students._queries import find_clusters

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn_pate._estimators._progress import steps_of
 from sklearn_pate._votes._sums import ScoreStep, TeacherScores
 from sklearn_pate.accounting._cost import Cost
+from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._value_checks import check_count
-from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms._noisy_sum import GaussianSum, StoredSums
 
 # In each step, the share of the squared length of a teacher's vectors, and the radius

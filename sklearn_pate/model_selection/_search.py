@@ -40,6 +40,7 @@ from sklearn_pate.accounting._assumptions import (
     Assumption,
 )
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, calibrate_noise
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent, state_cost
 from sklearn_pate.accounting._value_checks import Constraint
@@ -48,7 +49,6 @@ from sklearn_pate.accounting.composition import (
     SelectionLaw,
     upper_envelope,
 )
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn, noise_from
 from sklearn_pate.mechanisms._noisy_training import DisjointChoice, NoisyScores

@@ -19,6 +19,7 @@ from sklearn_pate.accounting._assumptions import (
     QUALITY_ROWS_PUBLIC,
     Assumption,
 )
+from sklearn_pate.accounting._ledger import PrivacyLedger, read_entries
 from sklearn_pate.accounting._profile import (
     PrivacyProfile,
     compose_profiles,
@@ -31,7 +32,6 @@ from sklearn_pate.accounting._statement import (
     kind_of,
     plans_privacy,
 )
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger, read_entries
 from sklearn_pate.inspection._leaks import leaks_of_steps
 from sklearn_pate.inspection.report._blocks import (
     THOUSAND,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from sklearn_pate._inputs._file_content import check_can_write, write_files
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.inspection.report._blocks import (
     INTERNAL_STYLE,
     PAGE,

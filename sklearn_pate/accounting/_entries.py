@@ -26,7 +26,7 @@ from sklearn_pate.accounting._value_checks import check_number, counted, read_te
 from sklearn_pate.exceptions import BudgetExceededError, LedgerError
 
 if TYPE_CHECKING:
-    from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+    from sklearn_pate.accounting._ledger import PrivacyLedger
 
 
 _Array = NDArray[np.float64]
@@ -37,7 +37,7 @@ FORMAT_VERSION = 3
 SECONDS_TO_WAIT = 60.0
 KEY_BYTES = 32
 
-TABLES = read_text("sklearn_pate.accounting.ledger", "tables.sql")
+TABLES = read_text("sklearn_pate.accounting", "ledger.sql")
 
 
 @dataclass(frozen=True)
