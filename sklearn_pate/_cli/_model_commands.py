@@ -25,7 +25,7 @@ from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection import PrivacyReport, plan_fit, plan_newton_fit
 from sklearn_pate.publication import Deployment, PublishedClassifier
-from sklearn_pate.publication._card_check import checked_statement
+from sklearn_pate.publication._card_check import checked_metrics, checked_statement
 from sklearn_pate.publication._model_file import (
     LARGEST_CARD,
     paths_of,
@@ -236,7 +236,8 @@ def run_add(given: argparse.Namespace) -> None:
     """Write the total of several cards."""
     if len(given.cards) < 2:
         raise ValueError("add needs at least two cards; name the others, too.")
-    statements = _statements(given.cards)
+    named = _statements(given.cards)
+    statements = [spent for _, spent in named]
     first, delta = statements[0], given.delta
     if delta is None:
         delta = max(spent.delta for spent in statements)
@@ -255,15 +256,16 @@ def run_add(given: argparse.Namespace) -> None:
             },
             "cards": [
                 {"card": path, "epsilon": spent.epsilon, "delta": spent.delta}
-                for path, spent in zip(given.cards, statements, strict=True)
+                for path, spent in named
             ],
         }
         print(json.dumps(facts, indent=2, allow_nan=False))
         return
-    for path, spent in zip(given.cards, statements, strict=True):
+    for path, spent in named:
         print(f"{path}: epsilon={write_epsilon(spent.epsilon)}, delta={spent.delta:g}")
     total = TABLE["command"]["add"]["total"].format(
-        models=counted(len(statements), "model"),
+        models=counted(len(given.cards), "model"),
+        metrics=", with their metrics," if len(named) > len(given.cards) else "",
         epsilon=write_epsilon(epsilon),
         delta=delta,
         neighbours=first.neighbours,
@@ -271,9 +273,9 @@ def run_add(given: argparse.Namespace) -> None:
     print("\n" + textwrap.fill(total, WIDTH))
 
 
-def _statements(paths: Sequence[str]) -> list[PrivacySpent]:
-    """Read the statements on cards, if their costs add up."""
-    statements: list[PrivacySpent] = []
+def _statements(paths: Sequence[str]) -> list[tuple[str, PrivacySpent]]:
+    """Read the statements on cards and their names, if their costs add up."""
+    statements: list[tuple[str, PrivacySpent]] = []
     models: dict[str, str] = {}
     for path in paths:
         card = parse_card(
@@ -283,6 +285,7 @@ def _statements(paths: Sequence[str]) -> list[PrivacySpent]:
         check_card(card, path)
         try:
             spent = checked_statement(card)
+            metrics = checked_metrics(card, spent)
         except Exception as error:
             raise ValueError(
                 f"{path} contradicts itself: {printable(error)}."
@@ -298,8 +301,10 @@ def _statements(paths: Sequence[str]) -> list[PrivacySpent]:
                 "model once."
             )
         models[model] = path
-        statements.append(spent)
-        first = statements[0]
+        statements.append((path, spent))
+        if metrics is not None:
+            statements.append((f"{path}, metrics", metrics.privacy_spent_))
+        _, first = statements[0]
         if (first.unit, first.relation) != (spent.unit, spent.relation):
             raise ValueError(
                 f"{path} protects unit={spent.unit!r} with relation="

@@ -65,7 +65,7 @@ _LARGEST = 2**53
 # The cost of each takes about 0.1 ms and 6 KB.
 _MOST_FITS = 10_000
 FORMAT = "sklearn_pate privacy card"
-FORMAT_VERSION = 9
+FORMAT_VERSION = 10
 
 _NOTHING = type(None)
 # The type of every field, but for the sha256 of the model file.
@@ -88,6 +88,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "mu": (float, _NOTHING),
     "facts": (dict,),
     "deployment": (dict,),
+    "metrics": (dict, _NOTHING),
     "assumptions": (list,),
     "profile": (list,),
     "curve": (list,),
@@ -271,10 +272,12 @@ def make_card(
 ) -> dict[str, Any]:
     """Write the card of a published classifier, which is complete but for its card."""
     names = getattr(published, "feature_names_in_", None)
+    metrics = published.metrics_
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         **release_fields(published.privacy_spent_, mechanism, deployment),
+        "metrics": None if metrics is None else metrics.to_dict(),
         "model": full_name(type(published.student_)),
         "classes": [plain_label(label) for label in published.classes_.tolist()],
         "n_features": published.n_features_in_,
