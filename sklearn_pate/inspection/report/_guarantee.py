@@ -16,6 +16,7 @@ from sklearn_pate.inspection.report._blocks import (
     Table,
     Text,
 )
+from sklearn_pate.metrics import PrivateMetrics
 
 # Fields that readers of a report ask for.
 _ASKED = (
@@ -34,6 +35,8 @@ _ASKED = (
     "legal_basis",
     "impact_assessment",
 )
+# Columns of a table of metrics.
+_MOST_COLUMNS = 4
 _TO_FILL_IN = "to fill in: "
 _BY_SUBPOPULATION = "accuracy on public rows of each, such as by sex or age"
 PARAGRAPHS: dict[str, str] = TEXTS["paragraphs"]
@@ -89,9 +92,9 @@ def at_most(guesses: Mapping[str, int]) -> str:
     return f"at most {right} of {of}" if right < of else f"perhaps all of {of}"
 
 
-def epsilon_text(facts: dict[str, Any]) -> str:
+def epsilon_text(cost: Mapping[str, Any]) -> str:
     """Write epsilon with three decimals, rounded up, or "inf"."""
-    return "inf" if facts["epsilon"] is None else write_epsilon(facts["epsilon"])
+    return "inf" if cost["epsilon"] is None else write_epsilon(cost["epsilon"])
 
 
 def number_text(value: float) -> str:
@@ -105,6 +108,27 @@ def figure_text(value: float | Mapping[str, float]) -> str:
     if isinstance(value, Mapping):
         return "; ".join(f"{name} {number_text(one)}" for name, one in value.items())
     return number_text(value)
+
+
+def estimate_text(one: Mapping[str, float | None]) -> str:
+    """Write an estimate with its interval."""
+    if one["value"] is None:
+        return "hidden by the noise"
+    return f"{one['value']:.3f} ({one['low']:.3f} to {one['high']:.3f})"
+
+
+def named_estimates(
+    figures: Mapping[str, Any],
+) -> dict[str, Mapping[str, float | None]]:
+    """Return estimates by name, with the class in the name if they have one."""
+    named: dict[str, Mapping[str, float | None]] = {}
+    for name, one in figures.items():
+        text = name.replace("roc_auc", "AUC").replace("_", " ")
+        of_class = {} if "low" in one else one
+        named |= {f"{text} of {label}": inner for label, inner in of_class.items()}
+        if "low" in one:
+            named[text] = one
+    return named
 
 
 def _title(facts: dict[str, Any]) -> str:
@@ -124,9 +148,10 @@ def _no_protection(facts: dict[str, Any]) -> Section:
     return Section(_title(facts), [Text(text, is_warning=True)])
 
 
-def _differentially_private(facts: dict[str, Any]) -> str:
+def _differentially_private(cost: Mapping[str, Any]) -> str:
+    """Write the cost of a fit, of metrics, or of both."""
     return (
-        f"(epsilon={epsilon_text(facts)}, delta={number_text(facts['delta'])})-"
+        f"(epsilon={epsilon_text(cost)}, delta={number_text(cost['delta'])})-"
         "differentially private"
     )
 
@@ -176,17 +201,25 @@ def attackers_section(facts: dict[str, Any]) -> Section:
 
 
 def _guarantee(facts: dict[str, Any]) -> str:
+    metrics, cost = facts["metrics"], facts
+    covered = f"The fit is {_differentially_private(facts)}"
+    if metrics is not None:
+        cost = metrics["total"]
+        covered += (
+            f", the release of its metrics is {_differentially_private(metrics)}, and "
+            f"both together are {_differentially_private(cost)}"
+        )
     text = (
-        f"The fit is {_differentially_private(facts)}. Its noise limits guesses: a "
+        f"{covered}. {'Its' if metrics is None else 'Their'} noise limits guesses: a "
         "fair coin selects one of two data sets that differ in one "
         f"{facts['unit']}, and an attacker has both, and what is published from the "
         "selected one. They "
         f"identify it in {at_most(facts['promise']['guesses'])} cases; without the "
         f"publication, in {THOUSAND // 2}."
     )
-    if not facts["delta"]:
+    if not cost["delta"]:
         return text
-    one_in = int(1 / Fraction(repr(facts["delta"])))  # down: a larger probability
+    one_in = int(1 / Fraction(repr(cost["delta"])))  # down: a larger probability
     return (
         f"{text} Delta, a probability of at most 1 in {one_in:,}, is not covered by "
         "epsilon; these figures include it."
@@ -233,9 +266,12 @@ def _limits(facts: dict[str, Any]) -> Section:
         "guesses": at_most(two_fits["guesses"]),
         "covered": covered,
     }
+    texts = dict(TEXTS["limits"])
+    if facts["metrics"] is not None:
+        texts["Quality of the model"] += f" {PARAGRAPHS['covered-metrics']}"
     items = tuple(
         (subject, text.format(**words))
-        for subject, text in TEXTS["limits"].items()
+        for subject, text in texts.items()
         if has_public_rows or subject != "Public rows"
     )
     return Section("Limits of the guarantee", [Bullets(items)])
@@ -252,12 +288,16 @@ def _not_covered(facts: dict[str, Any]) -> Section:
 
 
 def missing_in(
-    deployment: dict[str, Any], quality: dict[str, Any] | None = None
+    deployment: dict[str, Any],
+    quality: dict[str, Any] | None = None,
+    metrics: PrivateMetrics | None = None,
 ) -> list[str]:
     """List what a report asks for and is not given: fields, figures of quality."""
     missing = [name for name in _ASKED if name not in deployment]
     figures = {} if quality is None else quality["figures"]
-    is_given = any(isinstance(one, dict) for one in figures.values())
+    is_given = any(isinstance(one, dict) for one in figures.values()) or (
+        metrics is not None and len(metrics.subgroups_) > 1
+    )
     return missing if is_given else [*missing, "quality"]
 
 
@@ -293,7 +333,7 @@ def _line(facts: dict[str, Any], name: str) -> tuple[str, str] | None:
 
 
 def evidence_section(facts: dict[str, Any]) -> Section:
-    """Write audits and figures of quality, with lines to fill in."""
+    """Write audits, figures of quality and metrics, with lines to fill in."""
     figures = {} if facts["quality"] is None else facts["quality"]["figures"]
     rows = [_line(facts, "audits")]
     rows += [(name, figure_text(value)) for name, value in figures.items()]
@@ -301,8 +341,37 @@ def evidence_section(facts: dict[str, Any]) -> Section:
         text = f"{_TO_FILL_IN}{_BY_SUBPOPULATION}"
         rows.append(("Quality by subpopulation", text))
     lines = tuple(row for row in rows if row is not None)
-    blocks: list[Block] = [Table("Audits and quality", ("Subject", "Result"), lines)]
-    return Section("Evidence", [*blocks, *_notes(facts["quality"])])
+    blocks: list[Block] = []
+    if lines:
+        blocks.append(Table("Audits and quality", ("Subject", "Result"), lines))
+    blocks += [*_notes(facts["quality"]), *_metrics(facts["metrics"])]
+    return Section("Evidence", blocks)
+
+
+def _metrics(metrics: dict[str, Any] | None) -> list[Block]:
+    """Write private metrics, by subgroup, and their own statement."""
+    if metrics is None:
+        return []
+    columns = {"All rows": named_estimates(metrics["figures"])}
+    columns |= {
+        one["subgroup"]: named_estimates(one["figures"])
+        for one in metrics["by_subgroup"]
+    }
+    tables: list[Block] = []
+    for start in range(0, len(columns), _MOST_COLUMNS):
+        shown = dict([*columns.items()][start : start + _MOST_COLUMNS])
+        rows = tuple(
+            (name, *(estimate_text(one[name]) for one in shown.values()))
+            for name in columns["All rows"]
+        )
+        caption = "Metrics on private rows, with 95 % intervals"
+        more = ", more subgroups" if start else ""
+        tables.append(Table(f"{caption}{more}", ("Metric", *shown), rows))
+    text = PARAGRAPHS["metrics"].format(
+        statement=metrics["statement"],
+        total=_differentially_private(metrics["total"]),
+    )
+    return [*tables, Text(text)]
 
 
 def _notes(quality: dict[str, Any] | None) -> list[Text]:

@@ -11,7 +11,13 @@ from sklearn_pate.accounting._calibrate import six_digits
 from sklearn_pate.accounting._statement import sentences_of, write_epsilon
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.inspection.report._blocks import QUESTIONS
-from sklearn_pate.inspection.report._guarantee import figure_text
+from sklearn_pate.inspection.report._guarantee import (
+    epsilon_text,
+    estimate_text,
+    figure_text,
+    named_estimates,
+    number_text,
+)
 
 TO_FILL_IN = "TO FILL IN"
 #: Fields of a Deployment that the registry requires.
@@ -151,6 +157,16 @@ def _privacy_loss(facts: dict[str, Any], words: dict[str, str]) -> dict[str, Any
         "Guesses which of two neighbouring data sets was used are right in at most "
         f"{guesses['right_at_most']} of {guesses['of']} cases."
     )
+    metrics = facts["metrics"]
+    if metrics is not None:
+        costs = [
+            f"epsilon={epsilon_text(one)} and delta={number_text(one['delta'])}"
+            for one in (metrics, metrics["total"])
+        ]
+        details.append(
+            f"Metrics were released in addition, with {costs[0]}; model and metrics "
+            f"together have {costs[1]}, which bounds these guesses."
+        )
     name = given.get("unit_name")
     loss = {
         "privacy_unit": unit if name is None else f"{name} (one {unit})",
@@ -182,11 +198,20 @@ def _implementation(facts: dict[str, Any], words: dict[str, str]) -> dict[str, s
             f"{TO_FILL_IN}: {QUESTIONS['epsilon_justification'][1]}",
         ),
     }
+    utility = []
     if quality is not None:
         figures = ", ".join(
             f"{name} {figure_text(value)}" for name, value in quality["figures"].items()
         )
-        written["utility"] = f"{figures}, on {quality['evaluated_on']}"
+        utility.append(f"{figures}, on {quality['evaluated_on']}")
+    if facts["metrics"] is not None:
+        named = named_estimates(facts["metrics"]["figures"])
+        figures = ", ".join(
+            f"{name} {estimate_text(one)}" for name, one in named.items()
+        )
+        utility.append(f"On private rows, with 95 % intervals: {figures}.")
+    if utility:
+        written["utility"] = " ".join(utility)
     more = [f"Audit: {one}." for one in given.get("audits", [])]
     more.append(_listed(given, _OTHERS))
     if any(more):

@@ -48,7 +48,11 @@ def sections_of(facts: dict[str, Any]) -> list[Section]:
     sections = guarantee_sections(facts)
     if facts["deployment"] or facts["to_fill_in"]:
         sections.append(deployment_section(facts))
-    has_evidence = facts["quality"] is not None or "audits" in facts["deployment"]
+    has_evidence = (
+        facts["quality"] is not None
+        or facts["metrics"] is not None
+        or "audits" in facts["deployment"]
+    )
     if facts["private"] or has_evidence:
         sections.append(evidence_section(facts))
     return [*sections, _assumptions(facts), *_appendix(facts)]
