@@ -1,4 +1,4 @@
-"""Commands ``plan``, ``report`` and ``add``: one model, or the cost of several."""
+"""Commands ``plan``, ``measure``, ``report`` and ``add``: one model, or several."""
 
 import argparse
 import json
@@ -16,14 +16,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_pate._aggregation._fit_plan import WIDTH
-from sklearn_pate._cli._options import TABLE, chosen_mechanism
-from sklearn_pate._inputs._file_content import strict_json
+from sklearn_pate._cli._options import TABLE, chosen_mechanism, plain_warnings
+from sklearn_pate._cli._site_files import labels_like, read_rows
+from sklearn_pate._inputs._file_content import check_can_write, strict_json
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._profile import compose_profiles
 from sklearn_pate.accounting._statement import PrivacySpent, write_epsilon
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection import PrivacyReport, plan_fit, plan_newton_fit
+from sklearn_pate.metrics import PrivateMetrics, private_metrics
 from sklearn_pate.publication import Deployment, PublishedClassifier
 from sklearn_pate.publication._card_check import checked_metrics, checked_statement
 from sklearn_pate.publication._model_file import (
@@ -99,20 +101,64 @@ def _read_json(name: str, path: str) -> Any:
         ) from None
 
 
+def run_measure(given: argparse.Namespace) -> None:
+    """Measure a published model on private rows, and print or write the metrics."""
+    if given.output is not None:
+        check_can_write([given.output], overwrite=given.overwrite)
+    model = PublishedClassifier.load(given.model, trusted=given.trust)
+    if model.privacy_spent_.unit == "group" and given.group is None:
+        raise ValueError(
+            "The model protects groups, so that --group is needed; name the column of "
+            "their ids."
+        )
+    ledger = _ledger(given.ledger)
+    others = [
+        name for name in (given.label, given.group, given.subgroup) if name is not None
+    ]
+    X, columns = read_rows(given.rows, model, others)
+    with plain_warnings(given.parser):
+        # The privacy is spent on the next line.
+        metrics = private_metrics(
+            model,
+            X,
+            labels_like(columns[given.label], model.classes_.tolist()),
+            epsilon=given.epsilon,
+            delta=given.delta,
+            groups=columns.get(given.group),
+            subgroups=columns.get(given.subgroup),
+            ledger=ledger,
+            random_state=0,  # so that a ledger knows the call again
+        )
+    if given.output is not None:
+        metrics.save(given.output, overwrite=given.overwrite)
+    print(metrics)
+    of_subgroups = {} if given.subgroup is None else metrics.by_subgroup
+    for value, one in of_subgroups.items():
+        print(f"\n{given.subgroup} {'missing' if value is None else value}\n{one}")
+    print(f"\n{textwrap.fill(str(metrics.privacy_spent_), WIDTH)}")
+    if given.output is not None:
+        print(f"\nWritten, and may be published: {given.output}.")
+
+
+def _ledger(path: str | None) -> PrivacyLedger | None:
+    """Open the ledger that an option names."""
+    if path is None:
+        return None
+    _check_is_file("ledger", path)
+    return PrivacyLedger(path)
+
+
 def run_report(given: argparse.Namespace) -> None:
     """Write a report; an internal one only with ``--internal``."""
     _check_quality(given)
-    ledger = given.ledger
-    if ledger is not None:
-        _check_is_file("ledger", ledger)
-        ledger = PrivacyLedger(ledger)
     report = PrivacyReport.from_estimator(
         read_released(given.model),
         title=given.title,
         quality=None if given.quality is None else _quality(given.quality),
         evaluated_on=given.evaluated_on,
         quality_is_public=given.quality_is_public,
-        ledger=ledger,
+        metrics=None if given.metrics is None else PrivateMetrics.load(given.metrics),
+        ledger=_ledger(given.ledger),
         model_file=given.model,
         deployment=None if given.deployment is None else _deployment(given.deployment),
     )
