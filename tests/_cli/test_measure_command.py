@@ -107,7 +107,7 @@ def test_patients_are_protected_with_all_rows(folder):
 
 
 def test_the_same_command_with_a_ledger_returns_the_same_figures(folder, capsys):
-    ledger = PrivacyLedger("rows.sqlite", epsilon=2.5, delta=1e-4)
+    ledger = PrivacyLedger("rows.sqlite", epsilon=2.2, delta=1e-5)
     measure("--ledger", "rows.sqlite", "-o", "first.json")
     spent = ledger.spent
     measure("--ledger", "rows.sqlite", "-o", "second.json")
