@@ -15,14 +15,10 @@ from sklearn_pate._inputs._containers import Table, check_container
 from sklearn_pate._inputs._labels import PublicData
 from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._synthetic._marginals import PrivateMarginals
-from sklearn_pate.accounting._calibrate import check_epsilon
 from sklearn_pate.accounting._value_checks import check_count, check_parameters, counted
-from sklearn_pate.exceptions import PrivacyLeakWarning, PublicDataWarning, warn_user
+from sklearn_pate.exceptions import PublicDataWarning, warn_user
 from sklearn_pate.mechanisms import MeanScores
 from sklearn_pate.students._train_student import accepts_soft_labels, accepts_unlabeled
-
-# Odds of exp(20), five hundred million, are no privacy.
-_MOST_EPSILON = 20
 
 
 def check_target(estimator: Any, y: Any) -> None:
@@ -33,27 +29,6 @@ def check_target(estimator: Any, y: Any) -> None:
             "None."
         )
     check_container("y", y)
-
-
-def check_epsilon_is_small(name: str, epsilon: Any) -> None:
-    """Raise for an epsilon that is none, and warn of one that protects nobody."""
-    if check_epsilon(epsilon) > _MOST_EPSILON:
-        warn_user(
-            f"{name}={epsilon!r} is above {_MOST_EPSILON}: such a statement protects "
-            "almost nobody. Typical values lie between 0.1 and 10.",
-            PrivacyLeakWarning,
-        )
-
-
-def check_delta_is_small(delta: float, n_units: int, units: str) -> None:
-    """Warn of a delta of one over the number of units or more."""
-    if delta >= 1 / n_units:
-        warn_user(
-            f"delta={delta!r} is not below 1 / n_{units} = 1 / {n_units}: such a "
-            "statement would allow the data of one of them to be published. "
-            "Choose a smaller delta.",
-            PrivacyLeakWarning,
-        )
 
 
 def data_problems(

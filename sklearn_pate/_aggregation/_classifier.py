@@ -11,7 +11,6 @@ from sklearn.utils import InputTags, Tags
 
 from sklearn_pate._aggregation._aggregation import Aggregation
 from sklearn_pate._aggregation._checks import (
-    check_epsilon_is_small,
     check_privacy_unit,
     check_synthetic,
 )
@@ -41,6 +40,7 @@ from sklearn_pate.accounting._assumptions import (
     PUBLIC_REPRESENTATION,
     Assumption,
 )
+from sklearn_pate.accounting._calibrate import check_epsilon_is_small
 from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from sklearn_pate._aggregation._checks import (
-    check_delta_is_small,
     check_number_of_groups,
     check_one_source,
     check_target,
@@ -29,6 +28,7 @@ from sklearn_pate.accounting._assumptions import (
     LABEL_SET_READ,
     PUBLIC_ROWS,
 )
+from sklearn_pate.accounting._calibrate import check_delta_is_small
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.distributed._dask_rows import (
     DaskRows,

@@ -9,7 +9,6 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from sklearn_pate._aggregation._checks import check_delta_is_small
 from sklearn_pate._aggregation._entry import ReleasePlan
 from sklearn_pate._aggregation._outlook import (
     FEW_ROWS,
@@ -21,6 +20,7 @@ from sklearn_pate._aggregation._outlook import (
     why_useless,
 )
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
+from sklearn_pate.accounting._calibrate import check_delta_is_small
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
 from sklearn_pate.accounting._value_checks import counted, is_positive
 

@@ -9,7 +9,6 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._aggregation._checks import (
-    check_delta_is_small,
     check_number_of_groups,
     check_one_source,
     check_target,
@@ -58,6 +57,7 @@ from sklearn_pate.accounting._assumptions import (
     SHARDS_BY_KEY,
     Assumption,
 )
+from sklearn_pate.accounting._calibrate import check_delta_is_small
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
 

@@ -114,6 +114,14 @@ def class_indices(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     return np.array(codes, dtype=np.intp)
 
 
+def plain_label(label: Any) -> bool | int | float | str:
+    """Return a class label as a JSON value, or as text."""
+    label = label.item() if isinstance(label, np.generic) else label
+    if isinstance(label, (bool, int, str)):
+        return label
+    return label if isinstance(label, float) and np.isfinite(label) else str(label)
+
+
 def is_abstention(label: Any) -> bool:
     """Check whether a label that is no class means no vote: -1, None or NaN."""
     return is_missing(label) or (isinstance(label, Real) and label == -1)

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from sklearn_pate.accounting._rdp import (
     check_delta,
 )
 from sklearn_pate.accounting._value_checks import is_positive
+from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 
 #: Largest scale of noise that can be drawn, in votes.
 LARGEST_SCALE = 2**20
@@ -26,6 +28,8 @@ _SLOPE = -1.1
 # Most steps of a search for a scale.
 _MOST_STEPS = 30
 _LARGEST_N_QUERIES = 2**40
+# Odds of exp(20), five hundred million, are no privacy.
+_MOST_EPSILON = 20
 
 
 def six_digits(value: float, rounding: Callable[[float], float]) -> float:
@@ -45,6 +49,27 @@ def check_epsilon(epsilon: float) -> float:
             "lie between 0.1 and 10."
         )
     return float(epsilon)
+
+
+def check_epsilon_is_small(name: str, epsilon: Any) -> None:
+    """Raise for an epsilon that is none, and warn of one that protects nobody."""
+    if check_epsilon(epsilon) > _MOST_EPSILON:
+        warn_user(
+            f"{name}={epsilon!r} is above {_MOST_EPSILON}: such a statement protects "
+            "almost nobody. Typical values lie between 0.1 and 10.",
+            PrivacyLeakWarning,
+        )
+
+
+def check_delta_is_small(delta: float, n_units: int, units: str) -> None:
+    """Warn of a delta of one over the number of units or more."""
+    if delta >= 1 / n_units:
+        warn_user(
+            f"delta={delta!r} is not below 1 / n_{units} = 1 / {n_units}: such a "
+            "statement would allow the data of one of them to be published. "
+            "Choose a smaller delta.",
+            PrivacyLeakWarning,
+        )
 
 
 def calibrate_noise(

@@ -1,7 +1,7 @@
 """PrivacySpent: the privacy statement of a fit, and its text."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from math import isinf
 from typing import Any
 
@@ -16,8 +16,12 @@ from sklearn_pate.accounting._assumptions import (
     Assumption,
 )
 from sklearn_pate.accounting._calibrate import six_digits
-from sklearn_pate.accounting._cost import Cost
-from sklearn_pate.accounting._profile import PrivacyProfile, curve_profile
+from sklearn_pate.accounting._cost import Cost, GaussianTest
+from sklearn_pate.accounting._profile import (
+    PrivacyProfile,
+    compose_profiles,
+    curve_profile,
+)
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._value_checks import (
     check_option,
@@ -55,10 +59,19 @@ _POST_PROCESSING = {
     "counts": "counts",
     "learner": "predictions",
     "search": "predictions",
+    "metrics": "metrics",
+    "several": "predictions",
 }
-_COMPOSITION = {"neighbours": "sampled", "search": "search", "learner": "unknown"}
+_COMPOSITION = {
+    "several": "several",
+    "neighbours": "sampled",
+    "search": "search",
+    "learner": "unknown",
+}
 
-RELEASES = ("answers", "scores", "newton", "sum", "model", "search")
+RELEASES = (
+    *("answers", "scores", "newton", "sum", "model", "search", "metrics", "several"),
+)
 
 
 @dataclass(frozen=True)
@@ -108,10 +121,10 @@ class StatementFacts:
         search that the cost includes.
 
     composition : {"gaussian", "renyi", "sampled", "steps", "parts", "search", \
-"unknown"}
+"several", "unknown"}
         Method by which the costs of all steps are combined.
 
-    post_processing : {"student", "function", "counts", "predictions"}
+    post_processing : {"student", "function", "counts", "predictions", "metrics"}
         Computations on the released results, which have no privacy cost.
 
     arithmetic : {"whole-numbers", "floating-point", "unknown"}
@@ -193,7 +206,7 @@ def facts_of(spent: "PrivacySpent") -> StatementFacts:
     rho = None if isinf(pure_epsilon) else pure_epsilon**2 / 2
     if spent.mu is not None:
         rho = spent.mu**2 / 2
-    is_known = kind != "learner" or FLOATING_POINT.code in codes
+    is_known = kind not in ("learner", "several") or FLOATING_POINT.code in codes
     randomness = "operating-system" if is_known else "unknown"
     arithmetic = "whole-numbers" if is_known else "unknown"
     tuning = "blind" if CHOSEN_BLINDLY.code in codes else "unknown"
@@ -221,12 +234,9 @@ def kind_of(spent: "PrivacySpent") -> str:
     """Read the kind of the data flow from a statement, for published models too."""
     if spent.release != "answers":
         return {
-            "scores": "scores",
-            "newton": "newton",
             "sum": "sums",
             "model": "counts" if DOMAIN_DECLARED in spent.assumptions else "learner",
-            "search": "search",
-        }[spent.release]
+        }.get(spent.release, spent.release)
     if spent.relation == "add-remove":
         return "neighbours"
     return "parties" if spent.unit == "party" else "teachers"
@@ -291,10 +301,12 @@ class PrivacySpent:
         "add-remove-or-change" for groups. Costs of two units or two relations can
         neither be added nor compared.
 
-    release : {"answers", "scores", "newton", "sum", "model", "search"}
+    release : {"answers", "scores", "newton", "sum", "model", "search", "metrics", \
+"several"}
         Kind of release: answers to queries or noisy counts, the mean of score
         functions, a logistic regression by noisy Newton steps, one noisy sum of
-        vectors, another model trained with noise, or the winner of a private search.
+        vectors, another model trained with noise, the winner of a private search,
+        metrics of a model, or several releases together.
 
     mechanism : str
         The mechanism with its parameters.
@@ -369,6 +381,12 @@ class PrivacySpent:
     'X_public is public'
     >>> round((spent.curve + spent.curve).to_epsilon(1e-5), 2)  # two such fits
     1.16
+
+    Statements of one unit and relation add up, at the larger delta, if noise and
+    numbers of queries of both fits were chosen beforehand:
+
+    >>> spent + spent
+    PrivacySpent(epsilon=1.077, delta=1e-05)
 
     An attacker who knows all rows but one, and has two candidates for that one, names
     the right one in at most 54 of 100 cases:
@@ -521,6 +539,32 @@ class PrivacySpent:
         """
         return self.curve.to_dp_accounting(self.relation)
 
+    def __add__(self, other: "PrivacySpent") -> "PrivacySpent":
+        if not isinstance(other, PrivacySpent):
+            return NotImplemented
+        if (self.unit, self.relation) != (other.unit, other.relation):
+            raise ValueError(
+                f"A statement for unit={self.unit!r} and relation={self.relation!r} "
+                f"and one for unit={other.unit!r} and relation={other.relation!r} do "
+                "not add up; state both for one unit and relation."
+            )
+        exact = None
+        if self.mu is not None and other.mu is not None:
+            exact = GaussianTest(float(np.hypot(self.mu, other.mu)))
+        cost = Cost(self.unit, self.relation, self.curve + other.curve, exact)
+        delta = max(self.delta, other.delta)
+        composed = compose_profiles([self.profile, other.profile])
+        stated = state_cost(
+            cost,
+            delta,
+            release="several",
+            mechanism=f"{self.mechanism} and by {other.mechanism}",
+            assumptions=tuple(dict.fromkeys((*self.assumptions, *other.assumptions))),
+            epsilon=_least_epsilon(cost, composed, delta),
+        )
+        profile = cost.profile.intersect(composed).thinned(stated.epsilon, delta)
+        return replace(stated, profile=profile)
+
     def __iter__(self) -> Iterator[float]:
         yield self.epsilon
         yield self.delta
@@ -531,13 +575,14 @@ class PrivacySpent:
         )
 
     def __str__(self) -> str:
-        texts = _TEXTS["text"]
+        texts, kind = _TEXTS["text"], self.release
+        subject, covered = _TEXTS["subject"].get(kind, _TEXTS["subject"]["fit"])
         guarantee = texts["void" if np.isinf(self.epsilon) else "private"].format(
-            epsilon=write_epsilon(self.epsilon), delta=self.delta
+            subject=subject, epsilon=write_epsilon(self.epsilon), delta=self.delta
         )
-        kind = self.release
-        if kind not in ("scores", "newton"):
+        if kind not in ("scores", "newton", "metrics", "several"):
             kind = "model" if self.n_queries is None else "answers"
+        tables = counted(self.n_tables, "table")
         voters = counted(self.n_teachers, "teacher")
         # Of the learners with votes, only nearest neighbours have this relation.
         if kind == "answers" and self.relation == "add-remove":
@@ -547,12 +592,15 @@ class PrivacySpent:
             unit=self.unit,
             queries=counted(self.n_queries, "query"),
             were="was" if self.n_queries == 1 else "were",
+            tables=tables,
             mechanism=self.mechanism,
         )
-        if self.n_tables is not None:
+        if self.n_tables is not None and kind != "metrics":
             columns = counted(self.n_tables, "column")
             release += f". {texts['tables'].format(columns=columns)}"
-        end = texts["end"].format(assumptions=_enumerate(self.assumptions))
+        end = texts["end"].format(
+            covered=covered, assumptions=_enumerate(self.assumptions)
+        )
         return (
             f"{guarantee}. Neighbouring data sets differ by one change: "
             f"{self.neighbours}. {release}. {end}"
@@ -614,6 +662,13 @@ def state_cost(
         n_tables=n_tables,
         mu=cost.mu,
     )
+
+
+def _least_epsilon(cost: Cost, composed: PrivacyProfile, delta: float) -> float:
+    """Return the smallest epsilon by curve, exact cost and composed profile."""
+    if delta == 0:
+        return cost.curve.pure_epsilon
+    return min(cost.quiet_epsilon(delta), composed.epsilon_at(delta))
 
 
 def write_epsilon(epsilon: float) -> str:

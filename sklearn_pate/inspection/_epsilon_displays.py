@@ -15,14 +15,16 @@ from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import is_positive
 from sklearn_pate.inspection._vote_displays import (
     check_comparable,
-    line_style,
     log_ticks,
-    make_axes,
-    point_style,
     protection_note,
-    require_matplotlib,
     stamp,
     statement_of,
+)
+from sklearn_pate.metrics._axes import (
+    line_style,
+    make_axes,
+    point_style,
+    require_matplotlib,
 )
 
 # Fits for one target epsilon state slightly different values: those within one percent

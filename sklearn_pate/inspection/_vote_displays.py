@@ -22,56 +22,22 @@ from sklearn_pate.mechanisms import NoisySum, PluralityMechanism
 from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.mechanisms._noisy_sum import TwoPartRelease
 from sklearn_pate.mechanisms._noisy_training import SampledMechanism
-
-#: Palette of Okabe and Ito, also for colour-blind readers.
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+from sklearn_pate.metrics._axes import (
+    COLORS,
+    line_style,
+    make_axes,
+    require_matplotlib,
+)
 
 #: Warning across a plot that must not be published.
 SENSITIVE = "SENSITIVE: depends on private data, do not publish"
 
-_LINE_STYLES = ("-", "--", "-.", ":")
-_MARKERS = "os^Dv"
 # Width of a letter of the stamp, over its height.
 _LETTER = 0.6
 # Costs are almost a straight line against the root of the number of queries.
 _N_POINTS = 40
 # The width of the noise is the margin at which it changes one answer in twenty.
 _ONE_IN = 20
-
-
-def require_matplotlib(display: type) -> Any:
-    """Import matplotlib.pyplot for a display, before any work."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            f"{display.__name__} needs matplotlib; install sklearn-pate[plot]."
-        ) from error
-    return plt
-
-
-def make_axes(display: type, ax: Any) -> Any:
-    """Return axes for a display to draw on, those of a new figure for None."""
-    plt = require_matplotlib(display)
-    if ax is None:
-        _, ax = plt.subplots(layout="constrained")
-    return ax
-
-
-def line_style(place: int) -> dict[str, Any]:
-    """Return colour and dashes of the line after `place` others, distinct in grey."""
-    return {
-        "color": COLORS[place % len(COLORS)],
-        "linestyle": _LINE_STYLES[place % len(_LINE_STYLES)],
-    }
-
-
-def point_style(place: int) -> dict[str, Any]:
-    """Return colour and marker of points after `place` others."""
-    return {
-        "color": COLORS[place % len(COLORS)],
-        "marker": _MARKERS[place % len(_MARKERS)],
-    }
 
 
 def log_ticks(axis: Any) -> None:

@@ -10,12 +10,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._aggregation._checks import check_epsilon_is_small
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
 from sklearn_pate._estimators._isolation import MAX_SEED, one_thread
 from sklearn_pate._estimators._progress import check_verbose, progress_of
 from sklearn_pate._inputs._features import check_numbers
 from sklearn_pate.accounting._assumptions import FLOATING_POINT, N_ROWS, ROW_BY_ROW
+from sklearn_pate.accounting._calibrate import check_epsilon_is_small
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._value_checks import Constraint, check_count
 from sklearn_pate.accounting.composition import calibrate_steps

@@ -12,10 +12,10 @@ from scipy.special import expit, log_expit, softmax
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._aggregation._checks import check_epsilon_is_small
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
 from sklearn_pate._inputs._features import check_numbers
 from sklearn_pate.accounting._assumptions import BOUNDS, FLOATING_POINT, NORM_READ
+from sklearn_pate.accounting._calibrate import check_epsilon_is_small
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._value_checks import Constraint, check_positive
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._aggregation._checks import check_epsilon_is_small, check_privacy_unit
+from sklearn_pate._aggregation._checks import check_privacy_unit
 from sklearn_pate._aggregation._entry import (
     counted_rows,
     plan_release,
@@ -35,6 +35,7 @@ from sklearn_pate.accounting._assumptions import (
     COLUMNS,
     DOMAIN_DECLARED,
 )
+from sklearn_pate.accounting._calibrate import check_epsilon_is_small
 from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._statement import PrivacySpent

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
-from sklearn_pate._aggregation._checks import check_delta_is_small, check_target
+from sklearn_pate._aggregation._checks import check_target
 from sklearn_pate._aggregation._entry import record_release
 from sklearn_pate._aggregation._rows import read_labels
 from sklearn_pate._estimators._isolation import autologging_off
@@ -21,6 +21,7 @@ from sklearn_pate.accounting._assumptions import (
     SEEDED,
     Assumption,
 )
+from sklearn_pate.accounting._calibrate import check_delta_is_small
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent, state_cost
 from sklearn_pate.mechanisms._mechanism import Mechanism

@@ -18,7 +18,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from sklearn_pate._aggregation._checks import check_delta_is_small, check_target
+from sklearn_pate._aggregation._checks import check_target
 from sklearn_pate._aggregation._entry import record_release
 from sklearn_pate._aggregation._rows import read_labels
 from sklearn_pate._estimators._class_codes import (
@@ -39,7 +39,11 @@ from sklearn_pate.accounting._assumptions import (
     SECRET,
     Assumption,
 )
-from sklearn_pate.accounting._calibrate import LARGEST_SCALE, calibrate_noise
+from sklearn_pate.accounting._calibrate import (
+    LARGEST_SCALE,
+    calibrate_noise,
+    check_delta_is_small,
+)
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent, state_cost

@@ -60,7 +60,7 @@ _LARGEST = 2**53
 # The cost of each takes about 0.1 ms and 6 KB.
 _MOST_FITS = 10_000
 FORMAT = "sklearn_pate privacy card"
-FORMAT_VERSION = 9
+FORMAT_VERSION = 10
 
 _NOTHING = type(None)
 # The type of every field, but for the sha256 of the model file.
@@ -83,6 +83,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "mu": (float, _NOTHING),
     "facts": (dict,),
     "deployment": (dict,),
+    "metrics": (dict, _NOTHING),
     "assumptions": (list,),
     "profile": (list,),
     "curve": (list,),
@@ -296,14 +297,6 @@ def statement_fields(spent: PrivacySpent) -> dict[str, Any]:
         "mu": None if spent.mu is None else float(spent.mu),
         **{name: None if one is None else int(one) for name, one in counts.items()},
     }
-
-
-def plain_label(label: Any) -> bool | int | float | str:
-    """Return a class label as a JSON value, or as text."""
-    label = label.item() if isinstance(label, np.generic) else label
-    if isinstance(label, (bool, int, str)):
-        return label
-    return label if isinstance(label, float) and np.isfinite(label) else str(label)
 
 
 def canonical_text(value: Any) -> bytes:

@@ -26,11 +26,17 @@ from sklearn_pate._estimators._class_codes import (
 )
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._file_content import check_can_write, write_files
+from sklearn_pate._inputs._labels import plain_label
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 from sklearn_pate.mechanisms._mechanism import Mechanism
-from sklearn_pate.publication._card_check import checked_statement
+from sklearn_pate.metrics import PrivateMetrics
+from sklearn_pate.publication._card_check import (
+    check_metrics,
+    checked_metrics,
+    checked_statement,
+)
 from sklearn_pate.publication._deployment import Deployment, checked_deployment
 from sklearn_pate.publication._model_file import (
     TRUSTED,
@@ -56,7 +62,6 @@ from sklearn_pate.publication._privacy_card import (
     check_card,
     classes_to_trust,
     full_name,
-    plain_label,
     release_fields,
     written_card,
 )
@@ -87,7 +92,10 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         Class labels.
 
     privacy_spent_ : PrivacySpent
-        Privacy statement.
+        Privacy statement of the model.
+
+    metrics_ : PrivateMetrics or None
+        Metrics that were published with the model, with a statement of their own.
 
     n_features_in_ : int
         Number of features.
@@ -130,6 +138,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     student_: Any
     classes_: NDArray[Any]
     privacy_spent_: PrivacySpent
+    metrics_: PrivateMetrics | None
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _card: dict[str, Any]
@@ -361,6 +370,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         """Set the statement that follows from the card, if the model file agrees."""
         try:
             spent = checked_statement(self._card, trusted=trusted)
+            metrics = checked_metrics(self._card, spent)
             for name, of_card, of_model in (
                 ("n_classes", len(self._card["classes"]), n_classes),
                 ("statement", self._card["statement"], statement),
@@ -371,7 +381,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             raise ValueError(
                 f"{card_path} contradicts itself or its model: {printable(error)}."
             ) from error
-        self.privacy_spent_ = spent
+        self.privacy_spent_, self.metrics_ = spent, metrics
 
     def _pack(self, skops_io: ModuleType) -> tuple[bytes, set[str]]:
         """Return the content of the model file, and the types that readers must trust.
@@ -492,10 +502,12 @@ def _make_card(
 ) -> dict[str, Any]:
     """Write the card of a published classifier, which is complete but for its card."""
     names = getattr(published, "feature_names_in_", None)
+    metrics = published.metrics_
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         **release_fields(published.privacy_spent_, mechanism, deployment),
+        "metrics": None if metrics is None else metrics.to_dict(),
         "model": full_name(type(published.student_)),
         "classes": [plain_label(label) for label in published.classes_.tolist()],
         "n_features": published.n_features_in_,
@@ -506,7 +518,10 @@ def _make_card(
 
 
 def publish(
-    estimator: Any, *, deployment: Deployment | None = None
+    estimator: Any,
+    *,
+    deployment: Deployment | None = None,
+    metrics: PrivateMetrics | None = None,
 ) -> PublishedClassifier:
     """Publish the model and the privacy statement of a fitted private classifier.
 
@@ -526,6 +541,11 @@ def publish(
         Description of data, purpose and responsibilities, which the card repeats. It
         is published, and no privacy statement covers it. None gives an empty one.
 
+    metrics : PrivateMetrics, default=None
+        Metrics of this model by :func:`~sklearn_pate.metrics.private_metrics`, which
+        the card repeats with their own privacy statement. The costs of model and
+        metrics add.
+
     Returns
     -------
     published : PublishedClassifier
@@ -538,8 +558,9 @@ def publish(
 
     ValueError
         If `estimator` is no private classifier of this package, or is a search whose
-        winner is none; or if `deployment` is no Deployment, or has a number of units
-        that the statement hides.
+        winner is none; if `deployment` is no Deployment, or has a number of units that
+        the statement hides; or if `metrics` are no PrivateMetrics of these classes,
+        have no guarantee, or protect another unit or relation.
 
     Warns
     -----
@@ -579,10 +600,12 @@ def publish(
     check_is_fitted(estimator, "privacy_spent_")
     spent, mechanism = estimator.privacy_spent_, estimator._released_by
     deployment = checked_deployment(deployment, spent)
+    if metrics is not None:
+        check_metrics(metrics, estimator.classes_, spent)
     published = PublishedClassifier()
     published.student_ = estimator._published_model()
     published.classes_ = estimator.classes_.copy()
-    published.privacy_spent_ = spent
+    published.privacy_spent_, published.metrics_ = spent, metrics
     published.n_features_in_ = int(estimator.n_features_in_)
     if hasattr(estimator, "feature_names_in_"):
         published.feature_names_in_ = estimator.feature_names_in_.copy()

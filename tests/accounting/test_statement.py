@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 
 from sklearn_pate.accounting import Assumption, PrivacySpent
 from sklearn_pate.accounting._assumptions import LABEL_SET
-from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
+from sklearn_pate.accounting._cost import Cost, GaussianTest
+from sklearn_pate.accounting._gdp import gdp_epsilon
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting._statement import NEIGHBOURS, state_cost, write_epsilon
 from sklearn_pate.accounting.bounds import pure_dp_curve
 
 SPENT = PrivacySpent(
@@ -116,3 +119,41 @@ def test_an_epsilon_with_three_decimals_is_written_unchanged():
         assert write_epsilon(epsilon) == f"{epsilon:.3f}"
     assert write_epsilon(0.0) == "0.000"
     assert write_epsilon(np.inf) == "inf"
+
+
+def of_gaussian(mu, **changes):
+    curve = RdpCurve(DEFAULT_ORDERS, DEFAULT_ORDERS * mu**2 / 2)
+    cost = Cost("row", "replace-one", curve, GaussianTest(mu))
+    spent = state_cost(
+        cost, 1e-5, release="metrics", mechanism="M", assumptions=(LABEL_SET,)
+    )
+    return replace(spent, **changes)
+
+
+def test_gaussian_statements_add_up_by_the_squares_of_mu():
+    total = of_gaussian(0.3) + of_gaussian(0.4)
+    assert total.mu == pytest.approx(0.5)
+    assert total.epsilon == pytest.approx(gdp_epsilon(0.5, 1e-5), rel=1e-3)
+    assert total.epsilon >= gdp_epsilon(0.5, 1e-5) * (1 - 1e-9)
+    assert total.delta_at(total.epsilon) <= 1e-5
+    assert total.assumptions == (LABEL_SET,)
+
+
+def test_the_sum_of_two_statements_is_at_most_the_sum_of_their_epsilons():
+    total = SPENT + of_gaussian(0.3)
+    assert SPENT.epsilon < total.epsilon <= SPENT.epsilon + of_gaussian(0.3).epsilon
+    assert total.delta == 1e-5
+    assert (SPENT + SPENT).epsilon == 2
+    assert (SPENT + SPENT).delta == 0
+    assert "NoisyTree(depth=3) and by M" in str(total)
+
+
+def test_a_sum_with_a_seeded_release_has_no_guarantee():
+    seeded = replace(SPENT, epsilon=np.inf, curve=SPENT.curve.unbounded(), profile=None)
+    assert (of_gaussian(0.3) + seeded).epsilon == np.inf
+
+
+def test_statements_of_two_units_do_not_add_up():
+    groups = of_gaussian(0.3, unit="group", relation="add-remove-or-change")
+    with pytest.raises(ValueError, match=r"'row' .* unit='group' .* do not add up"):
+        SPENT + groups

@@ -73,6 +73,8 @@ NO_QUANTITY = {
     "shards-by-key",
     "shard-own-rows",
     "one-site-each",
+    "model-is-public",
+    "scores-of-row",
 }
 
 

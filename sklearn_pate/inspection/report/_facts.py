@@ -41,6 +41,8 @@ from sklearn_pate.inspection.report._blocks import (
     wrong_once_in,
 )
 from sklearn_pate.inspection.report._sections import missing_in, unit_assumption
+from sklearn_pate.metrics import PrivateMetrics
+from sklearn_pate.publication._card_check import check_metrics
 from sklearn_pate.publication._deployment import (
     Deployment,
     checked_deployment,
@@ -50,7 +52,7 @@ from sklearn_pate.publication._model_file import paths_of, read_pair, versions_o
 from sklearn_pate.publication._privacy_card import canonical_text, statement_fields
 
 FORMAT = "sklearn_pate privacy report"
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 
 FALSE_ALARMS = (1, 10, 50, 100)  # of a thousand
 SEVERAL = (1, 2, 3, 5, 10)
@@ -88,6 +90,22 @@ def deployment_of(
     return on_card or given
 
 
+def metrics_of(
+    learner: Any, metrics: PrivateMetrics | None, spent: PrivacySpent
+) -> PrivateMetrics | None:
+    """Return the private metrics of a model: those on its card, or given ones."""
+    on_card = learner.metrics_ if has_card(learner) else None
+    if metrics is None:
+        return on_card
+    check_metrics(metrics, learner.classes_, spent)
+    if on_card is not None and on_card.to_dict() != metrics.to_dict():
+        raise ValueError(
+            "metrics differ from those on the card of the model; leave them out to use "
+            "the card, or publish the model again with the new ones."
+        )
+    return metrics
+
+
 def name_file(learner: Any, model_file: str | os.PathLike[str]) -> dict[str, str]:
     """Return name and sha256 of a published model's file, without loading the model.
 
@@ -119,6 +137,7 @@ def collect_facts(
     quality: Any,
     evaluated_on: str | None,
     quality_is_public: bool | None,
+    metrics: PrivateMetrics | None,
     ledger: PrivacyLedger | None,
     model_file: Any,
     deployment: Deployment | None,
@@ -136,6 +155,8 @@ def collect_facts(
     else:
         title = one_line("title", title)
     figures = _quality(quality, evaluated_on, quality_is_public)
+    metrics = metrics_of(learner, metrics, spent)
+    total = spent if metrics is None else spent + metrics.privacy_spent_
     history = _ledger_facts(ledger, spent)
     leaks = [
         {"name": leak.name, "estimator": leak.estimator, "what": str(leak)}
@@ -160,15 +181,16 @@ def collect_facts(
         "private": private,
         **statement_fields(spent),
         "kind": kind,
-        "promise": _promise(spent) if private else None,
+        # Of all that is published: the model, and its metrics.
+        "promise": _promise(total) if private else None,
         "costs": _costs(spent, kind) if private else None,
         "not_covered": leaks,
         "assumptions": [
             asdict(one)
-            for one in _assumptions(spent, steps, figures, described.get("unit_name"))
+            for one in _assumptions(total, steps, figures, described.get("unit_name"))
         ],
         "deployment": described,
-        "to_fill_in": missing_in(described, figures) if private else [],
+        "to_fill_in": missing_in(described, figures, metrics) if private else [],
         # A PublishedClassifier was not fitted, and its card does not name the fit.
         "classifier": None if card else type(learner).__name__,
         "model": _name_of(model),
@@ -177,6 +199,7 @@ def collect_facts(
         "n_classes": len(learner.classes_),
         "n_features": int(learner.n_features_in_),
         "quality": figures,
+        "metrics": None if metrics is None else _metrics(metrics, total),
         "ledger": history,
         "versions": card["versions"] if card else versions_of(model),
     }
@@ -205,6 +228,11 @@ def _statement_of(learner: Any, clf: Any) -> PrivacySpent:
             f"clf is of type {type(clf).__name__} without a privacy statement "
             "(privacy_spent_); pass a fitted private classifier, such as "
             "PATEClassifier, or a Pipeline that ends in one."
+        )
+    if spent.release in ("metrics", "several"):
+        raise ValueError(
+            f"clf is of type {type(clf).__name__}, whose statement is that of several "
+            "releases; report on its model, with its metrics as metrics."
         )
     return spent
 
@@ -247,6 +275,29 @@ def _quality(
         "evaluated_on": one_line("evaluated_on", evaluated_on),
         "public": bool(is_public),
     }
+
+
+def _metrics(metrics: PrivateMetrics, total: PrivacySpent) -> dict[str, Any]:
+    """Write private metrics with their statement, and the cost with that of the fit."""
+    values = metrics.to_dict()
+    return {
+        **{name: values[name] for name in ("statement", "epsilon", "delta", "n_rows")},
+        "figures": values["figures"],
+        "by_subgroup": [
+            {"subgroup": _name_of_subgroup(value), "figures": one}
+            for value, one in zip(
+                values["subgroups"], values["by_subgroup"], strict=False
+            )
+        ],
+        "total": {
+            "epsilon": float(total.epsilon) if np.isfinite(total.epsilon) else None,
+            "delta": float(total.delta),
+        },
+    }
+
+
+def _name_of_subgroup(value: Any) -> str:
+    return "missing" if value is None else str(value)
 
 
 def _figure(name: str, value: Any) -> float | dict[str, float]:

@@ -37,6 +37,7 @@ from sklearn_pate.inspection.report._sections import (
     may_be_published,
     sections_of,
 )
+from sklearn_pate.metrics import PrivateMetrics
 from sklearn_pate.publication import Deployment
 
 _EXPONENT = re.compile(r"(?:delta=)?\d[\d.]*e-\d+")
@@ -316,6 +317,7 @@ class PrivacyReport:
         quality: dict[str, Any] | None = None,
         evaluated_on: str | None = None,
         quality_is_public: bool | None = None,
+        metrics: PrivateMetrics | None = None,
         ledger: PrivacyLedger | None = None,
         model_file: str | os.PathLike[str] | None = None,
         deployment: Deployment | None = None,
@@ -347,6 +349,12 @@ class PrivacyReport:
             Whether these rows are public, labels included. If so, this is one more
             assumption to sign.
 
+        metrics : PrivateMetrics, default=None
+            Metrics of the model on private rows, by
+            :func:`~sklearn_pate.metrics.private_metrics`. They may be published: the
+            page has their privacy statement, and the total with that of the fit. None
+            takes those on the card of a PublishedClassifier.
+
         ledger : PrivacyLedger, default=None
             Ledger whose history is shown: its budget, and the user, time and cost of
             each entry. **It names users, and shows which fits used equal data**: the
@@ -371,7 +379,9 @@ class PrivacyReport:
         ------
         ValueError
             If `clf` has no privacy statement, `quality` comes without `evaluated_on` or
-            `quality_is_public`, `ledger` protects another unit or relation,
+            `quality_is_public`, `metrics` are of other classes, have no guarantee or
+            differ from those on the card, `ledger` or `metrics` protect another unit or
+            relation,
             `model_file` is damaged or has another card than `clf`, or `deployment` has
             a number of units that the statement hides, or differs from that on the
             card.
@@ -392,6 +402,7 @@ class PrivacyReport:
                 quality,
                 evaluated_on,
                 quality_is_public,
+                metrics,
                 ledger,
                 model_file,
                 deployment,

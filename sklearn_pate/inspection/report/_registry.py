@@ -11,7 +11,13 @@ from sklearn_pate.accounting._calibrate import six_digits
 from sklearn_pate.accounting._statement import sentences_of, write_epsilon
 from sklearn_pate.accounting._value_checks import counted, read_table
 from sklearn_pate.inspection.report._blocks import QUESTIONS
-from sklearn_pate.inspection.report._sections import figure_text
+from sklearn_pate.inspection.report._sections import (
+    epsilon_text,
+    estimate_text,
+    figure_text,
+    named_estimates,
+    number_text,
+)
 
 _TABLE = read_table("sklearn_pate.inspection.report", "registry.toml")
 #: Fields of a Deployment that the registry requires.
@@ -33,6 +39,18 @@ def registry_record(facts: dict[str, Any]) -> dict[str, Any]:
     sentences = (one["sentence"] for one in facts["assumptions"])
     figures = {} if quality is None else quality["figures"]
     utility = ", ".join(f"{one} {figure_text(two)}" for one, two in figures.items())
+    if quality is not None:
+        utility = f"{utility}, on {quality['evaluated_on']}"
+    metrics, of_metrics = facts["metrics"], None
+    if metrics is not None:
+        named = named_estimates(metrics["figures"]).items()
+        estimates = ", ".join(f"{one} {estimate_text(two)}" for one, two in named)
+        utility = _joined(utility, _TABLE["metrics"]["utility"].format(estimates))
+        costs = [
+            f"epsilon={epsilon_text(one)} and delta={number_text(one['delta'])}"
+            for one in (metrics, metrics["total"])
+        ]
+        of_metrics = _TABLE["metrics"]["details"].format(*costs)
     slug = re.sub(r"[^a-z0-9]+", "_", given.get("name", "to fill in").lower())
     audits = [f"Audit: {one}." for one in given.get("audits", [])]
     words = {
@@ -54,7 +72,8 @@ def registry_record(facts: dict[str, Any]) -> dict[str, Any]:
         "tuning": _joined(says["tuning"], given.get("tuning")),
         "security": given.get("data_security", f"{TO_FILL_IN}."),
         "versions": ", ".join(f"{one} {two}" for one, two in facts["versions"].items()),
-        "utility": utility and f"{utility}, on {quality['evaluated_on']}",
+        "utility": utility,
+        "of_metrics": f" {of_metrics}" if of_metrics else "",
         "more": _joined(*audits, _listed(given, "others")),
         "tier": _tier(given),
     }

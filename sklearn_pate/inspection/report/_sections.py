@@ -22,7 +22,10 @@ from sklearn_pate.inspection.report._blocks import (
     Text,
     flow_of,
 )
+from sklearn_pate.metrics import PrivateMetrics
 
+# Columns of a table of metrics.
+_MOST_COLUMNS = 4
 _COUNTED = {"parties": "Parties", "neighbours": "Neighbours that vote"}
 
 
@@ -36,7 +39,11 @@ def sections_of(facts: dict[str, Any]) -> list[Section]:
             sections.append(_not_covered(facts))
     if facts["deployment"] or facts["to_fill_in"]:
         sections.append(_deployment(facts))
-    has_evidence = facts["quality"] is not None or "audits" in facts["deployment"]
+    has_evidence = (
+        facts["quality"] is not None
+        or facts["metrics"] is not None
+        or "audits" in facts["deployment"]
+    )
     if facts["private"] or has_evidence:
         sections.append(_evidence(facts))
     return [*sections, _assumptions(facts), *_appendix(facts)]
@@ -81,9 +88,9 @@ def at_most(guesses: Mapping[str, int]) -> str:
     return f"at most {right} of {of}" if right < of else f"perhaps all of {of}"
 
 
-def epsilon_text(facts: dict[str, Any]) -> str:
+def epsilon_text(cost: Mapping[str, Any]) -> str:
     """Write epsilon with three decimals, rounded up, or "inf"."""
-    return "inf" if facts["epsilon"] is None else write_epsilon(facts["epsilon"])
+    return "inf" if cost["epsilon"] is None else write_epsilon(cost["epsilon"])
 
 
 def number_text(value: float) -> str:
@@ -99,13 +106,38 @@ def figure_text(value: float | Mapping[str, float]) -> str:
     return number_text(value)
 
 
+def estimate_text(one: Mapping[str, float | None]) -> str:
+    """Write an estimate with its interval."""
+    if one["value"] is None:
+        return "hidden by the noise"
+    return f"{one['value']:.3f} ({one['low']:.3f} to {one['high']:.3f})"
+
+
+def named_estimates(
+    figures: Mapping[str, Any],
+) -> dict[str, Mapping[str, float | None]]:
+    """Return estimates by name, with the class in the name if they have one."""
+    named: dict[str, Mapping[str, float | None]] = {}
+    for name, one in figures.items():
+        text = name.replace("roc_auc", "AUC").replace("_", " ")
+        of_class = {} if "low" in one else one
+        named |= {f"{text} of {label}": inner for label, inner in of_class.items()}
+        if "low" in one:
+            named[text] = one
+    return named
+
+
 def missing_in(
-    deployment: dict[str, Any], quality: dict[str, Any] | None = None
+    deployment: dict[str, Any],
+    quality: dict[str, Any] | None = None,
+    metrics: PrivateMetrics | None = None,
 ) -> list[str]:
     """List what a report asks for and is not given: fields, figures of quality."""
     missing = [name for name in TEXTS["asked"] if name not in deployment]
     figures = {} if quality is None else quality["figures"]
-    is_given = any(isinstance(one, dict) for one in figures.values())
+    is_given = any(isinstance(one, dict) for one in figures.values()) or (
+        metrics is not None and len(metrics.subgroups_) > 1
+    )
     return missing if is_given else [*missing, "quality"]
 
 
@@ -164,9 +196,9 @@ def _title(facts: dict[str, Any]) -> str:
     return f"Protection of one {name}"
 
 
-def _private(facts: dict[str, Any]) -> str:
-    """Write the privacy statement as an adjective."""
-    pair = f"epsilon={epsilon_text(facts)}, delta={number_text(facts['delta'])}"
+def _private(cost: Mapping[str, Any]) -> str:
+    """Write the cost of a fit, of metrics, or of both as an adjective."""
+    pair = f"epsilon={epsilon_text(cost)}, delta={number_text(cost['delta'])}"
     return f"({pair})-differentially private"
 
 
@@ -183,16 +215,20 @@ def _not_covered(facts: dict[str, Any]) -> Section:
 
 
 def _protection(facts: dict[str, Any]) -> Section:
-    promise = facts["promise"]
+    promise, metrics, cost = facts["promise"], facts["metrics"], facts
+    covered = {"fit": _private(facts)}
+    if metrics is not None:
+        cost = metrics["total"]
+        covered |= {"metrics": _private(metrics), "total": _private(cost)}
     guarantee = _words(
-        "guarantee",
-        private=_private(facts),
+        "guarantee" if metrics is None else "guarantee with metrics",
+        **covered,
         unit=facts["unit"],
         guesses=at_most(promise["guesses"]),
         by_chance=THOUSAND // 2,
     )
-    if facts["delta"]:
-        one_in = int(1 / Fraction(repr(facts["delta"])))  # down: a larger probability
+    if cost["delta"]:
+        one_in = int(1 / Fraction(repr(cost["delta"])))  # down: a larger probability
         guarantee += f" {_words('delta', one_in=one_in)}"
     blocks: list[Block] = [Text(guarantee)]
     if promise["weak"]:
@@ -236,9 +272,12 @@ def _limits(facts: dict[str, Any]) -> Section:
         "guesses": at_most(two_fits["guesses"]),
         "covered": _words("search" if kind == "search" else "fit"),
     }
+    texts = dict(TEXTS["limits"])
+    if facts["metrics"] is not None:
+        texts["Quality of the model"] += f" {_words('covered metrics')}"
     items = tuple(
         (subject, text.format(**words))
-        for subject, text in TEXTS["limits"].items()
+        for subject, text in texts.items()
         if has_public_rows or subject != "Public rows"
     )
     return Section("Limits of the guarantee", [Bullets(items)])
@@ -261,21 +300,44 @@ def _line(facts: dict[str, Any], name: str) -> tuple[str, str] | None:
 
 
 def _evidence(facts: dict[str, Any]) -> Section:
-    """Write audits and figures of quality, with lines to fill in."""
+    """Write audits, figures of quality and metrics, with lines to fill in."""
     quality, audits = facts["quality"], _line(facts, "audits")
     rows = [] if audits is None else [audits]
     if quality is not None:
         rows += [(name, figure_text(one)) for name, one in quality["figures"].items()]
     if "quality" in facts["to_fill_in"]:
         rows.append(("Quality by subpopulation", _words("by subpopulation")))
-    blocks: list[Block] = [_table("evidence", rows)]
+    blocks: list[Block] = [_table("evidence", rows)] if rows else []
     if quality is not None:
         kind = "public" if quality["public"] else "private"
         on = quality["evaluated_on"]
         blocks.append(_text("figures", kind=kind, evaluated_on=on))
         if not quality["public"]:
             blocks.append(_text("no guarantee of figures", is_warning=True))
-    return Section("Evidence", blocks)
+    return Section("Evidence", [*blocks, *_metrics(facts["metrics"])])
+
+
+def _metrics(metrics: dict[str, Any] | None) -> list[Block]:
+    """Write private metrics, by subgroup, and their own statement."""
+    if metrics is None:
+        return []
+    columns = {"All rows": named_estimates(metrics["figures"])}
+    columns |= {
+        one["subgroup"]: named_estimates(one["figures"])
+        for one in metrics["by_subgroup"]
+    }
+    tables: list[Block] = []
+    for start in range(0, len(columns), _MOST_COLUMNS):
+        shown = dict([*columns.items()][start : start + _MOST_COLUMNS])
+        rows = tuple(
+            (name, *(estimate_text(one[name]) for one in shown.values()))
+            for name in columns["All rows"]
+        )
+        caption = "Metrics on private rows, with 95 % intervals"
+        more = ", more subgroups" if start else ""
+        tables.append(Table(f"{caption}{more}", ("Metric", *shown), rows))
+    total = _private(metrics["total"])
+    return [*tables, _text("metrics", statement=metrics["statement"], total=total)]
 
 
 def _assumptions(facts: dict[str, Any]) -> Section:

@@ -1,0 +1,170 @@
+"""Counts of private rows by score, prediction and label, with noise."""
+
+import contextlib
+import logging
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.utils import _safe_indexing
+
+from sklearn_pate._estimators._isolation import autologging_off
+from sklearn_pate._inputs._containers import Table
+from sklearn_pate._inputs._labels import class_indices
+
+#: Log-odds between the cells of the first counts.
+GRID = np.arange(-32, 33) / 4
+# Cell and class of a row that the model cannot score.
+_UNSCORED = -1
+# A count below so many standard deviations of its noise is not told from none.
+_TOLD = 2.5
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """Scores and predictions of private rows, with labels and subgroups. Sensitive."""
+
+    #: Probabilities of the classes, NaN for a row that the model cannot score.
+    scores: NDArray[np.float64]
+    #: Class indices; -1 for a row that the model cannot score.
+    predicted: NDArray[np.intp]
+    #: Class indices, -1 for a label that the model does not know.
+    labels: NDArray[np.intp]
+    #: Indices of subgroups.
+    subgroups: NDArray[np.intp]
+    n_subgroups: int
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.scores.shape[1]
+
+    @property
+    def is_measured(self) -> NDArray[np.bool_]:
+        """Whether a row has a score and a label that the model knows."""
+        return (self.predicted >= 0) & (self.labels >= 0)
+
+    @property
+    def scored_classes(self) -> list[int]:
+        """List of classes whose scores are counted: the second of two, or all."""
+        return [1] if self.n_classes == 2 else [*range(self.n_classes)]
+
+    def confusion(self) -> NDArray[np.int64]:
+        """Count rows by subgroup, label and prediction, one count a row.
+
+        Shape (n_subgroups, n_classes^2 + 1): by label, then by prediction; rows of an
+        unknown label or without a score are last.
+        """
+        n = self.n_classes
+        cells = np.where(self.is_measured, n * self.labels + self.predicted, n**2)
+        return _table((self.n_subgroups, n**2 + 1), self.subgroups, cells)
+
+    def totals(self) -> NDArray[np.int64]:
+        """Count rows by score of each class, on the grid, one count a row and class."""
+        cells = [
+            _table((len(GRID) + 1,), _cells(self.scores[:, one], GRID_OF_SCORES))
+            for one in self.scored_classes
+        ]
+        return np.array(cells)
+
+    def histograms(self, edges: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
+        """Count rows by subgroup, score and label, one count a row and class.
+
+        Arrays of shape (n_subgroups, n_bins, 2), one a scored class, flat. A row of an
+        unknown label or without a score counts nowhere.
+        """
+        parts = []
+        for one, of_class in zip(self.scored_classes, edges, strict=True):
+            cells = _cells(self.scores[:, one], of_class)
+            table = _table(
+                (self.n_subgroups, len(of_class) + 1, 2),
+                self.subgroups,
+                np.where(self.is_measured, cells, _UNSCORED),
+                (self.labels == one).astype(np.intp),
+            )
+            parts.append(table.ravel())
+        return np.concatenate(parts)
+
+
+#: Probabilities between the cells of the first counts.
+GRID_OF_SCORES = expit(GRID)
+
+
+def score_rows(
+    model: Any, X: Table, rows: NDArray[np.intp], classes: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Score rows one at a time, so that no row changes the score of another.
+
+    Returns class probabilities, NaN where the model fails, and predicted class indices,
+    -1 there. Nothing that the model prints or warns leaves this function.
+    """
+    scores = np.full((len(rows), len(classes)), np.nan)
+    predicted = np.full(len(rows), _UNSCORED)
+    with _no_output():
+        for place, row in enumerate(rows.tolist()):
+            with contextlib.suppress(Exception):
+                one = _safe_indexing(X, [row])
+                probabilities = np.asarray(model.predict_proba(one), dtype=np.float64)
+                (code,) = class_indices(model.predict(one), classes)
+                is_valid = probabilities.shape == (1, len(classes)) and np.all(
+                    (probabilities >= 0) & (probabilities <= 1)
+                )
+                if is_valid and code >= 0:
+                    scores[place], predicted[place] = probabilities[0], code
+    return scores, predicted
+
+
+def without_noise(
+    totals: NDArray[np.int64], sigma: float, n_rows: float
+) -> NDArray[np.float64]:
+    """Estimate numbers of rows by score from noisy ones, which sum to `n_rows`.
+
+    Cells that are not told from empty ones count as empty.
+    """
+    kept = np.where(totals > _TOLD * sigma, totals, 0).astype(np.float64)
+    if not kept.any():
+        kept = np.ones(len(totals))
+    return kept * (n_rows / kept.sum())
+
+
+def quantile_edges(totals: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
+    """Return probabilities that divide rows into bins of about equal size."""
+    share = np.cumsum(totals) / totals.sum()
+    places = np.searchsorted(share[:-1], np.arange(1, n_bins) / n_bins)
+    return GRID_OF_SCORES[np.unique(places.clip(0, len(GRID) - 1))]
+
+
+def _cells(scores: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the cell of each score, -1 for NaN."""
+    return np.where(np.isnan(scores), _UNSCORED, np.digitize(scores, edges))
+
+
+def _table(shape: tuple[int, ...], *indices: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Count rows by indices; a row with a negative index counts nowhere."""
+    kept = np.all([one >= 0 for one in indices], axis=0)
+    flat = np.ravel_multi_index([one[kept] for one in indices], shape)
+    return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape)
+
+
+@contextlib.contextmanager
+def _no_output() -> Iterator[None]:
+    """Suppress output, logs and warnings, which may depend on private rows."""
+    level = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with (
+            open(os.devnull, "w") as nowhere,
+            contextlib.redirect_stdout(nowhere),
+            contextlib.redirect_stderr(nowhere),
+            warnings.catch_warnings(),
+            autologging_off(),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)

@@ -1,0 +1,482 @@
+"""Published metrics of a classifier on private rows."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_pate._inputs._file_content import (
+    check_can_write,
+    strict_json,
+    write_files,
+)
+from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.metrics._axes import make_axes
+from sklearn_pate.metrics._estimates import (
+    N_DRAWS,
+    Array,
+    NoisyCounts,
+    estimate,
+    is_told,
+    metrics_of,
+    recalibration,
+    threshold_at,
+)
+from sklearn_pate.metrics._metrics_file import check_values, fields_of, values_of
+from sklearn_pate.metrics._metrics_plots import (
+    draw_calibration,
+    draw_roc,
+    draw_subgroups,
+)
+from sklearn_pate.metrics._recalibrated import RecalibratedClassifier
+
+# Most bytes of a file.
+_LARGEST_FILE = 2**24
+
+
+class Estimate(NamedTuple):
+    """Estimate of a metric, with a 95 % interval. May be published.
+
+    The interval covers the noise and the sampling of rows.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def __repr__(self) -> str:
+        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
+
+
+class _Estimates(Mapping[Any, Estimate]):
+    """Estimates by name, or by name and class."""
+
+    def __init__(self, counts: NoisyCounts, classes: NDArray[Any]) -> None:
+        self._counts = counts
+        self._classes = classes
+
+    def __getitem__(self, name: Any) -> Estimate:
+        if name not in self._all:
+            raise KeyError(f"{name!r} is no metric; use one of {[*self._all]}.")
+        return self._all[name]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        names = [
+            name if isinstance(name, str) else f"{name[0]} of {name[1]}"
+            for name in self._all
+        ]
+        width = 2 + max(map(len, names))
+        return "\n".join(
+            f"{name.replace('_', ' '):{width}}{one!r}"
+            for name, one in zip(names, self._all.values(), strict=True)
+        )
+
+    @cached_property
+    def _all(self) -> dict[Any, Estimate]:
+        """All metrics; their intervals come from one simulation with fixed seed."""
+        drawn = self._counts.simulated(np.random.default_rng(0), N_DRAWS)
+        told = is_told(self._counts)
+        found = {}
+        for name, function in metrics_of(self._counts.n_classes).items():
+            with np.errstate(all="ignore"):
+                value, draws = float(function(self._counts)), function(drawn)
+            numbers = estimate(value, draws, told)
+            is_squared = "calibration_error" in (name, name[0])
+            if is_squared:
+                numbers = tuple(np.sqrt(numbers).tolist())
+            if not isinstance(name, str):
+                name = name[0], self._classes.tolist()[name[1]]
+            found[name] = Estimate(*numbers)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateMetrics(Mapping[Any, Estimate]):
+    """Metrics of a classifier on private rows, computed from noisy counts.
+
+    Created by :func:`~sklearn_pate.metrics.private_metrics`. Everything in it may be
+    published, with ``privacy_spent_`` as its statement: all figures are computed from
+    the noisy counts, at no further cost.
+
+    ``metrics["roc_auc"]`` is an :class:`Estimate` with ``value``, ``low`` and ``high``.
+    The names for two classes are "roc_auc", "accuracy", "balanced_accuracy",
+    "sensitivity", "specificity", "precision", "prevalence" (the share of the second
+    class), "brier_score" and "calibration_error". For more classes, all but the two
+    accuracies are by class, as in ``metrics["roc_auc", "diabetes"]``.
+
+    Parameters
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels of the model.
+
+    subgroups_ : list
+        Values of `subgroups`; one None without any.
+
+    confusion_ : ndarray of int of shape (n_subgroups, n_classes^2 + 1)
+        Noisy counts by label, then by prediction. Last is the number of rows that the
+        model cannot score, or whose label is no class of it.
+
+    histograms_ : list of ndarray of int of shape (n_subgroups, n_bins, 2)
+        Noisy counts by score and by label, for the second of two classes, or for each
+        class. The label is another class, or this one.
+
+    edges_ : list of ndarray of shape (n_bins - 1,)
+        Scores between the bins.
+
+    middles_ : list of ndarray of shape (n_bins,)
+        Mean score of each bin.
+
+    noise_scales_ : tuple of float
+        Standard deviation of the noise on a count of `confusion_`, and of
+        `histograms_`.
+
+    n_rows_ : int or None
+        Number of scored rows; None where it is not public.
+
+    privacy_spent_ : PrivacySpent
+        The privacy statement.
+
+    See Also
+    --------
+    private_metrics : Measure a classifier.
+    """
+
+    classes_: NDArray[Any]
+    subgroups_: list[Any]
+    confusion_: NDArray[np.int64]
+    histograms_: list[NDArray[np.int64]]
+    edges_: list[Array]
+    middles_: list[Array]
+    noise_scales_: tuple[float, float]
+    n_rows_: int | None
+    privacy_spent_: PrivacySpent
+
+    @property
+    def by_subgroup(self) -> dict[Any, Mapping[Any, Estimate]]:
+        """The same metrics for each subgroup.
+
+        Returns
+        -------
+        metrics : dict
+            By value of `subgroups`.
+        """
+        return {
+            value: _Estimates(self._counts(place), self.classes_)
+            for place, value in enumerate(self.subgroups_)
+        }
+
+    def threshold(
+        self, *, sensitivity: float | None = None, specificity: float | None = None
+    ) -> float:
+        """Return the probability above which to predict the second of two classes.
+
+        It is read from the noisy ROC curve, at no further privacy cost.
+
+        Parameters
+        ----------
+        sensitivity : float, default=None
+            Wanted share of the rows of the second class that are predicted as it.
+
+        specificity : float, default=None
+            Wanted share of the rows of the first class that are predicted as it. Give
+            one of both.
+
+        Returns
+        -------
+        threshold : float
+            To be used as ``model.predict_proba(X)[:, 1] >= threshold``.
+
+        Raises
+        ------
+        ValueError
+            If not one of both is given, it is not between 0 and 1, there are more than
+            two classes, or the noise hides the number of rows of a class.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from sklearn_pate.metrics import private_metrics
+        >>> X, y = make_blobs(3000, centers=2, cluster_std=6.0, random_state=0)
+        >>> model = GaussianNB().fit(X[:1000], y[:1000])
+        >>> metrics = private_metrics(model, X[1000:], y[1000:], epsilon=1.0)
+        >>> metrics.threshold(sensitivity=0.9) < metrics.threshold(sensitivity=0.6)
+        True
+        """
+        given = {"sensitivity": sensitivity, "specificity": specificity}
+        named = [(name, value) for name, value in given.items() if value is not None]
+        if len(named) != 1:
+            raise ValueError(
+                f"sensitivity={sensitivity!r} and specificity={specificity!r} were "
+                "given; give one of them."
+            )
+        name, wanted = named[0]
+        if not 0 < wanted < 1:
+            raise ValueError(f"{name}={wanted!r} must be between 0 and 1, such as 0.9.")
+        if len(self.classes_) > 2:
+            raise ValueError(
+                f"These metrics are of {len(self.classes_)} classes; a threshold "
+                "needs a model of two."
+            )
+        share = wanted if name == "sensitivity" else 1 - wanted
+        return threshold_at(self._told_counts(), share, int(name == "sensitivity"))
+
+    def recalibrated(self, model: Any) -> RecalibratedClassifier:
+        """Return the model with corrected probabilities, at no further privacy cost.
+
+        Intercept and slope of a logistic regression on the log-odds of the scores
+        (Platt 1999) are computed from the noisy counts.
+
+        Parameters
+        ----------
+        model : classifier
+            The model that was measured. Pass what is to be published, such as
+            ``clf.publish()``: it becomes a part of the result.
+
+        Returns
+        -------
+        recalibrated : RecalibratedClassifier
+            Fitted. Its ``privacy_spent_`` is the sum of the statements of model and
+            metrics. For a model without a statement it is that of the metrics, and the
+            rows that the model was fitted on are not protected.
+
+        Raises
+        ------
+        ValueError
+            If `model` has other classes, its statement has another unit or neighbour
+            relation, or the noise hides the number of rows of a class.
+        """
+        classes = np.asarray(getattr(model, "classes_", ()))
+        if not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"model has classes_={classes.tolist()!r}, and these metrics "
+                f"{self.classes_.tolist()!r}; pass the model that was measured."
+            )
+        self._recalibrations()
+        recalibrated = RecalibratedClassifier(model, self)
+        _ = recalibrated.privacy_spent_  # raises if statements do not add up
+        return recalibrated
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw ROC curve and calibration, with pointwise 95 % bands.
+
+        It may be published under the statement of these metrics, and needs matplotlib.
+
+        Parameters
+        ----------
+        axes : sequence of two matplotlib Axes, default=None
+            Axes for both pictures; None means those of a new figure.
+
+        Returns
+        -------
+        axes : sequence of two matplotlib Axes
+            The axes.
+
+        Raises
+        ------
+        ValueError
+            If the noise hides the number of rows of a class.
+        """
+        counts, is_binary = self._told_counts(), len(self.classes_) == 2
+        axes = make_axes(type(self), axes, 2)
+        labels = (
+            [f"AUC {self['roc_auc']!r}"]
+            if is_binary
+            else [
+                f"{one}: AUC {self['roc_auc', one]!r}" for one in self.classes_.tolist()
+            ]
+        )
+        draw_roc(axes[0], counts, labels)
+        draw_calibration(axes[1], counts)
+        return axes
+
+    def plot_subgroups(self, metric: Any = "roc_auc", ax: Any = None) -> Any:
+        """Draw how a metric of each subgroup differs from that of all rows.
+
+        Differences have 95 % intervals. Both come from the same counts, so that an
+        interval of a difference is not that of two separate estimates. It may be
+        published under the statement of these metrics, and needs matplotlib.
+
+        Parameters
+        ----------
+        metric : str or tuple, default="roc_auc"
+            Name of a metric, with a class for more than two, as in ``metrics[metric]``.
+
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None means those of a new figure.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+            The axes.
+
+        Raises
+        ------
+        ValueError
+            If there are no subgroups, or `metric` is none.
+        """
+        if len(self.subgroups_) < 2:
+            raise ValueError(
+                "These metrics have no subgroups; pass subgroups to private_metrics."
+            )
+        if metric not in self:
+            raise ValueError(f"metric={metric!r} is none; use one of {[*self]}.")
+        by_subgroup = {
+            value: self._counts(place) for place, value in enumerate(self.subgroups_)
+        }
+        ax = make_axes(type(self), ax)
+        name, text = metric, metric
+        if not isinstance(metric, str):
+            name = metric[0], self.classes_.tolist().index(metric[1])
+            text = f"{metric[0]} of {metric[1]}"
+        text = text.replace("roc_auc", "AUC").replace("_", " ")
+        draw_subgroups(ax, by_subgroup, name, text)
+        return ax
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the metrics as plain values: figures, noisy counts and statement.
+
+        Returns
+        -------
+        values : dict
+            For strict JSON. A figure that the noise hides is None.
+
+        Raises
+        ------
+        ValueError
+            If the noise was seeded, so that there is no guarantee.
+        """
+        return values_of(self)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the metrics to a JSON file, which may be published.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Path of the file, such as "metrics.json".
+
+        overwrite : bool, default=False
+            Replace an existing file.
+
+        Raises
+        ------
+        ValueError
+            If the noise was seeded, so that there is no guarantee.
+
+        FileExistsError
+            If the file exists and `overwrite` is False.
+        """
+        check_can_write([Path(path)], overwrite=overwrite, name="path=")
+        text = json.dumps(self.to_dict(), allow_nan=False) + "\n"
+        write_files({Path(path): text.encode()})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read metrics that :meth:`save` wrote.
+
+        The statement and all figures are computed again from noise and counts.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Path of the file.
+
+        Returns
+        -------
+        metrics : PrivateMetrics
+            The metrics.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, or a value does not follow from the others.
+        """
+        try:
+            if Path(path).stat().st_size > _LARGEST_FILE:
+                raise ValueError("it is too large")
+            return cls._from_values(strict_json(Path(path).read_bytes()))
+        except ValueError as error:
+            raise ValueError(f"{path} holds no private metrics: {error}.") from None
+
+    @classmethod
+    def _from_values(cls, values: Any) -> Self:
+        """Create metrics from values, which may be forged."""
+        try:
+            metrics = cls(**fields_of(values))
+            check_values(values, metrics.to_dict())
+        except Exception as error:
+            raise ValueError(f"they cannot be read ({error})") from error
+        return metrics
+
+    def _recalibrations(self) -> Array:
+        """Return intercept and slope of each scored class."""
+        counts = self._told_counts()
+        return np.array(
+            [*map(recalibration, counts.histograms, counts.middles)], dtype=np.float64
+        )
+
+    def _told_counts(self) -> NoisyCounts:
+        """Return the counts of all rows, if they tell the number of each class."""
+        counts = self._counts(None)
+        if not is_told(counts):
+            raise ValueError(
+                "The noise hides the number of rows of a class; measure more rows, or "
+                "with a larger epsilon."
+            )
+        return counts
+
+    def __getitem__(self, name: Any) -> Estimate:
+        return self._estimates[name]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._estimates)
+
+    def __len__(self) -> int:
+        return len(self._estimates)
+
+    def __str__(self) -> str:
+        return f"{self._estimates}\n{'privacy':20}{self.privacy_spent_!r}"
+
+    def __repr__(self) -> str:
+        return f"PrivateMetrics({self.privacy_spent_!r})"
+
+    @cached_property
+    def _estimates(self) -> _Estimates:
+        return _Estimates(self._counts(None), self.classes_)
+
+    def _counts(self, subgroup: int | None) -> NoisyCounts:
+        """Return the counts of a subgroup, or of all rows."""
+        confusion = self.confusion_.astype(np.float64)
+        histograms = [one.astype(np.float64) for one in self.histograms_]
+        first, second = self.noise_scales_
+        if subgroup is not None:
+            confusion = confusion[subgroup]
+            histograms = [one[subgroup] for one in histograms]
+        else:
+            if self.n_rows_ is not None:  # public: the cells sum to it
+                confusion += (self.n_rows_ - confusion.sum()) / confusion.size
+            n = len(self.subgroups_)
+            confusion, first = confusion.sum(axis=0), first * np.sqrt(n)
+            histograms = [one.sum(axis=0) for one in histograms]
+            second *= np.sqrt(n)
+        n_classes = len(self.classes_)
+        confusion = confusion[..., :-1].reshape(n_classes, n_classes)
+        return NoisyCounts(
+            confusion, histograms, self.middles_, self.edges_, (first, second)
+        )

@@ -1,0 +1,53 @@
+"""Thresholds for a wanted sensitivity or specificity."""
+
+import numpy as np
+import pytest
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wanted", [0.5, 0.8, 0.95])
+def test_a_threshold_has_about_the_wanted_share_on_the_rows(measured, wanted):
+    X, y, metrics = measured
+    above = X[:, 0] >= metrics.threshold(sensitivity=wanted)
+    assert np.mean(above[y == 1]) == pytest.approx(wanted, abs=0.03)
+    above = X[:, 0] >= metrics.threshold(specificity=wanted)
+    assert np.mean(~above[y == 0]) == pytest.approx(wanted, abs=0.03)
+
+
+@pytest.mark.slow
+def test_a_threshold_falls_with_the_sensitivity_and_rises_with_the_specificity(
+    measured,
+):
+    _, _, metrics = measured
+    wanted = np.linspace(0.01, 0.99, 50)
+    falling = [metrics.threshold(sensitivity=one) for one in wanted]
+    rising = [metrics.threshold(specificity=one) for one in wanted]
+    assert np.all(np.diff(falling) <= 0)
+    assert np.all(np.diff(rising) >= 0)
+    assert 0 < min(falling + rising) < max(falling + rising) < 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({}, r"sensitivity=None and specificity=None were given; give one of them"),
+        ({"sensitivity": 0.9, "specificity": 0.9}, r"give one of them"),
+        ({"sensitivity": 1}, r"sensitivity=1 must be between 0 and 1"),
+        ({"specificity": 0.0}, r"specificity=0.0 must be between 0 and 1"),
+    ],
+)
+def test_anything_but_one_share_is_refused(measured, wanted, message):
+    with pytest.raises(ValueError, match=message):
+        measured[2].threshold(**wanted)
+
+
+@pytest.mark.slow
+def test_a_threshold_needs_two_classes(of_three_classes):
+    with pytest.raises(ValueError, match="of 3 classes; a threshold needs a model of"):
+        of_three_classes[2].threshold(sensitivity=0.9)
+
+
+def test_a_threshold_needs_counts_above_the_noise(hidden):
+    with pytest.raises(ValueError, match=r"noise hides .* measure more rows, or with"):
+        hidden.threshold(sensitivity=0.9)
