@@ -157,6 +157,7 @@ class LearnerData:
     frame_public: pd.DataFrame | np.ndarray
     frame_test: pd.DataFrame | np.ndarray
     groups_train: np.ndarray | None
+    groups_test: np.ndarray | None
     metric: str
 
 
@@ -231,6 +232,7 @@ def _cut(name, X, y, frame, n_train, n_test, *, groups=None, metric):
         frame_public=frame[public],
         frame_test=frame[test],
         groups_train=None if groups is None else groups[train],
+        groups_test=None if groups is None else groups[test],
         metric=metric,
     )
 

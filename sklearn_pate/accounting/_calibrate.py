@@ -3,7 +3,6 @@
 from bisect import bisect_left
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +50,7 @@ def check_epsilon(epsilon: float) -> float:
     return float(epsilon)
 
 
-def check_epsilon_is_small(name: str, epsilon: Any) -> None:
+def check_epsilon_is_small(name: str, epsilon: float) -> None:
     """Raise for an epsilon that is none, and warn of one that protects nobody."""
     if check_epsilon(epsilon) > _MOST_EPSILON:
         warn_user(

@@ -61,7 +61,10 @@ _POST_PROCESSING = {
     "search": "predictions",
     "metrics": "metrics",
     "several": "predictions",
+    "measured": "metrics",
 }
+# Kinds that may include the noise of other packages.
+_OF_ANY_NOISE = ("learner", "several", "measured")
 _COMPOSITION = {
     "several": "several",
     "neighbours": "sampled",
@@ -71,6 +74,7 @@ _COMPOSITION = {
 
 RELEASES = (
     *("answers", "scores", "newton", "sum", "model", "search", "metrics", "several"),
+    "measured",
 )
 
 
@@ -121,7 +125,7 @@ class StatementFacts:
         search that the cost includes.
 
     composition : {"gaussian", "renyi", "sampled", "steps", "parts", "search", \
-"several", "unknown"}
+"several", "larger", "unknown"}
         Method by which the costs of all steps are combined.
 
     post_processing : {"student", "function", "counts", "predictions", "metrics"}
@@ -206,7 +210,9 @@ def facts_of(spent: "PrivacySpent") -> StatementFacts:
     rho = None if isinf(pure_epsilon) else pure_epsilon**2 / 2
     if spent.mu is not None:
         rho = spent.mu**2 / 2
-    is_known = kind not in ("learner", "several") or FLOATING_POINT.code in codes
+    is_known = (
+        kind not in ("learner", "several", "measured") or FLOATING_POINT.code in codes
+    )
     randomness = "operating-system" if is_known else "unknown"
     arithmetic = "whole-numbers" if is_known else "unknown"
     tuning = "blind" if CHOSEN_BLINDLY.code in codes else "unknown"
@@ -258,6 +264,8 @@ def sentences_of(facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _composition_of(spent: "PrivacySpent", kind: str, codes: set[str]) -> str:
+    if kind == "measured":
+        return "larger"
     if spent.mu is not None:
         return "gaussian"
     if ROW_BY_ROW.code in codes and kind == "learner":
@@ -302,11 +310,12 @@ class PrivacySpent:
         neither be added nor compared.
 
     release : {"answers", "scores", "newton", "sum", "model", "search", "metrics", \
-"several"}
+"several", "measured"}
         Kind of release: answers to queries or noisy counts, the mean of score
         functions, a logistic regression by noisy Newton steps, one noisy sum of
         vectors, another model trained with noise, the winner of a private search,
-        metrics of a model, or several releases together.
+        metrics of a model, several releases together, or a model with metrics on other
+        rows.
 
     mechanism : str
         The mechanism with its parameters.
@@ -580,7 +589,7 @@ class PrivacySpent:
         guarantee = texts["void" if np.isinf(self.epsilon) else "private"].format(
             subject=subject, epsilon=write_epsilon(self.epsilon), delta=self.delta
         )
-        if kind not in ("scores", "newton", "metrics", "several"):
+        if kind not in ("scores", "newton", "metrics", "several", "measured"):
             kind = "model" if self.n_queries is None else "answers"
         tables = counted(self.n_tables, "table")
         voters = counted(self.n_teachers, "teacher")

@@ -1,10 +1,7 @@
 """Counts of private rows by score, prediction and label, with noise."""
 
 import contextlib
-import logging
-import os
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,16 +10,15 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils import _safe_indexing
 
-from sklearn_pate._estimators._isolation import autologging_off
+from sklearn_pate._estimators._isolation import no_output
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._labels import class_indices
+from sklearn_pate._synthetic._marginals import nearest_on_simplex
 
 #: Log-odds between the cells of the first counts.
 GRID = np.arange(-32, 33) / 4
 # Cell and class of a row that the model cannot score.
 _UNSCORED = -1
-# A count below so many standard deviations of its noise is not told from none.
-_TOLD = 2.5
 
 
 @dataclass(frozen=True)
@@ -64,13 +60,14 @@ class ScoredRows:
         cells = np.where(self.is_measured, n * self.labels + self.predicted, n**2)
         return _table((self.n_subgroups, n**2 + 1), self.subgroups, cells)
 
-    def totals(self) -> NDArray[np.int64]:
-        """Count rows by score of each class, on the grid, one count a row and class."""
-        cells = [
+    def first_counts(self, *, with_totals: bool) -> NDArray[np.int64]:
+        """Count rows by prediction, and by score of each class on the grid, flat."""
+        totals = [
             _table((len(GRID) + 1,), _cells(self.scores[:, one], GRID_OF_SCORES))
             for one in self.scored_classes
+            if with_totals
         ]
-        return np.array(cells)
+        return np.concatenate([self.confusion().ravel(), *totals])
 
     def histograms(self, edges: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
         """Count rows by subgroup, score and label, one count a row and class.
@@ -105,7 +102,7 @@ def score_rows(
     """
     scores = np.full((len(rows), len(classes)), np.nan)
     predicted = np.full(len(rows), _UNSCORED)
-    with _no_output():
+    with no_output():
         for place, row in enumerate(rows.tolist()):
             with contextlib.suppress(Exception):
                 one = _safe_indexing(X, [row])
@@ -119,22 +116,16 @@ def score_rows(
     return scores, predicted
 
 
-def without_noise(
-    totals: NDArray[np.int64], sigma: float, n_rows: float
+def quantile_edges(
+    totals: NDArray[np.int64], n_bins: int, n_rows: float
 ) -> NDArray[np.float64]:
-    """Estimate numbers of rows by score from noisy ones, which sum to `n_rows`.
+    """Return probabilities that divide rows into bins of about equal size.
 
-    Cells that are not told from empty ones count as empty.
+    `totals` are noisy counts on the grid. The nearest counts are taken that are not
+    negative and sum to `n_rows`.
     """
-    kept = np.where(totals > _TOLD * sigma, totals, 0).astype(np.float64)
-    if not kept.any():
-        kept = np.ones(len(totals))
-    return kept * (n_rows / kept.sum())
-
-
-def quantile_edges(totals: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
-    """Return probabilities that divide rows into bins of about equal size."""
-    share = np.cumsum(totals) / totals.sum()
+    sizes = nearest_on_simplex(totals.astype(np.float64), n_rows)
+    share = np.cumsum(sizes) / n_rows
     places = np.searchsorted(share[:-1], np.arange(1, n_bins) / n_bins)
     return GRID_OF_SCORES[np.unique(places.clip(0, len(GRID) - 1))]
 
@@ -149,22 +140,3 @@ def _table(shape: tuple[int, ...], *indices: NDArray[np.intp]) -> NDArray[np.int
     kept = np.all([one >= 0 for one in indices], axis=0)
     flat = np.ravel_multi_index([one[kept] for one in indices], shape)
     return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape)
-
-
-@contextlib.contextmanager
-def _no_output() -> Iterator[None]:
-    """Suppress output, logs and warnings, which may depend on private rows."""
-    level = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with (
-            open(os.devnull, "w") as nowhere,
-            contextlib.redirect_stdout(nowhere),
-            contextlib.redirect_stderr(nowhere),
-            warnings.catch_warnings(),
-            autologging_off(),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(level)

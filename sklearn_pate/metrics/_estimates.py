@@ -10,17 +10,96 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
+from sklearn_pate._synthetic._marginals import nearest_on_simplex
+from sklearn_pate.metrics._bins import BinShapes
+
 Array = NDArray[np.float64]
 # Draws of noise and sampling behind an interval, and the shares outside on each side.
-N_DRAWS, TAIL = 2000, 0.025
+N_DRAWS, TAIL = 8000, 0.025
 # A count below so many standard deviations of its noise is not told from none.
 _TOLD = 4.0
 #: Smallest score whose log-odds are used.
 LEAST = 1e-4
 # Least half-width of an outer bin, in log-odds.
 _NARROWEST = 0.125
-# Largest share of ties of one bin that its width orders.
-_MOST_ORDERED = 0.25
+# Relative error of the guessed spread of scores in a wide bin.
+_SPREAD_OFF = 0.6
+# Standard deviation of slopes of recalibrations, around 1.
+_SLOPE_OFF = 0.5
+# Share of draws in which a metric may be undefined.
+_UNDEFINED = 0.001
+
+
+@dataclass(frozen=True)
+class WithinBins:
+    """Guess of the scores and labels within the bins of a class, or many draws of it.
+
+    The share of the class changes with the log-odds of the score by a slope: that of a
+    recalibration, shrunk towards 1 by its error.
+    """
+
+    shapes: BinShapes
+    slope: Array
+    #: Standard deviation of the slope.
+    error: float
+    #: Change of the share of the class by the score, per unit of the slope.
+    steepness: Array
+    #: Factor of the spread of scores.
+    stretch: Array
+
+    @classmethod
+    def guessed(
+        cls, shapes: BinShapes, cells: Array, middles: Array, sigma: float
+    ) -> "WithinBins":
+        """Guess from released counts."""
+        intercept, slope = recalibration(cells, middles)
+        log_odds = clipped_log_odds(middles)
+        share = expit(intercept + slope * log_odds)
+        steepness = share * (1 - share) / (expit(log_odds) * expit(-log_odds))
+        variance = _variance_of_slope(cells, log_odds, share, sigma)
+        weight = _SLOPE_OFF**2 / (_SLOPE_OFF**2 + variance)
+        return cls(
+            shapes,
+            np.array(1 + weight * (np.clip(slope, 0, 2) - 1)),
+            float(_SLOPE_OFF * np.sqrt(1 - weight)),
+            steepness,
+            np.ones(len(middles)),
+        )
+
+    def drawn(self, rng: np.random.Generator, n_draws: int) -> "WithinBins":
+        """Draw the guess again, with its errors."""
+        slope = self.slope + self.error * rng.standard_normal((n_draws, 1))
+        noise = self.shapes.off * rng.standard_normal((n_draws, len(self.stretch)))
+        stretch = 1 + _SPREAD_OFF * noise
+        return replace(self, slope=slope.clip(0), stretch=stretch.clip(0))
+
+    @property
+    def ahead(self) -> Array:
+        """Share of pairs of a bin in which the row of the class has a higher score."""
+        order = self.slope * self.stretch * self._order
+        return 0.5 + np.minimum(order, 0.5)
+
+    @property
+    def squares(self) -> Array:
+        """Mean squared error of a row that the mean score of its bin does not show."""
+        share = self.slope * self.steepness
+        return self.stretch * self.shapes.variances * (1 - 2 * share)
+
+    @cached_property
+    def _order(self) -> Array:
+        return self.shapes.order(float(np.mean(self.slope)))
+
+
+def _variance_of_slope(
+    cells: Array, log_odds: Array, share: Array, sigma: float
+) -> float:
+    """Compute the variance of the slope of a recalibration on noisy counts."""
+    sizes = np.maximum(cells.sum(axis=-1), 0) * share * (1 - share)
+    noise = sigma**2 * ((1 - share) ** 2 + share**2)
+    regressors = np.stack([np.ones_like(log_odds), log_odds])
+    inverse = np.linalg.pinv((regressors * sizes) @ regressors.T)
+    variance = (regressors * (sizes + noise)) @ regressors.T
+    return float((inverse @ variance @ inverse)[1, 1])
 
 
 @dataclass(frozen=True)
@@ -40,12 +119,20 @@ class NoisyCounts:
     edges: list[Array]
     #: Standard deviation of the noise on a cell of each part.
     sigma: tuple[float, float]
+    #: Scores within the bins of each scored class.
+    shapes: list[BinShapes]
+    #: Standard deviation of the mean score of each bin.
+    spreads: list[Array]
+    #: Whether all cells of the first part sum to a public number of rows.
+    has_public_size: bool = False
 
     @cached_property
-    def slopes(self) -> list[float]:
-        """Slope of a recalibration of each scored class, from 0 to 2."""
-        fitted = map(recalibration, self.histograms, self.middles)
-        return [float(np.clip(slope, 0, 2)) for _, slope in fitted]
+    def within(self) -> list["WithinBins"]:
+        """Scores and labels within the bins of each scored class."""
+        return [
+            WithinBins.guessed(*one, self.sigma[1])
+            for one in zip(self.shapes, self.histograms, self.middles, strict=True)
+        ]
 
     @property
     def n_classes(self) -> int:
@@ -57,31 +144,38 @@ class NoisyCounts:
         return 1 if self.n_classes == 2 else place
 
     def simulated(self, rng: np.random.Generator, n_draws: int) -> "NoisyCounts":
-        """Draw the counts again, with the noise and the sampling of rows."""
-        first, second = self.sigma
+        """Draw the counts again, with the noise and the sampling of rows.
 
-        def sampled(counts: Array) -> Array:
-            expected = np.maximum(counts, 0)
-            return counts + rng.poisson(expected, (n_draws, *counts.shape)) - expected
-
-        def noisy(counts: Array, sigma: float) -> Array:
-            return counts + sigma * rng.standard_normal(counts.shape)
-
-        histograms = [sampled(one) for one in self.histograms]
-        confusion = sampled(self.confusion)
-        # Both parts count the same rows: the numbers of a label differ by noise alone.
-        for place, one in enumerate(histograms):
-            label = self.class_of(place)
-            given = one[..., 1].sum(axis=-1) - self.histograms[place][..., 1].sum()
-            drawn = confusion[:, label].sum(axis=-1) - self.confusion[label].sum()
-            size = self.n_classes
-            confusion[:, label] += ((given - drawn) / size)[:, np.newaxis]
+        Both parts count the same rows: numbers of rows of a label agree.
+        """
+        shape, size = self.confusion.shape, self.n_classes
+        shares, n_rows = _shares_and_total(self.confusion.ravel())
+        sampled = rng.multinomial(n_rows, shares, n_draws)
+        noise = self.sigma[0] * rng.standard_normal((n_draws, size**2 + 1))
+        if self.has_public_size:  # the noise of all cells is made to sum to 0
+            noise -= noise.mean(axis=-1, keepdims=True)
+        change = sampled - n_rows * shares + noise[:, :-1]
+        of_label = sampled.reshape(n_draws, *shape).sum(axis=-1)
+        histograms = []
+        for place, counts in enumerate(self.histograms):
+            own = of_label[:, self.class_of(place)]
+            noise = self.sigma[1] * rng.standard_normal((n_draws, *counts.shape))
+            for label, n_of_label in enumerate((n_rows - own, own)):
+                shares, _ = _shares_and_total(counts[:, label])
+                noise[..., label] += rng.multinomial(n_of_label, shares)
+                noise[..., label] -= n_of_label.mean() * shares
+            histograms.append(counts + noise)
+        middles = [
+            middle + spread * rng.standard_normal((n_draws, len(middle)))
+            for middle, spread in zip(self.middles, self.spreads, strict=True)
+        ]
         drawn = replace(
             self,
-            confusion=noisy(confusion, first),
-            histograms=[noisy(one, second) for one in histograms],
+            confusion=self.confusion + change.reshape(n_draws, *shape),
+            histograms=histograms,
+            middles=[one.clip(0, 1) for one in middles],
         )
-        vars(drawn)["slopes"] = self.slopes  # of the counts that were released
+        vars(drawn)["within"] = [one.drawn(rng, n_draws) for one in self.within]
         return drawn
 
     def balanced(self, place: int) -> Array:
@@ -105,6 +199,12 @@ class NoisyCounts:
 def _share(part: Array, whole: Array) -> Array:
     """Divide; NaN where the whole is not positive."""
     return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)
+
+
+def _shares_and_total(cells: Array) -> tuple[Array, int]:
+    """Return shares of the nearest cells that are not negative, and their sum."""
+    n_rows = max(round(float(cells.sum())), 1)
+    return nearest_on_simplex(cells, 1.0 * n_rows) / n_rows, n_rows
 
 
 def accuracy(counts: NoisyCounts) -> Array:
@@ -138,27 +238,20 @@ def prevalence(counts: NoisyCounts, label: int) -> Array:
 
 
 def roc_auc(counts: NoisyCounts, place: int) -> Array:
-    """Area under the ROC curve, with the order within a bin from its width.
-
-    Pairs of rows in one bin count a half, and more by a twelfth of the change of the
-    log-likelihood ratio in the bin: its width in log-odds times the slope of a
-    recalibration.
-    """
+    """Area under the ROC curve, with an estimate of the order within each bin."""
     balanced = counts.balanced(place)
     others, own = balanced[..., 0], balanced[..., 1]
-    widths = np.diff(logit(counts.edges[place]))
-    outer = widths.mean() if len(widths) else 0.0
-    widths = counts.slopes[place] * np.concatenate([[outer], widths, [outer]])
-    tied = 0.5 + np.minimum(widths / 12, _MOST_ORDERED)
     below = np.cumsum(others, axis=-1) - others
-    ordered = np.sum(own * (below + tied * others), axis=-1)
-    return _share(ordered, others.sum(axis=-1) * own.sum(axis=-1))
+    ordered = np.sum(own * (below + counts.within[place].ahead * others), axis=-1)
+    sizes = others.sum(axis=-1), own.sum(axis=-1)
+    return _share(ordered, np.where(np.minimum(*sizes) > 0, np.prod(sizes, axis=0), 0))
 
 
 def brier_score(counts: NoisyCounts, place: int) -> Array:
     """Mean squared difference of score and outcome."""
     balanced, middle = counts.balanced(place), counts.middles[place]
     squared = balanced[..., 1] * (1 - middle) ** 2 + balanced[..., 0] * middle**2
+    squared = squared + counts.within[place].squares * balanced.sum(axis=-1)
     return _share(squared.sum(axis=-1), balanced.sum(axis=(-1, -2)))
 
 
@@ -271,13 +364,13 @@ def metrics_of(n_classes: int) -> dict[Any, Callable[[NoisyCounts], Array]]:
     return found
 
 
-def estimate(value: float, draws: Array, told: bool) -> tuple[float, float, float]:
+def estimate(value: float, draws: Array) -> tuple[float, float, float]:
     """Return a value and the range of the middle draws, which are centred at it.
 
-    All of 0 to 1 where too many draws are undefined, or classes are not told from none.
+    All of 0 to 1 where the value or some draws are undefined.
     """
-    if not told or not np.isfinite(value) or np.isnan(draws).mean() > TAIL:
-        return (float(np.clip(value, 0, 1)) if told else np.nan), 0.0, 1.0
+    if not np.isfinite(value) or np.isnan(draws).mean() > _UNDEFINED:
+        return float(np.clip(value, 0, 1)), 0.0, 1.0
     low, middle, high = np.nanquantile(draws, [TAIL, 0.5, 1 - TAIL])
     found = np.clip([value, value + low - middle, value + high - middle], 0, 1)
     return tuple(found.tolist())

@@ -74,7 +74,7 @@ def draw_subgroups(
     rng = np.random.default_rng(0)
     drawn = [one.simulated(rng, N_DRAWS) for one in parts]
     together, drawn_together = _sum(parts), _sum(drawn)
-    vars(drawn_together)["slopes"] = together.slopes
+    vars(drawn_together)["within"] = together.within
     function = metrics_of(together.n_classes)[name]
 
     def metric(counts: NoisyCounts) -> Array:

@@ -1,77 +1,30 @@
 """Private metrics: noisy counts of scores and labels, from which all follows."""
 
 import secrets
-from dataclasses import dataclass
-from functools import partial
+import sys
 from numbers import Integral
 from typing import Any
 
 import joblib
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
 from sklearn_pate._estimators._isolation import MAX_SEED
-from sklearn_pate._inputs._containers import Table, as_objects, check_container
-from sklearn_pate._inputs._features import as_array
-from sklearn_pate._inputs._labels import PublicData, class_indices, is_missing
-from sklearn_pate._inputs._odd_values import is_frame
-from sklearn_pate._teachers._shards import group_ids, one_row_of_groups
-from sklearn_pate.accounting._assumptions import (
-    CHOSEN_BLINDLY,
-    MODEL_IS_PUBLIC,
-    SCORES_OF_ROW,
-    SUBGROUPS_PUBLIC,
-    Assumption,
-)
-from sklearn_pate.accounting._calibrate import (
-    check_delta_is_small,
-    check_epsilon_is_small,
-)
+from sklearn_pate.accounting._assumptions import MODEL_IS_PUBLIC
 from sklearn_pate.accounting._entries import PrivacyCost
 from sklearn_pate.accounting._fit_entry import FitEntry
-from sklearn_pate.accounting._gdp import largest_gdp_mu
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
-from sklearn_pate.mechanisms._noise import as_drawn
-from sklearn_pate.mechanisms._noisy_sum import (
-    MarginalCounts,
-    StoredSums,
-    TwoPartRelease,
+from sklearn_pate.metrics._measurement import (
+    check_bins,
+    check_columns,
+    check_model,
+    plan_measurement,
+    read_rows,
+    warn_if_hidden,
 )
-from sklearn_pate.metrics._counts import (
-    GRID,
-    GRID_OF_SCORES,
-    ScoredRows,
-    quantile_edges,
-    score_rows,
-    without_noise,
-)
-from sklearn_pate.metrics._metrics_file import metrics_statement
 from sklearn_pate.metrics._results import PrivateMetrics
-
-# Share of the squared mu for the confusion matrix and the places of the bins.
-_SHARE = 0.25
-# Fewest and most bins, and the exponent of n mu between them: fewer under more noise.
-_FEWEST, _MOST, _EXPONENT = 4, 24, 0.3
-# Half-width of an interval of AUC that tells little.
-_WIDE = 0.05
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """Plan of a measurement: the noise of both parts, and the statement."""
-
-    first: MarginalCounts
-    second: MarginalCounts
-    statement: PrivacySpent
-    #: Edges of bins that were given, None where the first part finds them.
-    edges: NDArray[np.float64] | None
-    n_bins: int
 
 
 def private_metrics(
@@ -192,221 +145,25 @@ def private_metrics(
     >>> metrics["roc_auc"].low < metrics["roc_auc"].value < metrics["roc_auc"].high
     True
     """
-    classes = _check_model(model)
-    X, labels, ids, group_of_row = _read_rows(model, X, y, groups, classes)
-    values, of_subgroup = _read_subgroups(subgroups, len(labels))
-    of_subgroups = () if subgroups is None else (SUBGROUPS_PUBLIC,)
-    n_rows = None if groups is not None else len(labels)
-    plan = _plan(
-        model,
-        classes,
-        n_rows,
+    classes = check_model(model)
+    rows = read_rows(X, y, classes, groups, subgroups)
+    check_columns(model, rows.X)
+    plan = plan_measurement(
+        rows,
+        len(classes),
+        check_bins(bins),
         epsilon=epsilon,
         delta=delta,
-        bins=bins,
-        assumptions=(MODEL_IS_PUBLIC, SCORES_OF_ROW, CHOSEN_BLINDLY, *of_subgroups),
+        assumptions=(MODEL_IS_PUBLIC,),
     )
-    check_delta_is_small(delta, len(labels), "rows")
-    _warn_if_hidden(plan, n_rows, class_prior)
-    private = X, labels, ids, group_of_row, of_subgroup
-    entry = _open_entry(ledger, plan.statement, model, private, random_state)
-    rows = np.arange(len(labels))
-    if ids is not None and group_of_row is not None:
-        seed = check_random_state(random_state).randint(MAX_SEED)
-        rows = one_row_of_groups(ids, group_of_row, seed)
-    scores, predicted = score_rows(model, X, rows, classes)
-    scored = ScoredRows(scores, predicted, labels[rows], of_subgroup[rows], len(values))
-    # The privacy is spent in this call: the cost is recorded, then noise is drawn.
-    return _release(plan, scored, entry, classes, values, n_rows)
-
-
-def _release(
-    plan: _Plan,
-    scored: ScoredRows,
-    entry: FitEntry | None,
-    classes: NDArray[Any],
-    values: list[Any],
-    n_rows: int | None,
-) -> PrivateMetrics:
-    """Release the counts of both parts, and collect them."""
-    finds_bins = plan.edges is None
-
-    def first_counts() -> NDArray[np.int64]:
-        totals = scored.totals() if finds_bins else np.zeros((0,), dtype=np.int64)
-        return np.concatenate([scored.confusion().ravel(), totals.ravel()])
-
-    drawn = StoredSums(plan.first, entry).draw(0, first_counts)
-    shape = len(values), len(classes) ** 2 + 1
-    size = int(np.prod(shape))
-    confusion = drawn[:size].reshape(shape)
-    n_scored = len(scored.scored_classes)
-    if plan.edges is None:
-        noisy = drawn[size:].reshape(n_scored, -1)
-        total = max(float(confusion.sum() if n_rows is None else n_rows), 1.0)
-        totals = [without_noise(one, plan.first.sigma, total) for one in noisy]
-        edges = [quantile_edges(one, plan.n_bins) for one in totals]
-        middles = list(map(_mean_scores, edges, totals))
-    else:
-        edges = n_scored * [plan.edges]
-        middles = n_scored * [_middles(plan.edges)]
-    flat = StoredSums(plan.second, entry).draw(1, partial(scored.histograms, edges))
-    ends = np.cumsum([len(values) * (len(one) + 1) * 2 for one in edges])
-    histograms = [
-        part.reshape(len(values), -1, 2) for part in np.split(flat, ends[:-1])
-    ]
-    return PrivateMetrics(
-        classes,
-        values,
-        confusion,
-        histograms,
-        edges,
-        middles,
-        (float(plan.first.sigma), float(plan.second.sigma)),
-        n_rows,
-        plan.statement,
-    )
-
-
-def _plan(
-    model: Any,
-    classes: NDArray[Any],
-    n_rows: int | None,
-    *,
-    epsilon: float,
-    delta: float,
-    bins: Any,
-    assumptions: tuple[Assumption, ...],
-) -> _Plan:
-    """Calibrate the noise of both parts, and state the cost."""
-    check_epsilon_is_small("epsilon", epsilon)
-    n_scored = 1 if len(classes) == 2 else len(classes)
-    n_bins = _FEWEST
-    if n_rows is not None:
-        signal = n_rows * largest_gdp_mu(epsilon, delta)
-        n_bins = int(np.clip(round(signal**_EXPONENT), _FEWEST, _MOST))
-    edges = _given_edges(model, bins, n_bins)
-    n_first = 1 + (n_scored if edges is None else 0)
-    first = MarginalCounts(n_tables=n_first).for_share(_SHARE, epsilon, delta)
-    second = MarginalCounts(n_tables=n_scored).for_share(1 - _SHARE, epsilon, delta)
-    both = TwoPartRelease(first, second)
-    unit = "row" if n_rows is not None else "group"
-    cost, assumptions = as_drawn(both.cost(unit=unit), assumptions)
-    statement = metrics_statement(both, cost, delta, assumptions)
-    return _Plan(first, second, statement, edges, n_bins)
-
-
-def _given_edges(model: Any, bins: Any, n_bins: int) -> NDArray[np.float64] | None:
-    """Return edges that were given or that public rows determine, None for "auto"."""
-    if isinstance(bins, str) and bins == "auto":
-        return None
-    if isinstance(bins, PublicData):
-        scores = np.asarray(model.predict_proba(bins.X), dtype=np.float64)[:, -1]
-        edges = np.unique(np.quantile(scores, np.arange(1, n_bins) / n_bins))
-        return edges[(edges > 0) & (edges < 1)]
-    try:
-        edges = np.asarray(bins, dtype=np.float64)
-    except (TypeError, ValueError):
-        edges = np.zeros(0)
-    if (
-        edges.ndim != 1
-        or edges.size == 0
-        or not np.all((edges > 0) & (edges < 1))
-        or np.any(np.diff(edges) <= 0)
-    ):
-        raise ValueError(
-            f"bins={bins!r} must be 'auto', increasing scores strictly between 0 and "
-            "1, such as [0.1, 0.3, 0.5], or PublicData(X_public)."
-        )
-    return edges
-
-
-def _mean_scores(
-    edges: NDArray[np.float64], totals: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the mean score of each bin, from counts on the grid."""
-    grid = expit(np.concatenate([[GRID[0] - 0.5], GRID[:-1] + 0.125, [GRID[-1] + 0.5]]))
-    place = np.searchsorted(edges, np.append(GRID_OF_SCORES, 1.0) - 1e-12)
-    mass = np.bincount(place, totals, minlength=len(edges) + 1)
-    sums = np.bincount(place, totals * grid, minlength=len(edges) + 1)
-    return np.where(mass > 0, sums / np.where(mass > 0, mass, 1), _middles(edges))
-
-
-def _middles(edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the middle of each bin."""
-    ends = np.concatenate([[0.0], edges, [1.0]])
-    return (ends[:-1] + ends[1:]) / 2
-
-
-def _warn_if_hidden(plan: _Plan, n_rows: int | None, class_prior: float | None) -> None:
-    """Warn if an interval of AUC is wide at best, by numbers that are public."""
-    share = 0.5 if class_prior is None else class_prior
-    if class_prior is not None and not 0 < class_prior <= 0.5:
-        raise ValueError(
-            f"class_prior={class_prior!r} must be the share of the rarest class, above "
-            "0 and at most 0.5."
-        )
-    if n_rows is None:
-        return
-    few, many = share * n_rows, (1 - share) * n_rows
-    noise = plan.second.sigma**2 * plan.n_bins / 6 * (1 / few**2 + 1 / many**2)
-    half_width = 1.96 * np.sqrt(noise + 1 / (12 * few))
-    if half_width > _WIDE:
-        of_share = "balanced classes" if class_prior is None else f"{share=:g}"
-        warn_user(
-            f"With {n_rows} rows, noise of {plan.second.sigma:.3g} on each count and "
-            f"{of_share}, the interval of the AUC is at least +-{half_width:.2f} wide. "
-            "Use more rows, or a larger epsilon.",
-            PrivacyUtilityWarning,
-        )
-
-
-def _check_model(model: Any) -> NDArray[Any]:
-    """Return the classes of a fitted classifier with probabilities."""
-    if not hasattr(model, "predict_proba"):
-        raise ValueError(
-            f"model is of type {type(model).__name__} and has no predict_proba; pass a "
-            "classifier that has."
-        )
-    check_is_fitted(model)
-    classes = np.asarray(model.classes_)
-    if classes.ndim != 1 or len(classes) < 2:
-        raise ValueError(
-            f"model has classes_={classes.tolist()!r}; pass a classifier of two or "
-            "more classes and one output."
-        )
-    return classes
-
-
-def _read_rows(
-    model: Any, X: Any, y: Any, groups: Any, classes: NDArray[Any]
-) -> tuple[Table, NDArray[np.intp], NDArray[Any] | None, NDArray[np.intp] | None]:
-    """Check the shapes of private rows, and read their labels and groups."""
-    check_container("X", X)
-    X = X if is_frame(X) or hasattr(X, "tocsr") else as_array(X)
-    check_consistent_length(X, y)
-    labels = class_indices(y, classes)
-    if groups is None:
-        return X, labels, None, None
-    ids, group_of_row = group_ids(groups)
-    check_consistent_length(X, group_of_row)
-    return X, labels, ids, group_of_row
-
-
-def _read_subgroups(subgroups: Any, n_rows: int) -> tuple[list[Any], NDArray[np.intp]]:
-    """Return the values of subgroups and the index of each row's one."""
-    if subgroups is None:
-        return [None], np.zeros(n_rows, dtype=np.intp)
-    check_container("subgroups", subgroups)
-    given = as_objects(subgroups).tolist()
-    if len(given) != n_rows:
-        raise ValueError(
-            f"subgroups has {len(given)} values and X {n_rows} rows; pass one value a "
-            "row."
-        )
-    given = [None if is_missing(one) else one for one in given]
-    values = sorted(set(given), key=lambda one: (one is None, str(one)))
-    place = {value: number for number, value in enumerate(values)}
-    return values, np.array([place[one] for one in given], dtype=np.intp)
+    warn_if_hidden(plan, class_prior)
+    public_scores = plan.public_scores(model)
+    version = sys.modules["sklearn_pate"].__version__
+    public = plan.bins, version
+    entry = _open_entry(ledger, plan.statement, model, rows, public, random_state)
+    seed = check_random_state(random_state).randint(MAX_SEED)
+    # The privacy is spent on this line: the cost is recorded, then noise is drawn.
+    return plan.release(model, rows, public_scores, seed, entry)
 
 
 def _open_entry(
@@ -414,16 +171,20 @@ def _open_entry(
     spent: PrivacySpent,
     model: Any,
     private: object,
+    public: object,
     random_state: Any,
 ) -> FitEntry | None:
-    """Open the ledger entry of a measurement, None without a ledger."""
+    """Open the ledger entry of a measurement, None without a ledger.
+
+    `public` is all public data that decide what is counted, beside the model.
+    """
     if ledger is None:
         return None
     data = joblib.hash(private)
     name = secrets.token_hex(32)
     if isinstance(random_state, Integral):
         try:
-            of_model = estimator_hash(model, int(random_state), spent.to_dict())
+            of_model = estimator_hash(model, public, int(random_state), spent.to_dict())
         except Exception:  # no hash, so that every call is a new one
             pass
         else:

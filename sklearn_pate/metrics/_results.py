@@ -18,6 +18,7 @@ from sklearn_pate._inputs._file_content import (
 )
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.metrics._axes import make_axes
+from sklearn_pate.metrics._bins import BinShapes
 from sklearn_pate.metrics._estimates import (
     N_DRAWS,
     Array,
@@ -90,12 +91,11 @@ class _Estimates(Mapping[Any, Estimate]):
     def _all(self) -> dict[Any, Estimate]:
         """All metrics; their intervals come from one simulation with fixed seed."""
         drawn = self._counts.simulated(np.random.default_rng(0), N_DRAWS)
-        told = is_told(self._counts)
         found = {}
         for name, function in metrics_of(self._counts.n_classes).items():
             with np.errstate(all="ignore"):
                 value, draws = float(function(self._counts)), function(drawn)
-            numbers = estimate(value, draws, told)
+            numbers = estimate(value, draws)
             is_squared = "calibration_error" in (name, name[0])
             if is_squared:
                 numbers = tuple(np.sqrt(numbers).tolist())
@@ -477,6 +477,23 @@ class PrivateMetrics(Mapping[Any, Estimate]):
             second *= np.sqrt(n)
         n_classes = len(self.classes_)
         confusion = confusion[..., :-1].reshape(n_classes, n_classes)
+        shapes = self._shapes
         return NoisyCounts(
-            confusion, histograms, self.middles_, self.edges_, (first, second)
+            confusion,
+            histograms,
+            self.middles_,
+            self.edges_,
+            (first, second),
+            shapes,
+            [one.spread(self.noise_scales_[0]) for one in shapes],
+            has_public_size=subgroup is None and self.n_rows_ is not None,
         )
+
+    @cached_property
+    def _shapes(self) -> list[BinShapes]:
+        """Scores within the bins of each scored class, by the counts of all rows."""
+        sigma = self.noise_scales_[1] * np.sqrt(2 * len(self.subgroups_))
+        return [
+            BinShapes(edges, counts.sum(axis=(0, 2)), float(sigma))
+            for edges, counts in zip(self.edges_, self.histograms_, strict=True)
+        ]

@@ -114,13 +114,9 @@ class GroupHashSplit(BaseCrossValidator):
         ids, group_of_row = group_ids(groups)
         rng = check_random_state(self.random_state)
         for seed in rng.randint(MAX_SEED, size=self.n_splits).tolist():
-            # One more value for rows without a group, at index -1.
-            in_test = np.append(
-                hold_out_groups(ids, float(self.test_size), seed, b"test"), False
+            train, test = split_groups(
+                ids, group_of_row, float(self.test_size), seed, b"test"
             )
-            is_test = in_test[group_of_row]
-            train = np.flatnonzero(~is_test & (group_of_row >= 0))
-            test = np.flatnonzero(is_test)
             if not (len(train) and len(test)):
                 raise ValueError(
                     f"random_state={self.random_state!r} and test_size="
@@ -150,6 +146,23 @@ class GroupHashSplit(BaseCrossValidator):
             Number of splits.
         """
         return self.n_splits
+
+
+def split_groups(
+    ids: NDArray[np.bytes_],
+    group_of_row: NDArray[np.intp],
+    test_size: float,
+    seed: int,
+    purpose: bytes,
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows of two parts by a keyed hash of their group's id.
+
+    A row without a group, of index -1, is in neither part.
+    """
+    # One more value for rows without a group, at index -1.
+    in_test = np.append(hold_out_groups(ids, test_size, seed, purpose), False)
+    is_test = in_test[group_of_row]
+    return np.flatnonzero(~is_test & (group_of_row >= 0)), np.flatnonzero(is_test)
 
 
 class PrivateRows(NamedTuple):

@@ -1,10 +1,7 @@
 """Candidates of a private search, and their scores on private rows."""
 
 import contextlib
-import logging
-import os
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from typing import Any, NamedTuple
 
@@ -19,7 +16,12 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import process_routing
 
 from sklearn_pate._estimators._class_codes import last_step
-from sklearn_pate._estimators._isolation import MAX_SEED, autologging_off, seeded_clone
+from sklearn_pate._estimators._isolation import (
+    MAX_SEED,
+    autologging_off,
+    no_output,
+    seeded_clone,
+)
 from sklearn_pate._estimators._progress import drop_callbacks, phase, steps_of
 from sklearn_pate._inputs._labels import class_indices
 from sklearn_pate.accounting._assumptions import FROZEN_IS_PUBLIC, Assumption
@@ -118,7 +120,7 @@ def _check(estimator: Any) -> None:
             "a private classifier that has plan_privacy, such as PATEClassifier, or a "
             "Pipeline that ends in one."
         )
-    _check_steps(estimator)
+    check_steps(estimator)
     for name, value in estimator.get_params().items():
         refused = _REFUSED.get(name.rpartition("__")[2])
         if refused is not None and value is not None:
@@ -136,7 +138,7 @@ def _check_seeds(estimator: Any, params: dict[str, object]) -> None:
             )
 
 
-def _check_steps(estimator: Any) -> None:
+def check_steps(estimator: Any) -> None:
     """Raise if a step of a pipeline reads values of private rows."""
     if not isinstance(estimator, Pipeline):
         return
@@ -149,7 +151,7 @@ def _check_steps(estimator: Any) -> None:
             "FrozenEstimator(step.fit(X_public))."
         )
         raise ValueError(f"{leak.name} ({leak.estimator}) {leak.reason} {remedy}")
-    _check_steps(last)
+    check_steps(last)
 
 
 def _switch_off_output(estimator: Any) -> None:
@@ -181,20 +183,24 @@ class TrialSetup(NamedTuple):
             fitted = estimator.fit(training.X, training.y, **training.params)
         except Exception:  # its message depends on private rows
             return None, 0
-        curve = last_step(fitted).privacy_spent_.curve
-        if not np.all(curve.values <= self.ceilings[index] * (1 + 1e-9)):
-            raise RuntimeError(
-                f"{type(last_step(fitted)).__name__} cost more than its plan_privacy "
-                "stated, perhaps because its cost depends on its random_state; set "
-                "parameters that it reads from the data, such as n_queries. Nothing "
-                "was released."
-            )
+        check_spent(last_step(fitted), self.ceilings[index])
         if not len(self.split.validation):
             return fitted, 0
         validation = self.rows.take(self.split.validation)
         codes = _predicted_codes(fitted, validation.X, self.classes)
         is_right = (codes == validation.codes) & (codes >= 0)
         return fitted, self.split.score(is_right)
+
+
+def check_spent(fitted: Any, ceiling: NDArray[np.float64]) -> None:
+    """Raise if a fit cost more than was stated before it."""
+    curve = fitted.privacy_spent_.curve
+    if not np.all(curve.values <= ceiling * (1 + 1e-9)):
+        raise RuntimeError(
+            f"{type(fitted).__name__} cost more than its plan_privacy stated, perhaps "
+            "because its cost depends on its random_state; set parameters that it "
+            "reads from the data, such as n_queries. Nothing was released."
+        )
 
 
 class SelectedTrial(NamedTuple):
@@ -238,7 +244,7 @@ def best_of_trials(
     """
     assert isinstance(setup.scoring, NoisyScores)
     best: tuple[tuple[int, int], SelectedTrial] | None = None
-    with _no_output():
+    with no_output():
         for _ in range(draw_number_of_trials(law, noise)):
             index = int(noise.index(len(candidates), 1)[0])
             fitted, score = setup.fit_and_score(
@@ -260,7 +266,7 @@ def best_on_disjoint_rows(
 ) -> SelectedTrial:
     """Fit each candidate on its own part of the rows, and select one by its score."""
     assert isinstance(setup.scoring, DisjointChoice)
-    with _no_output():
+    with no_output():
         trials = [
             setup.fit_and_score(seeded_clone(candidate.estimator, _seed(noise)), index)
             for index, candidate in steps_of(
@@ -289,22 +295,3 @@ def _predicted_codes(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.i
             predicted = fitted.predict(_safe_indexing(X, [row]))
             (codes[row],) = class_indices(predicted, classes)
     return codes
-
-
-@contextlib.contextmanager
-def _no_output() -> Iterator[None]:
-    """Suppress output, logs and warnings, which would reveal the number of trials."""
-    level = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with (
-            open(os.devnull, "w") as nowhere,
-            contextlib.redirect_stdout(nowhere),
-            contextlib.redirect_stderr(nowhere),
-            warnings.catch_warnings(),
-            autologging_off(),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(level)

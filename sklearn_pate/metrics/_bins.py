@@ -1,0 +1,136 @@
+"""Scores within bins, from the bins' edges and noisy sizes."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from sklearn_pate.metrics._counts import GRID, GRID_OF_SCORES
+
+Array = NDArray[np.float64]
+# Scores that stand for those of a bin: middles of so many parts of equal size.
+_PARTS = (np.arange(32) + 0.5) / 32
+# Scores of the cells of the first counts, the outer ones of which are open.
+_SCORES = expit(np.concatenate([[-8.5], GRID[:-1] + 0.125, [8.5]]))
+# Standard deviation of a score that may be anywhere in a bin of width 1.
+_ANYWHERE = 12**-0.5
+# Width of a bin, in log-odds, at which half of that is taken for the error of a guess.
+_WIDE = 2.0
+# Smallest slope that the order of scores is computed for.
+_LEAST_SLOPE = 0.01
+# Log-odds over which a single edge is taken to divide the rows.
+_ONE_EDGE = 2.0
+
+
+@dataclass(frozen=True)
+class BinShapes:
+    """Guess of the scores within the bins of a class.
+
+    Log-odds are uniform between two edges. Beyond the first and the last one they fall
+    off exponentially, as fast as the sizes of the outer two bins say.
+    """
+
+    #: Scores between bins.
+    edges: Array
+    #: Noisy numbers of rows.
+    sizes: Array
+    #: Standard deviation of their noise.
+    sigma: float
+
+    @cached_property
+    def log_odds(self) -> Array:
+        """Log-odds that stand for those of each bin, of shape (n_bins, n_parts)."""
+        edges = logit(self.edges)
+        if not len(edges):
+            return np.zeros((1, len(_PARTS)))
+        low, high = self._tails
+        tail = -np.log1p(-_PARTS)
+        inner = edges[:-1, np.newaxis] + np.diff(edges)[:, np.newaxis] * _PARTS
+        return np.vstack([edges[0] - low * tail, inner, edges[-1] + high * tail])
+
+    @property
+    def _tails(self) -> tuple[float, float]:
+        """Mean distances in log-odds from the outer edges."""
+        widths = np.diff(logit(self.edges))
+        if not len(widths):
+            return _ONE_EDGE, _ONE_EDGE
+        sizes = self._told_sizes
+        low = widths[0] / np.log1p(sizes[1] / sizes[0])
+        high = widths[-1] / np.log1p(sizes[-2] / sizes[-1])
+        return float(low), float(high)
+
+    @property
+    def _told_sizes(self) -> Array:
+        """Sizes, none of which is smaller than the noise tells."""
+        return np.maximum(self.sizes, np.sqrt(2) * self.sigma)
+
+    @cached_property
+    def off(self) -> Array:
+        """Possible error of the guess in each bin, from 0 to 1, for wide ones."""
+        low, high = self._tails
+        inner = np.diff(logit(self.edges))
+        widths = np.concatenate([[2 * low], inner, [2 * high]][: len(self.sizes) + 1])
+        return widths / (widths + _WIDE)
+
+    @cached_property
+    def _guess(self) -> tuple[Array, Array]:
+        """Mean score of each bin, and the variance of the guess."""
+        means = expit(self.log_odds).mean(axis=-1)
+        ends = np.concatenate([[0.0], self.edges, [1.0]])
+        widths = np.diff(ends)
+        if len(self.edges):  # an outer bin is as wide as its mean is far from its edge
+            widths[0] = 2 * (self.edges[0] - means[0])
+            widths[-1] = 2 * (means[-1] - self.edges[-1])
+        return means, (_ANYWHERE * widths * self.off) ** 2
+
+    @cached_property
+    def _places(self) -> NDArray[np.intp]:
+        """Bin of each cell of the first counts."""
+        return np.searchsorted(self.edges, np.append(GRID_OF_SCORES, 1.0) - 1e-12)
+
+    def _counted_variance(self, sigma: float) -> Array:
+        """Return the variance of mean scores from the first counts alone."""
+        means, _ = self._guess
+        squares = (_SCORES - means[self._places]) ** 2
+        return sigma**2 * self._sums(squares) / self._told_sizes**2
+
+    def _sums(self, of_cells: Array) -> Array:
+        """Sum over the cells of each bin."""
+        sums = np.bincount(self._places, of_cells, len(self.sizes))
+        return sums.astype(np.float64)
+
+    def means(self, totals: NDArray[np.int64], sigma: float) -> Array:
+        """Estimate the mean score of each bin from noisy first counts and the guess.
+
+        Both are weighted by their precision.
+        """
+        means, of_guess = self._guess
+        counted = self._sums(totals * (_SCORES - means[self._places]))
+        weight = of_guess / (of_guess + self._counted_variance(sigma))
+        ends = np.concatenate([[0.0], self.edges, [1.0]])
+        found = means + weight * counted / self._told_sizes
+        return np.clip(found, ends[:-1], ends[1:])
+
+    def spread(self, sigma: float) -> Array:
+        """Return the standard deviation of the estimated mean scores."""
+        _, of_guess = self._guess
+        counted = self._counted_variance(sigma)
+        return np.sqrt(of_guess * counted / (of_guess + counted))
+
+    @cached_property
+    def variances(self) -> Array:
+        """Variance of the scores of each bin."""
+        return expit(self.log_odds).var(axis=-1)
+
+    def order(self, slope: float) -> Array:
+        """Return by how much pairs in a bin are in order, per unit of a slope.
+
+        `slope` is that of the log-odds of the class in the log-odds of the score. Of
+        independent scores s, t in a bin, the one of the class is higher with a
+        probability of (1 + E|tanh(slope (s - t) / 2)|) / 2.
+        """
+        slope = max(slope, _LEAST_SLOPE)
+        pairs = self.log_odds[:, :, np.newaxis] - self.log_odds[:, np.newaxis]
+        return np.abs(np.tanh(slope * pairs / 2)).mean(axis=(1, 2)) / (2 * slope)

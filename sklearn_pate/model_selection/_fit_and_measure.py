@@ -1,0 +1,343 @@
+"""fit_and_measure: a private fit and its metrics, at the larger of both costs."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import check_consistent_length
+
+from sklearn_pate._aggregation._entry import record_release
+from sklearn_pate._aggregation._rows import read_labels
+from sklearn_pate._estimators._class_codes import last_step
+from sklearn_pate._estimators._isolation import MAX_SEED
+from sklearn_pate._inputs._containers import check_container
+from sklearn_pate._teachers._shards import group_ids, hold_out_rows
+from sklearn_pate.accounting._assumptions import MODEL_IS_PUBLIC
+from sklearn_pate.accounting._cost import Cost, ExactCost, GaussianTest
+from sklearn_pate.accounting._ledger import PrivacyLedger
+from sklearn_pate.accounting._profile import PrivacyProfile
+from sklearn_pate.accounting._statement import (
+    PrivacySpent,
+    plans_privacy,
+    state_cost,
+)
+from sklearn_pate.accounting._value_checks import check_number
+from sklearn_pate.accounting.composition import upper_envelope
+from sklearn_pate.mechanisms._noise import noise_from
+from sklearn_pate.metrics import PrivateMetrics
+from sklearn_pate.metrics._measurement import (
+    check_bins,
+    plan_measurement,
+    read_rows,
+    read_table,
+    warn_if_hidden,
+)
+from sklearn_pate.model_selection._split import PrivateRows, split_groups
+from sklearn_pate.model_selection._trials import check_spent, check_steps, plan_fit
+
+# Units and relations for which the larger of both costs is proved.
+_PROVED = (("row", "replace-one"), ("group", "add-remove-or-change"))
+
+
+class MeasuredFit(NamedTuple):
+    """A private fit, its metrics on other rows, and the cost of both.
+
+    Created by :func:`~sklearn_pate.model_selection.fit_and_measure`. All of it may be
+    published.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted. Its ``privacy_spent_`` is about the rows that it was fitted on.
+
+    metrics : PrivateMetrics
+        Their ``privacy_spent_`` is about the rows that were scored.
+
+    privacy_spent : PrivacySpent
+        Statement of model and metrics together, about all rows. Do not add the two
+        others: this is the larger of them.
+    """
+
+    model: Any
+    metrics: PrivateMetrics
+    privacy_spent: PrivacySpent
+
+
+def fit_and_measure(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    metrics_epsilon: float | None = None,
+    delta: float = 1e-5,
+    test_size: float = 0.25,
+    subgroups: ArrayLike | None = None,
+    bins: Any = "auto",
+    class_prior: float | None = None,
+    ledger: PrivacyLedger | None = None,
+    random_state: Any = None,
+    **fit_params: Any,
+) -> MeasuredFit:
+    """Fit a private classifier on a part of the rows, and measure it on the others.
+
+    The costs of a fit and of its metrics add up if both may use the same rows. Here
+    each row, or each group, is in one part, and the larger of both costs is the cost of
+    both results together: at the default, metrics add nothing to the cost of the fit.
+
+    This holds for classifiers that protect rows that are replaced, or groups. Others,
+    such as :class:`~sklearn_pate.learners.DPSGDClassifier`, are refused: an added row
+    shifts the rows behind it, and with them the parts.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A private classifier that states its cost before a fit (one with
+        ``plan_privacy``) and has ``predict_proba``, or a Pipeline that ends in one and
+        whose other steps depend on no value of X. A clone is fitted. Its `ledger` must
+        be None.
+
+    X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+        Private rows.
+
+    y : array-like of shape (n_rows,)
+        Their labels.
+
+    metrics_epsilon : float, default=None
+        Privacy budget of the metrics. None takes the epsilon of the fit.
+
+    delta : float, default=1e-5
+        The probability mass that epsilon does not cover, well below one over the number
+        of rows.
+
+    test_size : float, default=0.25
+        Share of the rows (of the groups, if they are the unit) to measure on. It does
+        not change the cost of the metrics.
+
+    subgroups, bins, class_prior : object
+        As in :func:`~sklearn_pate.metrics.private_metrics`.
+
+    ledger : PrivacyLedger, default=None
+        The privacy budget of the rows. The cost of fit and metrics is recorded once,
+        before the fit. Every call is a new release.
+
+    random_state : int, RandomState instance or None, default=None
+        Seed of the parts, and of the row of each group that is counted. It may be
+        public.
+
+    **fit_params : object
+        Further arguments of the estimator's ``fit``, such as
+        ``X_public=PublicData(X_public)`` and ``groups``. Arguments with one entry per
+        row are split with the rows; `X_public` never is.
+
+    Returns
+    -------
+    measured : MeasuredFit
+        Model, metrics, and the statement of both together.
+
+    Raises
+    ------
+    ValueError
+        If a parameter or the data cannot be used, or `estimator` protects another unit.
+        Nothing was fitted, and no privacy was spent.
+
+    BudgetExceededError
+        If the cost exceeds the budget of the `ledger`. Nothing was fitted.
+
+    LedgerError
+        If the file of the `ledger` cannot be read or written. Nothing was fitted.
+
+    RuntimeError
+        If the fit cost more than ``plan_privacy`` stated, or found other classes. The
+        cost is spent.
+
+    Warns
+    -----
+    PrivacyUtilityWarning
+        If the noise hides the ROC curve. Nothing was released.
+
+    PrivacyLeakWarning
+        If `delta` is too large for the number of rows, or noise is seeded.
+
+    See Also
+    --------
+    sklearn_pate.metrics.private_metrics : Metrics of any model, at a cost of their own.
+    GroupHashSplit : Parts for fits whose costs are recorded one by one.
+
+    Notes
+    -----
+    Parts are fixed by positions, or by keyed hashes of ids. Neighbouring data sets
+    differ in one part. If it is the first, the metrics are a post-processing of the
+    model and of equal rows; if it is the second, the model has the same law. So Renyi
+    curve and privacy profile are the pointwise maximum of both. Proof:
+    :doc:`/accounting`, "Private metrics".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn_pate.learners import DPLogisticRegression
+    >>> from sklearn_pate.model_selection import fit_and_measure
+    >>> X, y = make_blobs(8000, centers=2, cluster_std=6.0, random_state=0)
+    >>> clf = DPLogisticRegression(epsilon=1.0, data_norm=30.0, classes=[0, 1])
+    >>> measured = fit_and_measure(clf, X, y)
+    >>> bool(measured.metrics["roc_auc"].value > 0.5)
+    True
+    >>> measured.privacy_spent
+    PrivacySpent(epsilon=1.000, delta=1e-05)
+    """
+    _check_estimator(estimator)
+    check_number("test_size", test_size, 0, 1, closed="neither")
+    bins = check_bins(bins)
+    check_container("y", y)
+    X, y = read_table(X), y if hasattr(y, "__getitem__") else np.asarray(y)
+    check_consistent_length(X, y)
+    given = last_step(estimator).get_params(deep=False).get("classes")
+    rows = PrivateRows(X, y, read_labels(given, y)[1], fit_params)
+    seed = int(check_random_state(random_state).randint(MAX_SEED))
+    with warnings.catch_warnings(), noise_from(None):
+        warnings.simplefilter("ignore")  # planning on the part repeats them
+        unit = _proved_unit(plan_fit(estimator, rows))
+    groups = rows.groups() if unit == "group" else None
+    fitted_on, measured = _parts(rows, unit, test_size, seed)
+    training = rows.take(fitted_on)
+    classes = read_labels(given, training.y)[0]
+    X_scored, y_scored, *others = (
+        None if one is None else _safe_indexing(one, measured)
+        for one in (X, y, groups, subgroups)
+    )
+    scored = read_rows(X_scored, y_scored, classes, *others)
+    # Seeded noise has the scale that it would have without a seed.
+    with noise_from(None):
+        of_fit = plan_fit(estimator, training)
+    if metrics_epsilon is None:
+        metrics_epsilon = _epsilon_of_fit(of_fit, delta)
+    plan = plan_measurement(
+        scored,
+        len(classes),
+        bins,
+        epsilon=metrics_epsilon,
+        delta=delta,
+        assumptions=(MODEL_IS_PUBLIC,),
+    )
+    warn_if_hidden(plan, class_prior)
+    statement = _larger_cost(of_fit, plan.statement)
+    record_release(ledger, statement, (rows.X, rows.codes, groups))
+    # The privacy is spent on these lines: by the fit, then by the metrics.
+    model = clone(estimator).fit(training.X, training.y, **training.params)
+    check_spent(last_step(model), statement.curve.values)
+    if len(model.classes_) != len(classes):
+        raise RuntimeError(
+            f"{type(last_step(model)).__name__} has {len(model.classes_)} classes, and "
+            f"{len(classes)} were planned; set its classes. The cost is spent."
+        )
+    metrics = plan.release(model, scored, plan.public_scores(model), seed, None)
+    return MeasuredFit(model, metrics, statement)
+
+
+@dataclass(frozen=True)
+class _LargestCost:
+    """Cost of one of several releases, whichever a changed unit is in."""
+
+    profiles: tuple[PrivacyProfile, ...]
+    is_all: ClassVar[bool] = True
+
+    def epsilon(self, delta: float) -> float:
+        """Compute epsilon at a delta."""
+        return max(one.epsilon_at(delta) for one in self.profiles)
+
+    @property
+    def profile(self) -> PrivacyProfile:
+        """Delta at every epsilon."""
+        return PrivacyProfile.largest(self.profiles)
+
+    def after(self, mu: float) -> None:
+        """Return None: with a Gaussian release, curves are added."""
+
+
+def _larger_cost(of_fit: PrivacySpent, of_metrics: PrivacySpent) -> PrivacySpent:
+    """State the cost of a fit and of metrics on rows that it did not read."""
+    both = of_fit, of_metrics
+    exact: ExactCost = _LargestCost(tuple(one.profile for one in both))
+    if of_fit.mu is not None and of_metrics.mu is not None:
+        exact = GaussianTest(max(of_fit.mu, of_metrics.mu))
+    curve = upper_envelope(one.curve for one in both)
+    assumptions = (*of_fit.assumptions, *of_metrics.assumptions)
+    return state_cost(
+        Cost(of_metrics.unit, of_metrics.relation, curve, exact),
+        of_metrics.delta,
+        release="measured",
+        mechanism=f"{of_fit.mechanism}, and metrics on other rows by "
+        f"{of_metrics.mechanism}",
+        assumptions=tuple(
+            one for one in dict.fromkeys(assumptions) if one is not MODEL_IS_PUBLIC
+        ),
+    )
+
+
+def _check_estimator(estimator: Any) -> None:
+    """Raise unless an estimator states its cost before a fit, which it has not paid."""
+    learner = last_step(estimator)
+    if not plans_privacy(learner) or not is_classifier(learner):
+        raise ValueError(
+            f"estimator={estimator!r} cannot state its privacy cost before a fit; pass "
+            "a private classifier that has plan_privacy, or measure a fitted one by "
+            "private_metrics."
+        )
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"estimator={estimator!r} has no predict_proba, which metrics need; use a "
+            "classifier that has."
+        )
+    check_steps(estimator)
+    if getattr(learner, "ledger", None) is not None:
+        raise ValueError(
+            f"ledger={learner.ledger!r} of the estimator would be charged for the fit "
+            "alone; pass it to fit_and_measure, which charges fit and metrics once."
+        )
+
+
+def _proved_unit(spent: PrivacySpent) -> str:
+    """Return the unit of a fit for which the larger of both costs is proved."""
+    if (spent.unit, spent.relation) not in _PROVED:
+        raise ValueError(
+            f"The estimator protects unit={spent.unit!r} with relation="
+            f"{spent.relation!r}, and the larger cost of fit and metrics is proved for "
+            "replaced rows and for groups alone (an added row moves others between "
+            "parts); use private_metrics, whose cost adds in a ledger."
+        )
+    return spent.unit
+
+
+def _parts(
+    rows: PrivateRows, unit: str, test_size: float, seed: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows to fit on and those to measure on.
+
+    A replaced row keeps its position and with it its part; the part of a group is a
+    keyed hash of its id.
+    """
+    if unit == "group":
+        ids, group_of_row = group_ids(rows.groups())
+        parts = split_groups(ids, group_of_row, test_size, seed, b"measured")
+    else:
+        is_measured = hold_out_rows(rows.n_rows, test_size, seed)
+        parts = np.flatnonzero(~is_measured), np.flatnonzero(is_measured)
+    if not all(len(part) for part in parts):
+        raise ValueError(
+            f"test_size={test_size!r} and random_state leave one part of the rows "
+            "empty; pass more rows, or use another random_state."
+        )
+    return parts
+
+
+def _epsilon_of_fit(spent: PrivacySpent, delta: float) -> float:
+    """Return the epsilon of a fit at a delta, or raise if there is none."""
+    epsilon = spent.profile.epsilon_at(delta)
+    if np.isinf(epsilon):
+        raise ValueError(
+            f"The fit has no finite epsilon at delta={delta!r}; set metrics_epsilon."
+        )
+    return epsilon
