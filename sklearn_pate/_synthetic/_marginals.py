@@ -13,6 +13,7 @@ from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._containers import Table, check_container
 from sklearn_pate._inputs._features import as_array
 from sklearn_pate._inputs._odd_values import is_frame
+from sklearn_pate._synthetic._class_tables import nearest_on_simplex
 from sklearn_pate._synthetic._domain import Domain, read_domain
 from sklearn_pate.accounting._value_checks import (
     Constraint,
@@ -131,21 +132,6 @@ def count_cells(
         table = np.bincount(index, minlength=shape[0] * shape[1]).reshape(shape)
         tables.append(table[:-1, 1:].ravel())
     return np.concatenate(tables).astype(np.int64)
-
-
-def nearest_on_simplex(
-    values: NDArray[np.floating], total: float
-) -> NDArray[np.float64]:
-    """Return the nearest values that are not negative and sum to a positive total.
-
-    Along the last axis, by one threshold that is subtracted from each (Duchi,
-    Shalev-Shwartz, Singer, Chandra 2008, Figure 1).
-    """
-    falling = -np.sort(-values, axis=-1)
-    size = values.shape[-1]
-    excess = (np.cumsum(falling, axis=-1) - total) / np.arange(1, size + 1)
-    last = np.count_nonzero(falling > excess, axis=-1, keepdims=True) - 1
-    return np.maximum(values - np.take_along_axis(excess, last, axis=-1), 0)
 
 
 class PrivateMarginals(BaseEstimator):

@@ -6,11 +6,8 @@ from scipy import stats
 from scipy.optimize import minimize
 
 from sklearn_pate import PrivateMarginals
-from sklearn_pate._synthetic._marginals import (
-    Marginals,
-    count_cells,
-    nearest_on_simplex,
-)
+from sklearn_pate._synthetic._class_tables import nearest_on_simplex
+from sklearn_pate._synthetic._marginals import Marginals, count_cells
 from sklearn_pate._teachers._shards import group_ids, one_row_of_groups
 from tests._synthetic.odd_cells import ODD, column_of
 
