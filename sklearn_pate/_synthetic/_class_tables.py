@@ -219,13 +219,10 @@ def _fitted(
     return found, intercepts(found)
 
 
-def n_bins_for(n_units: int | None, n_classes: int, sigma: float) -> int:
+def n_bins_for(n_units: int, n_classes: int, sigma: float) -> int:
     """Return the number of bins of a column for counts with a noise of sigma.
 
-    A power of two between 4 and 32, by the number of units a class and their noise; 8
-    where the number of units is not public.
+    A power of two between 4 and 32, by the number of units of a class and the noise.
     """
-    if n_units is None:
-        return 8
     expected = _UNITS_OF_BINS * n_units / (n_classes * sigma)
     return int(2 ** np.clip(np.round(np.log2(expected) / 2), 2, 5))
