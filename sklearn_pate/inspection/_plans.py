@@ -34,7 +34,8 @@ from sklearn_pate.accounting._value_checks import check_count, check_not_masked,
 from sklearn_pate.accounting.ledger._entries import costs as spent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger, fitting_epsilon
 from sklearn_pate.inspection._leaks import splits_by_labels
-from sklearn_pate.learners._newton import DPNewtonClassifier, n_coordinates
+from sklearn_pate.learners._newton import DPNewtonClassifier
+from sklearn_pate.learners._newton_steps import n_coordinates
 from sklearn_pate.mechanisms import MeanScores, PluralityMechanism
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.students._train_student import accepts_unlabeled

@@ -1,5 +1,6 @@
 """Public basis of score models, and the model that a release gives."""
 
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -19,8 +20,6 @@ _MOST_LANDMARKS = 1000
 # Rows that the median distance is computed from.
 _ROWS_FOR_DISTANCE = 1000
 _ROWS_AT_ONCE = 5000
-# "auto": a class with a smaller share of the released probability is rare.
-_RARE = 0.2
 
 
 class ScoreBasis(TransformerMixin, BaseEstimator):
@@ -123,6 +122,28 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
             for start in range(0, X.shape[0], _ROWS_AT_ONCE)
         ]
         return np.concatenate(parts) if parts else np.ones((0, self.n_coordinates_))
+
+    def first(self, n_coordinates: int) -> Self:
+        """Return the basis of the first functions, as one that was fitted for these.
+
+        Parameters
+        ----------
+        n_coordinates : int
+            Number of functions.
+
+        Returns
+        -------
+        basis : ScoreBasis
+            Without landmarks where none of the functions depends on them.
+        """
+        basis = copy(self)
+        basis.intercept_ = self.intercept_[:n_coordinates]
+        basis.linear_weights_ = self.linear_weights_[:, :n_coordinates]
+        basis.landmark_weights_ = self.landmark_weights_[:, :n_coordinates]
+        basis.n_coordinates_ = len(basis.intercept_)
+        if not basis.landmark_weights_.any():
+            basis.landmarks_, basis.landmark_weights_ = None, np.zeros((0, 0))
+        return basis
 
     def _values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         values = self.intercept_ + (X - self.mean_) @ self.linear_weights_
@@ -376,14 +397,27 @@ def as_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return probabilities / probabilities.sum(axis=1, keepdims=True)
 
 
-def resolve_threshold(threshold: Any, shares: NDArray[np.float64]) -> float | None:
-    """Return the threshold of two classes, None for the most probable of several.
+def resolve_threshold(
+    threshold: Any, probabilities: NDArray[np.float64]
+) -> float | None:
+    """Return the threshold of two classes, None for the most probable class.
 
-    `shares` are released mean probabilities. "auto" is one half, unless a class is
-    rare: then it is the mean probability, as hard labels would rarely name it.
+    `probabilities` are the released ones of public rows.
     """
-    if threshold != "auto":
+    if not isinstance(threshold, str):
         return float(threshold)
-    if len(shares) == 2 and shares.min() < _RARE:
-        return float(shares[1])
-    return None
+    if threshold == "accuracy" or probabilities.shape[1] != 2:
+        return None
+    of_second = np.sort(probabilities[:, 1])
+    mean = float(of_second.mean())
+    return mean if threshold == "balanced" else _matched_threshold(of_second, mean)
+
+
+def _matched_threshold(probabilities: NDArray[np.float64], share: float) -> float:
+    """Return the threshold that a share of sorted probabilities exceeds, or nearly."""
+    distinct = np.unique(np.r_[0.0, probabilities, 1.0])
+    between = (distinct[1:] + distinct[:-1]) / 2
+    exceed = 1 - np.searchsorted(probabilities, between, side="right") / len(
+        probabilities
+    )
+    return float(between[np.argmin(np.abs(exceed - share))])
