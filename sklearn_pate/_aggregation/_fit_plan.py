@@ -353,7 +353,7 @@ class FitPlan:
         coefficients = counted(self.n_coordinates, "coefficient")
         return {
             "model": f"logistic regression of {counted(self.n_classes, 'class')}, with "
-            f"{coefficients} for each class but one",
+            f"up to {coefficients} for each class but one",
             "training": f"5 steps; in each, every {self.unit} contributes one vector "
             "of bounded length, and noise is added to the sum",
         }

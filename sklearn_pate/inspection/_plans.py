@@ -234,7 +234,7 @@ def plan_newton_fit(
     -------
     plan : FitPlan
         To be printed, or read. Its number of coefficients is that of a table with many
-        public rows.
+        public rows and classes of equal shares.
 
     Raises
     ------
@@ -246,7 +246,7 @@ def plan_newton_fit(
     >>> from sklearn_pate.inspection import plan_newton_fit
     >>> plan = plan_newton_fit(30_000)
     >>> plan.mechanism, plan.n_coordinates
-    ('NewtonSteps(noise_scale=7.46127)', 402)
+    ('NewtonSteps(noise_scale=7.46127)', 273)
     """
     check_count("n_units", n_units, 1)
     check_count("n_classes", n_classes, 2)
