@@ -224,7 +224,7 @@ def fit_boosting(data, domain, epsilon, seed):
         X, y = X.iloc[rows[first]], y[rows[first]]
     exact = count_cells(read, X, y.astype(np.intp), 2, by_class=True)
     counts = MarginalCounts(n_tables=len(read.counted)).for_share(1.0, epsilon, DELTA)
-    marginals = Marginals(read, 2, True, counts.release(exact), len(y))
+    marginals = Marginals(read, 2, True, counts.release(exact), len(y), counts.sigma)
     drawn = marginals.draw(30_000, seed, equal_classes=False)
     clf = HistGradientBoostingClassifier(
         categorical_features="from_dtype" if hasattr(X, "iloc") else None,

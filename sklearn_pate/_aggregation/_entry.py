@@ -480,7 +480,9 @@ def draw_synthetic_rows(
     def read(
         counts: NDArray[np.int64],
     ) -> tuple[Marginals, SyntheticRows, NDArray[np.int64]]:
-        marginals = Marginals(domain, len(classes), synthetic.by_class, counts, n_rows)
+        marginals = Marginals(
+            domain, len(classes), synthetic.by_class, counts, n_rows, mechanism.sigma
+        )
         rows = marginals.draw(synthetic.n_rows, seed, equal_classes=equal_classes)
         return marginals, rows, _hash(rows.X)
 

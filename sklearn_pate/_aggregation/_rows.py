@@ -1,6 +1,7 @@
 """Private and public rows of a fit, and public rows with the votes of parties."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -137,7 +138,17 @@ def split_inputs(
     synthetic = estimator.synthetic
     check_one_source(estimator, X_public)
     if synthetic is not None:
-        domain = synthetic._read(X)
+        domain = synthetic._read(
+            X,
+            _n_units(estimator, X),
+            len(classes),
+            partial(
+                synthetic._mechanism,
+                epsilon=estimator.epsilon,
+                delta=estimator.delta,
+                add_remove=estimator._add_remove,
+            ),
+        )
         uniform = domain.uniform(synthetic.n_rows, seed)
         X_public = check_synthetic_rows(estimator, uniform)
         assumptions.append(DOMAIN_DECLARED)
@@ -173,6 +184,13 @@ def split_inputs(
             classes, X_public, estimator.privacy_unit, tuple(assumptions), domain
         ),
     )
+
+
+def _n_units(estimator: Any, X: Table) -> int | None:
+    """Return the number of rows or groups, None where it is not public."""
+    if estimator.privacy_unit == "group":
+        return getattr(estimator, "n_groups", None)
+    return None if estimator._add_remove else X.shape[0]
 
 
 def read_rows(

@@ -276,7 +276,7 @@ def _counts(
     if synthetic is None:
         return None
     return synthetic._mechanism(
-        count_tables(synthetic.domain, synthetic.n_bins),
+        count_tables(synthetic.domain),
         epsilon=epsilon,
         delta=delta,
         add_remove=False,

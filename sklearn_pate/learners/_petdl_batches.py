@@ -24,7 +24,7 @@ from sklearn_pate._aggregation._rehearsal import rehearse_student
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table
-from sklearn_pate._synthetic._marginals import nearest_on_simplex
+from sklearn_pate._synthetic._class_tables import nearest_on_simplex
 from sklearn_pate._teachers._forms import SoftVoteForm
 from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate._votes._sums import STEPS, SoftVoteLayout, SoftVotes
