@@ -246,7 +246,7 @@ def plan_newton_fit(
     >>> from sklearn_pate.inspection import plan_newton_fit
     >>> plan = plan_newton_fit(30_000)
     >>> plan.mechanism, plan.n_coordinates
-    ('NewtonSteps(noise_scale=7.46127)', 273)
+    ('NewtonSteps(noise_scale=7.46127)', 233)
     """
     check_count("n_units", n_units, 1)
     check_count("n_classes", n_classes, 2)

@@ -216,7 +216,7 @@ class DPNewtonClassifier(
     classes and features. Proof: :doc:`/accounting`.
 
     With n units, shares pi of K classes by the first sum, and
-    G = (1 - sum(pi^2)) K / (K - 1), a table gets 0.034 sqrt(G) n mu features, at least
+    G = (1 - sum(pi^2)) K / (K - 1), a table gets 0.029 sqrt(G) n mu features, at least
     5 and at most mu^2 n / (K - 1).
 
     Newton steps with noise are those of Ganesh, Haghifam, Steinke, Thakurta (2023),

@@ -18,7 +18,7 @@ from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 OF_TABLE = 500
 # Functions for each unit of the square root of G, mu and the units of privacy; more
 # where the first ones matter most. Measured on tables, and on images.
-_COORDINATES, _ORDERED, _FEWEST = 0.034, 0.25, 5
+_COORDINATES, _ORDERED, _FEWEST = 0.029, 0.25, 5
 # Public rows for each function, as their covariance stands for that of private rows.
 _ROWS_PER_COORDINATE = 10
 # Variance of the noise on the coefficients of a table, over that of the sample.

@@ -236,8 +236,8 @@ def test_more_noise_allows_fewer_coordinates():
 
 def test_the_number_of_coordinates_follows_noise_classes_and_their_shares():
     mechanism = NewtonSteps(noise_scale=4.0)  # mu = 1/2
-    assert n_coordinates(mechanism, 1200, 10_000, 2) == 20
-    assert n_coordinates(mechanism, 1200, 10_000, 2, evenness=0.25) == 10
+    assert n_coordinates(mechanism, 1200, 10_000, 2) == 17
+    assert n_coordinates(mechanism, 1200, 10_000, 2, evenness=0.25) == 8
     assert n_coordinates(mechanism, 1200, 10_000, 21) == 15
     ordered = [n_coordinates(mechanism, 1200, 10_000, n, ordered=True) for n in (2, 4)]
     assert ordered == [150, 50]
