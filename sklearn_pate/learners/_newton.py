@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import helmert
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,6 +27,7 @@ from sklearn_pate._aggregation._fit_plan import FitPlan
 from sklearn_pate._aggregation._outlook import why_few_public_rows, why_newton_useless
 from sklearn_pate._aggregation._prepared_rows import (
     ScoredRows,
+    rows_in_order,
     score_rows,
     warn_if_slow,
 )
@@ -46,10 +46,12 @@ from sklearn_pate._estimators._progress import (
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._labels import private_rows_by_position
+from sklearn_pate._synthetic._log_odds import LogOdds
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL, Assumption
 from sklearn_pate.accounting._calibrate import check_epsilon
 from sklearn_pate.accounting._cost import Cost
+from sklearn_pate.accounting._gdp import largest_gdp_mu
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
@@ -71,12 +73,10 @@ _BASES = ("auto", "linear", "rbf")
 # Largest number of functions of images, which have more that matter than tables; and
 # number of components of sparse rows.
 _OF_IMAGES, _OF_SPARSE = 1000, 200
-# Between the 46,000 patients of Diabetes, which lose by distances to synthetic rows,
-# and 500,000 rows, which gain.
-_MANY_UNITS = 100_000
-# Weak penalty of the first coefficients: rows from noisy counts are only like private
-# ones. Measured on Adult and KDDCup99.
-_C_OF_START = 30.0
+# Share of the squared mu for counts whose log-odds are the features, and where noise
+# would hide their coefficients; and the number of features for each of n mu units.
+# Measured on tables.
+_OF_COUNTS, _OF_COUNTS_ALONE, _FEATURES_OF_COUNTS = 0.7, 0.95, 0.02
 
 
 class DPNewtonClassifier(
@@ -399,7 +399,7 @@ class DPNewtonClassifier(
         planned = FitPlan.of_coefficients(
             plan.release,
             n_rows=plan.private.n_rows if self.privacy_unit == "row" else None,
-            n_coordinates=plan.values.shape[1],
+            n_coordinates=plan.n_coordinates,
             useless=plan.why_useless,
             n_public=plan.public.n_public,
         )
@@ -428,7 +428,16 @@ class DPNewtonClassifier(
         n_units = self._n_units(private)
         basis = self._public_basis(release, public, n_units, seeds)
         allowed = partial(self._n_coordinates, release, public, n_units)
-        plan = _NewtonPlan(private, public, release, seeds, n_units, basis, allowed)
+        plan = _NewtonPlan(
+            private,
+            public,
+            release,
+            seeds,
+            n_units,
+            basis,
+            allowed,
+            self._why_useless(release, n_units),
+        )
         plan.warn_if_useless()
         return plan
 
@@ -480,15 +489,16 @@ class DPNewtonClassifier(
     ) -> ScoredRows:
         """Fit the representation and the basis on public rows."""
         X_public = public.X_public
-        has_landmarks = self._has_landmarks(X_public)
-        if self.basis == "auto" and public.domain is not None:
-            # Columns of synthetic rows are independent, unlike those of private rows.
-            has_landmarks = n_units >= _MANY_UNITS
+        most = self._n_coordinates(release, public, n_units, 1.0)
+        if public.synthetic is not None and self._has_log_odds:
+            return rows_in_order(
+                X_public, LogOdds.of_counts(public.synthetic.marginals), most
+            )
         return score_rows(
             X_public,
             self._chosen_representation(X_public),
-            max_coordinates=self._n_coordinates(release, public, n_units, 1.0),
-            rbf=has_landmarks,
+            max_coordinates=most,
+            rbf=self._has_landmarks(X_public) and not self._has_log_odds,
             seed=seeds.representation,
         )
 
@@ -496,25 +506,84 @@ class DPNewtonClassifier(
         self, release: ReleasePlan, public: PublicInputs, n_units: int, evenness: float
     ) -> int:
         """Compute the number of functions, once the shares of classes are released."""
-        most = self.max_coordinates
-        if most == "auto":
-            most = OF_TABLE if is_table(public.X_public) else _OF_IMAGES
-        return n_coordinates(
-            cast(NewtonSteps, release.mechanism),
-            n_units,
+        X_public = public.X_public
+        return self._most_coordinates(
+            release,
             public.n_public,
-            len(public.classes),
-            most=most,
-            ordered=self._is_ordered(public.X_public),
+            n_units,
+            most=OF_TABLE if is_table(X_public) else _OF_IMAGES,
+            ordered=self._is_ordered(X_public),
             evenness=evenness,
         )
+
+    def _most_coordinates(
+        self,
+        release: ReleasePlan,
+        n_public: int,
+        n_units: int,
+        *,
+        most: int = OF_TABLE,
+        **more: Any,
+    ) -> int:
+        """Compute the number of functions by public numbers and those of a release."""
+        if self.max_coordinates != "auto":
+            most = self.max_coordinates
+        mechanism, n_classes = release.mechanism, release.n_values
+        counts = release.counts
+        if counts is not None and self._has_log_odds:
+            numbers = counts.n_tables, n_classes, n_units
+            return min(most, self._n_log_odds(*numbers, cast(float, release.target)))
+        return n_coordinates(mechanism, n_units, n_public, n_classes, most=most, **more)
+
+    def _why_useless(self, release: ReleasePlan, n_units: int) -> str | None:
+        """Describe noise that hides the coefficients; counts have their own warning."""
+        return None if self._has_log_odds else why_newton_useless(release, n_units)
+
+    @property
+    def _has_log_odds(self) -> bool:
+        """Whether features are log-odds of counts, without public rows."""
+        return (
+            self.synthetic is not None
+            and self.synthetic.by_class
+            and self.basis != "rbf"
+            and _is_auto(self.representation)
+        )
+
+    def _share_of_counts(
+        self, n_tables: int, n_classes: int, n_units: int | None, epsilon: float | None
+    ) -> float:
+        if not self._has_log_odds:
+            return super()._share_of_counts(n_tables, n_classes, n_units, epsilon)
+        numbers = n_tables, n_classes, cast(int, n_units), cast(float, epsilon)
+        is_alone = self._n_log_odds(*numbers) == n_classes
+        return _OF_COUNTS_ALONE if is_alone else _OF_COUNTS
+
+    def _n_log_odds(
+        self, n_tables: int, n_classes: int, n_units: int, epsilon: float
+    ) -> int:
+        """Compute the number of features of counts: the constant and all log-odds.
+
+        Where noise would hide their coefficients, the sum over columns alone.
+        """
+        n_values = n_classes - 1
+        allowed = _FEATURES_OF_COUNTS * n_units * largest_gdp_mu(epsilon, self.delta)
+        if allowed < (n_tables + 1) * n_values:
+            return n_classes
+        return 1 + (n_tables + 1) * n_values
 
     def _with_public_rows(
         self, plan: "_NewtonPlan", public: PublicInputs
     ) -> "_NewtonPlan":
         basis = self._public_basis(plan.release, public, plan.n_units, plan.seeds)
         allowed = partial(self._n_coordinates, plan.release, public, plan.n_units)
-        return replace(plan, public=public, public_basis=basis, allowed=allowed)
+        n_classes = len(public.classes)
+        return replace(
+            plan,
+            public=public,
+            public_basis=basis,
+            allowed=allowed,
+            intercept_only=self._has_log_odds and allowed(1.0) == n_classes,
+        )
 
     def _chosen_representation(self, X_public: Table | None = None) -> Any:
         """Return the representation: components of images, or columns of a table."""
@@ -587,6 +656,10 @@ class _NewtonPlan:
     public_basis: ScoredRows
     #: Number of functions, by the evenness of the classes.
     allowed: Callable[[float], int]
+    #: Description of noise that hides the coefficients, None if it does not.
+    why_useless: str | None
+    #: Whether the noise hides all coefficients but those of naive Bayes.
+    intercept_only: bool = False
 
     #: Synthetic rows are like the private ones.
     equal_classes: ClassVar[bool] = False
@@ -612,9 +685,11 @@ class _NewtonPlan:
         return self.public_basis.values
 
     @property
-    def why_useless(self) -> str | None:
-        """Description of noise that hides the coefficients, None if it does not."""
-        return why_newton_useless(self.release, self.n_units)
+    def n_coordinates(self) -> int:
+        """Largest number of coefficients for each class but one."""
+        if self.public.domain is None:
+            return self.values.shape[1]
+        return self.allowed(1.0)
 
     def warn_if_useless(self) -> None:
         """Warn, by public numbers, of a model of no use, and of a slow fit."""
@@ -633,13 +708,15 @@ class _NewtonPlan:
     def _is_for_all_rows(self) -> bool:
         """Check that rows that are transformed together do not affect each other.
 
-        Two transformers of this package refuse no row: a row of a table is the same bit
-        by bit in any position, and an image at the same position, where rows are the
-        unit. A subclass may compute anything.
+        Transformers of this package refuse no row: a row of a table and its log-odds
+        are the same bit by bit in any position, and an image at the same position,
+        where rows are the unit. A subclass may compute anything.
         """
         kind = type(self.public_basis.of_basis)
         of_rows = self.private.group_of_row is None
-        return kind is TableRepresentation or (of_rows and kind is ImageRepresentation)
+        if kind in (TableRepresentation, LogOdds):
+            return True
+        return of_rows and kind is ImageRepresentation
 
     @phase("representing the rows")
     def represented_rows(self) -> tuple[PrivateRows, list[str]]:
@@ -677,30 +754,28 @@ class _NewtonPlan:
 
     def newton(self) -> Newton:
         """Return the Newton method at its start."""
-        return Newton(
-            self.mechanism, self.values, self.n_units, self._start(), self.allowed
-        )
-
-    def _start(self) -> NDArray[np.float64]:
-        """Return the first coefficients, which the model is shrunk towards.
-
-        Zeros; with synthetic rows, the regression of the classes that they were drawn
-        for, unless a class has none.
-        """
-        zeros = np.zeros((self.values.shape[1], self.n_classes - 1))
+        start = np.zeros((self.values.shape[1], self.n_classes - 1))
         rows = self.public.synthetic
-        if rows is None or rows.labels is None:
-            return zeros
-        labels = rows.labels[self.public_basis.rows]
-        if len(np.unique(labels)) < self.n_classes:
-            return zeros
-        model = LogisticRegression(
-            C=_C_OF_START / len(labels), fit_intercept=False, max_iter=500
+        if rows is None or not rows.marginals.by_class:
+            return Newton(
+                self.mechanism, self.values, self.n_units, start, self.allowed
+            )
+        # Naive Bayes at drawn rows; exactly so, if its sum is the first function.
+        marginals, H = rows.marginals, helmert(self.n_classes)
+        tables = marginals.by_total
+        temperature, intercepts = tables.calibrated(tables.log_odds())
+        scored = _safe_indexing(self.public.X_public, self.public_basis.rows)
+        total = LogOdds.of_counts(marginals).transform(scored)[:, : self.n_classes - 1]
+        scores = temperature * total + H @ intercepts
+        return Newton(
+            self.mechanism,
+            self.values,
+            self.n_units,
+            self.values.T @ scores / len(scores),
+            self.allowed,
+            tables.shares,
+            intercept_only=self.intercept_only,
         )
-        coef = model.fit(self.values, labels).coef_
-        if self.n_classes == 2:
-            coef = np.concatenate([-coef, coef]) / 2
-        return coef.T @ helmert(self.n_classes).T
 
     def model(self, coef: NDArray[np.float64], threshold: Any) -> ScoreFunction:
         """Return the model with these coefficients, by public rows alone."""

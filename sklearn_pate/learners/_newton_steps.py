@@ -233,8 +233,8 @@ class Newton:
     """Newton's method on noisy sums of gradients, with the curvature of public rows.
 
     The first sum gives the shares of the classes, and so the number of functions; the
-    last one corrects the mean probabilities. All it reads may be published: released
-    sums, public rows and public numbers.
+    last one corrects the mean probabilities, and others too with `intercept_only`. All
+    it reads may be published: released sums and counts, public rows and numbers.
     """
 
     def __init__(
@@ -244,8 +244,13 @@ class Newton:
         n_units: int,
         start: NDArray[np.float64],
         allowed: Callable[[float], int],
+        shares: NDArray[np.float64] | None = None,
+        *,
+        intercept_only: bool = False,
     ) -> None:
         self.coef = np.zeros((1, start.shape[1]))
+        self._known_shares = shares
+        self._intercept_only = intercept_only
         self._start = start
         self._values = values
         self._n_units = n_units
@@ -258,9 +263,10 @@ class Newton:
     def step(self) -> Step:
         """Return the next step, at the coefficients so far."""
         n_left, share = len(self._shares), self._shares[0]
-        if n_left == 1:
+        is_first = n_left == len(self._mechanism.shares)
+        if n_left == 1 or (self._intercept_only and not is_first):
             return Step.of_mean(self.coef, share)
-        if n_left == len(self._mechanism.shares):
+        if is_first:
             # All probabilities are equal: e_y - p is shorter.
             n_classes = self.coef.shape[1] + 1
             return Step.of_mean(self.coef, share, np.sqrt(1 - 1 / n_classes))
@@ -276,7 +282,7 @@ class Newton:
         mean = unit * released.astype(np.float64)
         if n_left == len(self._mechanism.shares):
             self._choose_functions(mean, variance)
-        elif n_left == 1:
+        elif n_left == 1 or self._intercept_only:
             self._correct_mean(mean, variance)
         else:
             self._follow(mean.reshape(self.coef.shape), variance)
@@ -320,15 +326,20 @@ class Newton:
     def _correct_mean(self, mean: NDArray[np.float64], variance: float) -> None:
         """Move the intercept: clipping takes more from labels of a rare class.
 
-        `mean` is the noisy mean of e_y - p(x). The mean probabilities of public rows
-        move by it.
+        `mean` is the noisy mean of e_y - p(x), which is shrunk towards what the shares
+        of the classes would give, if known. Mean probabilities of public rows move by
+        it.
         """
         n_classes = len(mean) + 1
         H = helmert(n_classes)
-        squared = float(mean @ mean)
-        mean = mean * (max(0.0, 1 - len(mean) * variance / squared) if squared else 0)
         scores = self._values @ self.coef @ H
         before = softmax(scores, axis=1).mean(axis=0)
+        expected = np.zeros_like(mean)
+        if self._known_shares is not None:
+            expected = H @ (self._known_shares - before)
+        squared = float(np.sum((mean - expected) ** 2))
+        kept = max(0.0, 1 - len(mean) * variance / squared) if squared else 0.0
+        mean = expected + kept * (mean - expected)
         after = np.maximum(before + mean @ H, _LEFT * before)
         self.coef = self.coef.copy()
         self.coef[0] += H @ _shift(scores, after)

@@ -44,6 +44,9 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
     rows_per_coordinate : int, default=1
         Smallest number of rows for each function.
 
+    in_order : bool, default=False
+        Whether columns are taken in their order, in place of principal components.
+
     Attributes
     ----------
     n_coordinates_ : int
@@ -65,11 +68,13 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         rbf: bool,
         random_state: Any = None,
         rows_per_coordinate: int = 1,
+        in_order: bool = False,
     ) -> None:
         self.max_coordinates = max_coordinates
         self.rbf = rbf
         self.random_state = random_state
         self.rows_per_coordinate = rows_per_coordinate
+        self.in_order = in_order
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Compute the functions from public rows.
@@ -90,13 +95,12 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         X = _dense(X)
         self._most = min(self.max_coordinates, 1 + len(X) // self.rows_per_coordinate)
         self.mean_ = X.mean(axis=0)
-        centred = X - self.mean_
-        _, singular, directions = np.linalg.svd(centred, full_matrices=False)
-        kept = singular > _NEGLIGIBLE * max(singular.max(initial=0), 1e-300)
-        directions = directions[kept][: self._most - 1].T
+        directions = self._directions(X - self.mean_)
+        n_directions = directions.shape[1]
+        directions = directions[:, : self._most - 1]
         self.landmarks_: NDArray[np.float64] | None = None
         kernel_weights = np.zeros((0, 0))
-        if self.rbf and kept.any() and kept.sum() + 1 < self._most:
+        if self.rbf and 0 < n_directions < self._most - 1:
             kernel_weights = self._choose_landmarks(X)
         self._orthogonalise(X, directions, kernel_weights)
         return self
@@ -150,6 +154,14 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         if self.landmarks_ is not None:
             values += self._kernel(X, self.landmarks_) @ self.landmark_weights_
         return values
+
+    def _directions(self, centred: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the directions of the linear functions, one a column."""
+        if self.in_order:
+            return np.eye(centred.shape[1])
+        _, singular, directions = np.linalg.svd(centred, full_matrices=False)
+        kept = singular > _NEGLIGIBLE * max(singular.max(initial=0), 1e-300)
+        return directions[kept].T
 
     def _choose_landmarks(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Choose public rows, and the weights of their kernel's eigenvectors."""
