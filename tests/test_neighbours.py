@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_info
 
 import sklearn_pate
 from sklearn_pate import DPNewtonClassifier, PublicData
-from sklearn_pate.learners._newton import _Step
+from sklearn_pate.learners._newton_steps import Step
 from sklearn_pate.students import (
     ImageRepresentation,
     TableRepresentation,
@@ -164,36 +164,39 @@ def test_all_transformers_are_tried_in_a_fit():
     assert without_torch <= REPRESENTATIONS.keys()
 
 
-class SecondStepError(Exception):
-    """The first step of a fit is over."""
+class ThirdStepError(Exception):
+    """The two steps of a fit that depend on no noise are over."""
 
 
 def vectors_of(monkeypatch, X, y, name, groups=None):
-    """Return the vectors of the units in the first step of a fit, before rounding."""
-    steps, sent = [], []
-    rounded = _Step.rounded
+    """Return the vectors of the units in the first two steps, before rounding."""
+    steps, sent = [], {}
+    rounded = Step.rounded
 
     def kept(step, vectors):
-        steps.append(step)
-        if step is not steps[0]:
-            raise SecondStepError
-        sent.append(vectors.copy())
+        if not steps or step is not steps[-1]:
+            steps.append(step)
+        if len(steps) == 3:
+            raise ThirdStepError
+        flat = vectors.reshape(len(vectors), -1).copy()
+        sent.setdefault(len(steps), []).append(flat)
         return rounded(step, vectors)
 
     of_groups = {} if groups is None else {"privacy_unit": "group", "n_groups": 200}
     clf = DPNewtonClassifier(
         representation=REPRESENTATIONS[name],
         epsilon=8.0,
+        max_coordinates=8,  # whatever the noisy shares of the classes are
         classes=[0, 1, 2],
         random_state=0,
         **of_groups,
     )
     with monkeypatch.context() as patch:
-        patch.setattr(_Step, "rounded", kept)
+        patch.setattr(Step, "rounded", kept)
         patch.setattr(_representations, "_N_PATCHES", 2_000)  # for speed
-        with pytest.raises(SecondStepError):
+        with pytest.raises(ThirdStepError):
             clf.fit(X, y, X_public=PublicData(blobs()[0]), groups=groups)
-    return np.concatenate(sent)
+    return np.hstack([np.concatenate(vectors) for vectors in sent.values()])
 
 
 @pytest.mark.parametrize("name", REPRESENTATIONS)
