@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_pate._synthetic._marginals import nearest_on_simplex
+from sklearn_pate._synthetic._class_tables import nearest_on_simplex
 from sklearn_pate.metrics._bins import BinShapes
 
 Array = NDArray[np.float64]
