@@ -229,7 +229,7 @@ def _statement_of(learner: Any, clf: Any) -> PrivacySpent:
             "(privacy_spent_); pass a fitted private classifier, such as "
             "PATEClassifier, or a Pipeline that ends in one."
         )
-    if spent.release in ("metrics", "several"):
+    if spent.release in ("metrics", "several", "measured"):
         raise ValueError(
             f"clf is of type {type(clf).__name__}, whose statement is that of several "
             "releases; report on its model, with its metrics as metrics."
