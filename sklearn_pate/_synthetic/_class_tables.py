@@ -55,7 +55,8 @@ class ClassTables:
         # what is made non-negative before are too large for rare classes.
         weights = np.array([1 / table.shape[1] for table in noisy])
         sums = np.array([table.sum(axis=1) for table in noisy], dtype=np.float64)
-        found = weights @ sums / weights.sum()
+        # Not by BLAS, so that rows are drawn alike on every machine.
+        found = np.sum(weights[:, np.newaxis] * sums, axis=0) / weights.sum()
         std = sigma / math.sqrt(weights.sum())
         if n_units is None:
             n_units = max(1.0, float(found.sum()))
