@@ -76,6 +76,8 @@ class PublicInputs:
     domain: Domain | None = None
     #: Rows that were drawn, with the class of each.
     synthetic: SyntheticRows | None = None
+    #: Number of rows or groups before any were held out, None where it is not public.
+    n_units: int | None = None
 
     @property
     def content(self) -> tuple[Any, ...]:
@@ -136,17 +138,18 @@ def split_inputs(
     assumptions = [label_set]
     domain, public_indices = None, None
     synthetic = estimator.synthetic
+    n_units = _n_units(estimator, X)
     check_one_source(estimator, X_public)
     if synthetic is not None:
         domain = synthetic._read(
             X,
-            _n_units(estimator, X),
+            n_units,
             len(classes),
             partial(
-                synthetic._mechanism,
+                estimator._counts_of,
+                n_classes=len(classes),
+                n_units=n_units,
                 epsilon=estimator.epsilon,
-                delta=estimator.delta,
-                add_remove=estimator._add_remove,
             ),
         )
         uniform = domain.uniform(synthetic.n_rows, seed)
@@ -181,7 +184,12 @@ def split_inputs(
     return (
         PrivateInputs(X, codes, ids, group_of_row, public_indices, problems),
         PublicInputs(
-            classes, X_public, estimator.privacy_unit, tuple(assumptions), domain
+            classes,
+            X_public,
+            estimator.privacy_unit,
+            tuple(assumptions),
+            domain,
+            n_units=n_units,
         ),
     )
 

@@ -135,9 +135,7 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
         full[: len(coef)] = coef
         model = ScoreFunction.of_release(full, scored.of_basis, scored.basis, "linear")
         probabilities = model.probabilities(scored.values)
-        model.threshold = resolve_threshold(
-            mechanism.threshold, probabilities.mean(axis=0)
-        )
+        model.threshold = resolve_threshold(mechanism.threshold, probabilities)
         return ReleasedScores(
             estimate, model, probabilities, model.decide(probabilities)
         )

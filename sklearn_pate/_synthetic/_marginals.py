@@ -39,6 +39,8 @@ class SyntheticRows:
     X: Table
     #: Class index that each row was drawn for; None if counts are not by class.
     labels: NDArray[np.intp] | None
+    #: Noisy counts that they were drawn from.
+    marginals: "Marginals"
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,8 @@ class Marginals:
         ]
         rows = self.domain.rows(cells, random_state)
         if not self.by_class:
-            return SyntheticRows(rows, None)
-        return SyntheticRows(rows, classes)
+            return SyntheticRows(rows, None, self)
+        return SyntheticRows(rows, classes, self)
 
 
 def count_cells(
@@ -151,10 +153,11 @@ class PrivateMarginals(BaseEstimator):
         or last bin; neither raises an error or a warning. A misspelt list shows in
         ``marginals_`` of the fit, where its counts are noise alone.
 
-    share : float, default=0.1
+    share : float or "auto", default="auto"
         Share of the privacy cost for the counts, between 0 and 1: of the squared mu of
-        a Gaussian release of `epsilon`. The noise on answers grows by
-        1 / sqrt(1 - share), the noise on counts falls with `share`.
+        a Gaussian release of `epsilon`. "auto" is 0.1, but 0.7 for
+        :class:`~sklearn_pate.DPNewtonClassifier`, whose features are counts, and 0.95
+        where the noise would hide its other coefficients.
 
     by_class : bool, default=True
         Whether counts are by class, which costs the same. False is for many classes,
@@ -209,7 +212,7 @@ class PrivateMarginals(BaseEstimator):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {
-        "share": Constraint.number(0, 1, closed="neither"),
+        "share": Constraint.number(0, 1, closed="neither", also=("auto",)),
         "by_class": Constraint.boolean(),
         "n_bins": Constraint.count(2, also=("auto",)),
         "n_rows": Constraint.count(2),
@@ -220,7 +223,7 @@ class PrivateMarginals(BaseEstimator):
         self,
         domain: Any = None,
         *,
-        share: float = 0.1,
+        share: float | Literal["auto"] = "auto",
         by_class: bool = True,
         n_bins: int | Literal["auto"] = "auto",
         n_rows: int = 10_000,
@@ -287,12 +290,19 @@ class PrivateMarginals(BaseEstimator):
         return read_domain(self.domain, X, n_bins)
 
     def _mechanism(
-        self, n_tables: int, *, epsilon: float | None, delta: float, add_remove: bool
+        self,
+        n_tables: int,
+        *,
+        epsilon: float | None,
+        delta: float,
+        add_remove: bool,
+        share: float,
     ) -> MarginalCounts:
-        """Return the release of the counts, with its noise."""
+        """Return the release of the counts, with its noise; `share` is that of auto."""
         counts = MarginalCounts(self.sigma, n_tables=n_tables, add_remove=add_remove)
         if epsilon is not None and self.sigma is None:
-            return counts.for_share(self.share, epsilon, delta)
+            share = share if self.share == "auto" else self.share
+            return counts.for_share(share, epsilon, delta)
         if self.sigma is None:
             raise ValueError(
                 "epsilon=None needs PrivateMarginals(sigma=...), the noise on each "

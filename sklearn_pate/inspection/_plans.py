@@ -22,7 +22,7 @@ from sklearn_pate._aggregation._checks import check_number_of_groups
 from sklearn_pate._aggregation._design import design_fit
 from sklearn_pate._aggregation._entry import release_of_design
 from sklearn_pate._aggregation._fit_plan import MARGINS, FitPlan
-from sklearn_pate._aggregation._outlook import why_newton_useless, why_scores_useless
+from sklearn_pate._aggregation._outlook import why_scores_useless
 from sklearn_pate._aggregation._rows import PublicInputs
 from sklearn_pate._estimators._class_codes import last_step
 from sklearn_pate._inputs._labels import PublicData, read_classes
@@ -34,7 +34,7 @@ from sklearn_pate.accounting._value_checks import check_count, check_not_masked,
 from sklearn_pate.accounting.ledger._entries import costs as spent
 from sklearn_pate.accounting.ledger._ledger import PrivacyLedger, fitting_epsilon
 from sklearn_pate.inspection._leaks import splits_by_labels
-from sklearn_pate.learners._newton import DPNewtonClassifier, n_coordinates
+from sklearn_pate.learners._newton import DPNewtonClassifier
 from sklearn_pate.mechanisms import MeanScores, PluralityMechanism
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.students._train_student import accepts_unlabeled
@@ -169,7 +169,7 @@ def plan_fit(
         n_classes=n_classes,
         unit=privacy_unit,
         assumptions=(CHOSEN_BLINDLY,),
-        counts_for=partial(_counts, synthetic, delta),
+        counts_for=partial(_counts, pate, n_classes, n_rows),
     )
     if isinstance(design.mechanism, MeanScores):
         allowed = release.mechanism.n_coordinates(design.n_teachers, n_classes)
@@ -233,7 +233,7 @@ def plan_newton_fit(
     -------
     plan : FitPlan
         To be printed, or read. Its number of coefficients is that of a table with many
-        public rows.
+        public rows and classes of equal shares.
 
     Raises
     ------
@@ -245,7 +245,7 @@ def plan_newton_fit(
     >>> from sklearn_pate.inspection import plan_newton_fit
     >>> plan = plan_newton_fit(30_000)
     >>> plan.mechanism, plan.n_coordinates
-    ('NewtonSteps(noise_scale=7.46127)', 402)
+    ('NewtonSteps(noise_scale=7.46127)', 233)
     """
     check_count("n_units", n_units, 1)
     check_count("n_classes", n_classes, 2)
@@ -257,28 +257,26 @@ def plan_newton_fit(
         synthetic=synthetic,
     )
     learner._check_parameters()
-    counts = partial(_counts, synthetic, delta)
+    counts = partial(_counts, learner, n_classes, n_units)
     release = learner._release(n_classes, counts, (CHOSEN_BLINDLY,))
     plan = FitPlan.of_coefficients(
         release,
         n_rows=n_units if privacy_unit == "row" else None,
-        n_coordinates=n_coordinates(release.mechanism, n_units, sys.maxsize, n_classes),
-        useless=why_newton_useless(release, n_units),
+        n_coordinates=learner._most_coordinates(release, sys.maxsize, n_units),
+        useless=learner._why_useless(release, n_units),
     )
     return replace(plan, assumptions=())
 
 
 def _counts(
-    synthetic: PrivateMarginals | None, delta: float, epsilon: float | None
+    learner: Learner, n_classes: int, n_units: int | None, epsilon: float | None
 ) -> MarginalCounts | None:
     """Return the release of counts of a declared domain, None with public rows."""
-    if synthetic is None:
+    if learner.synthetic is None:
         return None
-    return synthetic._mechanism(
-        count_tables(synthetic.domain),
-        epsilon=epsilon,
-        delta=delta,
-        add_remove=False,
+    n_tables = count_tables(learner.synthetic.domain)
+    return learner._counts_of(
+        n_tables, n_classes=n_classes, n_units=n_units, epsilon=epsilon
     )
 
 

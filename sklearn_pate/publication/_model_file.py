@@ -71,6 +71,7 @@ TRUSTED = (
             "_estimators._class_codes.ContiguousClasses",
             "_synthetic._domain.Bins",
             "_synthetic._domain.Values",
+            "_synthetic._log_odds.LogOdds",
             "learners._naive_bayes.NaiveBayes",
             "learners._linear.DPLinearSVC",
             "learners._linear.DPLogisticRegression",
