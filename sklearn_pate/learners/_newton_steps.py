@@ -30,6 +30,8 @@ _RADIUS, _SMALLEST, _LARGEST = 0.9, 0.5, 2.5
 _RIDGE, _FLOOR = 0.1, 0.4
 # Curvature of private rows, relative to that of public rows, that is worth a warning.
 _UNLIKE = 2.0
+# Standard deviations of noise by which a mean must differ from what counts say.
+_SURE = 2.0
 # Share of a mean probability that a correction leaves at least; smallest mean
 # probability, in units of equal shares; and number of iterations towards it.
 _LEFT, _LEAST_MEAN, _MOST_ITERATIONS = 0.3, 1e-3, 200
@@ -334,11 +336,11 @@ class Newton:
         H = helmert(n_classes)
         scores = self._values @ self.coef @ H
         before = softmax(scores, axis=1).mean(axis=0)
-        expected = np.zeros_like(mean)
+        expected, noise = np.zeros_like(mean), len(mean) * variance
         if self._known_shares is not None:
-            expected = H @ (self._known_shares - before)
+            expected, noise = H @ (self._known_shares - before), _SURE**2 * noise
         squared = float(np.sum((mean - expected) ** 2))
-        kept = max(0.0, 1 - len(mean) * variance / squared) if squared else 0.0
+        kept = max(0.0, 1 - noise / squared) if squared else 0.0
         mean = expected + kept * (mean - expected)
         after = np.maximum(before + mean @ H, _LEFT * before)
         self.coef = self.coef.copy()
