@@ -138,7 +138,7 @@ def split_inputs(
     assumptions = [label_set]
     domain, public_indices = None, None
     synthetic = estimator.synthetic
-    n_units = _n_units(estimator, X)
+    n_units = number_of_units(estimator, X.shape[0])
     check_one_source(estimator, X_public)
     if synthetic is not None:
         domain = synthetic._read(
@@ -194,11 +194,11 @@ def split_inputs(
     )
 
 
-def _n_units(estimator: Any, X: Table) -> int | None:
+def number_of_units(estimator: Any, n_rows: int) -> int | None:
     """Return the number of rows or groups, None where it is not public."""
     if estimator.privacy_unit == "group":
         return getattr(estimator, "n_groups", None)
-    return None if estimator._add_remove else X.shape[0]
+    return None if estimator._add_remove else n_rows
 
 
 def read_rows(

@@ -23,7 +23,7 @@ from sklearn_pate._aggregation._design import design_fit
 from sklearn_pate._aggregation._entry import release_of_design
 from sklearn_pate._aggregation._fit_plan import MARGINS, FitPlan
 from sklearn_pate._aggregation._outlook import why_scores_useless
-from sklearn_pate._aggregation._rows import PublicInputs
+from sklearn_pate._aggregation._rows import PublicInputs, number_of_units
 from sklearn_pate._estimators._class_codes import last_step
 from sklearn_pate._inputs._labels import PublicData, read_classes
 from sklearn_pate._pate import PATEClassifier
@@ -614,7 +614,10 @@ def _cost(
         classes = np.asarray(learner.classes)
     # Public rows have the columns of private ones, whose values are not read.
     rows = X if X_public is None else X_public
-    public = PublicInputs(classes, rows, learner.privacy_unit, (), domain)
+    n_units = number_of_units(learner, n_rows)
+    public = PublicInputs(
+        classes, rows, learner.privacy_unit, (), domain, n_units=n_units
+    )
     if isinstance(learner, DPNewtonClassifier):
         return ledger.filter.cost(learner._plan_release(public).statement.curve)
     design = design_fit(

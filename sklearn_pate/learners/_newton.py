@@ -136,9 +136,9 @@ class DPNewtonClassifier(
         they are the unit) as public. The people in them are **not protected**.
 
     synthetic : PrivateMarginals, default=None
-        In place of public rows: draw rows from noisy counts of the private rows, which
-        are within `epsilon`, too. It needs a domain that was declared **without a look
-        at private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
+        In place of public rows: noisy counts of the private rows, within `epsilon`,
+        whose log-odds are the features. It needs a domain that was declared **without
+        a look at private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. None reads them from y, and states as an assumption
