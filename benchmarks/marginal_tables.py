@@ -76,14 +76,16 @@ def marginals_counts():
                 [
                     title,
                     f"{epsilon:g}",
+                    str(bayes["n_seeds"]),
                     area(bayes["auc"]),
                     area(newton["auc"]),
                     *(f"{one['mean']:.3f}" for one in losses),
                 ]
             )
     columns = [
-        "5 draws",
+        "data",
         "epsilon",
+        "seeds",
         "naive Bayes, AUC",
         "DPNewton, synthetic rows, AUC",
     ]
