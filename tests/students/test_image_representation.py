@@ -215,6 +215,8 @@ def test_neighbouring_images_move_a_sum_by_its_bound(images, digits, monkeypatch
 
 @pytest.mark.slow
 @pytest.mark.parametrize("as_images", [True, False])
+# By the noise on 600 groups of ten classes.
+@pytest.mark.filterwarnings("ignore:The private rows vary")
 def test_one_more_group_moves_a_sum_by_its_bound(
     images, digits, monkeypatch, as_images
 ):
