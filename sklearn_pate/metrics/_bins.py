@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtri
 
 from sklearn_pate.metrics._counts import GRID, GRID_OF_SCORES
 
@@ -20,7 +20,7 @@ _ANYWHERE = 12**-0.5
 _WIDE = 2.0
 # Smallest slope that the order of scores is computed for.
 _LEAST_SLOPE = 0.01
-# Log-odds over which a single edge is taken to divide the rows.
+# Standard deviation of log-odds where there is one edge or none.
 _ONE_EDGE = 2.0
 
 
@@ -28,8 +28,8 @@ _ONE_EDGE = 2.0
 class BinShapes:
     """Guess of the scores within the bins of a class.
 
-    Log-odds are uniform between two edges. Beyond the first and the last one they fall
-    off exponentially, as fast as the sizes of the outer two bins say.
+    Log-odds are a piecewise linear function of a normal variable, whose pieces are the
+    inner bins, and continue beyond the first and the last edge.
     """
 
     #: Scores between bins.
@@ -42,24 +42,17 @@ class BinShapes:
     @cached_property
     def log_odds(self) -> Array:
         """Log-odds that stand for those of each bin, of shape (n_bins, n_parts)."""
-        edges = logit(self.edges)
-        if not len(edges):
-            return np.zeros((1, len(_PARTS)))
-        low, high = self._tails
-        tail = -np.log1p(-_PARTS)
-        inner = edges[:-1, np.newaxis] + np.diff(edges)[:, np.newaxis] * _PARTS
-        return np.vstack([edges[0] - low * tail, inner, edges[-1] + high * tail])
-
-    @property
-    def _tails(self) -> tuple[float, float]:
-        """Mean distances in log-odds from the outer edges."""
-        widths = np.diff(logit(self.edges))
-        if not len(widths):
-            return _ONE_EDGE, _ONE_EDGE
-        sizes = self._told_sizes
-        low = widths[0] / np.log1p(sizes[1] / sizes[0])
-        high = widths[-1] / np.log1p(sizes[-2] / sizes[-1])
-        return float(low), float(high)
+        shares = self._told_sizes / self._told_sizes.sum()
+        below = np.cumsum(shares) - shares
+        normal = ndtri(below[:, np.newaxis] + shares[:, np.newaxis] * _PARTS)
+        edges, places = logit(self.edges), ndtri(below[1:])
+        if len(edges) < 2:
+            return _ONE_EDGE * (normal - places.sum()) + edges.sum()
+        slopes = np.diff(edges) / np.diff(places)
+        inner = np.interp(normal, places, edges)
+        low = np.minimum(normal - places[0], 0) * slopes[0]
+        high = np.maximum(normal - places[-1], 0) * slopes[-1]
+        return inner + low + high
 
     @property
     def _told_sizes(self) -> Array:
@@ -69,9 +62,7 @@ class BinShapes:
     @cached_property
     def off(self) -> Array:
         """Possible error of the guess in each bin, from 0 to 1, for wide ones."""
-        low, high = self._tails
-        inner = np.diff(logit(self.edges))
-        widths = np.concatenate([[2 * low], inner, [2 * high]][: len(self.sizes) + 1])
+        widths = np.ptp(self.log_odds, axis=-1)
         return widths / (widths + _WIDE)
 
     @cached_property

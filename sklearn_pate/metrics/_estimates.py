@@ -22,8 +22,6 @@ _TOLD = 4.0
 LEAST = 1e-4
 # Least half-width of an outer bin, in log-odds.
 _NARROWEST = 0.125
-# Relative error of the guessed spread of scores in a wide bin.
-_SPREAD_OFF = 0.6
 # Standard deviation of slopes of recalibrations, around 1.
 _SLOPE_OFF = 0.5
 # Share of draws in which a metric may be undefined.
@@ -70,7 +68,7 @@ class WithinBins:
         """Draw the guess again, with its errors."""
         slope = self.slope + self.error * rng.standard_normal((n_draws, 1))
         noise = self.shapes.off * rng.standard_normal((n_draws, len(self.stretch)))
-        stretch = 1 + _SPREAD_OFF * noise
+        stretch = 1 + noise
         return replace(self, slope=slope.clip(0), stretch=stretch.clip(0))
 
     @property
