@@ -20,6 +20,8 @@ _MOST_LANDMARKS = 1000
 # Rows that the median distance is computed from.
 _ROWS_FOR_DISTANCE = 1000
 _ROWS_AT_ONCE = 5000
+# Probabilities of equal rows differ by less.
+_ROUND_OFF = 1e-9
 
 
 class ScoreBasis(TransformerMixin, BaseEstimator):
@@ -426,10 +428,17 @@ def resolve_threshold(
 
 
 def _matched_threshold(probabilities: NDArray[np.float64], share: float) -> float:
-    """Return the threshold that a share of sorted probabilities exceeds, or nearly."""
-    distinct = np.unique(np.r_[0.0, probabilities, 1.0])
-    between = (distinct[1:] + distinct[:-1]) / 2
-    exceed = 1 - np.searchsorted(probabilities, between, side="right") / len(
-        probabilities
-    )
-    return float(between[np.argmin(np.abs(exceed - share))])
+    """Return the threshold that a share of sorted probabilities exceeds, or nearly.
+
+    Of those within the standard error of the share over these rows, the nearest to one
+    half. It lies between two probabilities that differ by more than round-off, so that
+    equal rows are predicted alike.
+    """
+    n_rows = len(probabilities)
+    low, high = np.r_[0.0, probabilities], np.r_[probabilities, 1.0]
+    cut = np.flatnonzero(high - low > _ROUND_OFF)
+    error = np.abs(1 - cut / n_rows - share)
+    cut = cut[error <= max(np.sqrt(share * (1 - share) / n_rows), error.min())]
+    between = (low[cut] + high[cut]) / 2
+    between[(low[cut] < 0.5 - _ROUND_OFF) & (high[cut] > 0.5 + _ROUND_OFF)] = 0.5
+    return float(between[np.argmin(np.abs(between - 0.5))])

@@ -94,7 +94,15 @@ def test_by_default_a_class_is_predicted_as_often_as_its_mean_probability(
     scores = np.random.RandomState(0).standard_normal(2000)
     second = expit(intercept + sharpness * scores)
     threshold = resolve_threshold("auto", of_two_classes(second))
-    assert_allclose(np.mean(second > threshold), second.mean(), atol=1 / 2000)
+    share = second.mean()
+    atol = np.sqrt(share * (1 - share) / 2000) + 1 / 2000
+    assert_allclose(np.mean(second > threshold), share, atol=atol)
+
+
+def test_of_thresholds_that_public_rows_cannot_tell_apart_one_half_is_taken():
+    second = np.r_[np.linspace(0.01, 0.3, 60), np.linspace(0.52, 0.99, 40)]
+    assert abs(second.mean() - 0.4) < 0.05
+    assert resolve_threshold("auto", of_two_classes(second)) == 0.5
 
 
 @pytest.mark.parametrize(
@@ -102,6 +110,7 @@ def test_by_default_a_class_is_predicted_as_often_as_its_mean_probability(
     [
         ([0.1] * 7 + [0.45] * 3, 3),  # a quantile would predict none
         ([0.2] * 5, 0),
+        ([0.45 + 1e-16, 0.45, 0.45 - 1e-16] + [0.1] * 7, 3),  # but for round-off
         ([0.7] * 5, 5),
         ([0.0, 0.0, 1.0], 1),
         ([0.0] * 3, 0),
