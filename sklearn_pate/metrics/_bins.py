@@ -41,7 +41,7 @@ class BinShapes:
 
     @cached_property
     def log_odds(self) -> Array:
-        """Log-odds that stand for those of each bin, of shape (n_bins, n_parts)."""
+        """Return log-odds for the parts of each bin, of shape (n_bins, n_parts)."""
         shares = self._told_sizes / self._told_sizes.sum()
         below = np.cumsum(shares) - shares
         normal = ndtri(below[:, np.newaxis] + shares[:, np.newaxis] * _PARTS)

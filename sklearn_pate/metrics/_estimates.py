@@ -126,7 +126,7 @@ class NoisyCounts:
 
     @cached_property
     def within(self) -> list["WithinBins"]:
-        """Scores and labels within the bins of each scored class."""
+        """Guess scores and labels within the bins of each scored class."""
         return [
             WithinBins.guessed(*one, self.sigma[1])
             for one in zip(self.shapes, self.histograms, self.middles, strict=True)

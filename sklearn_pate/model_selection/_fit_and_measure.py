@@ -1,4 +1,4 @@
-"""fit_and_measure: a private fit and its metrics, at the larger of both costs."""
+"""A private fit and its metrics in one call, at the larger of both costs."""
 
 import warnings
 from dataclasses import dataclass
