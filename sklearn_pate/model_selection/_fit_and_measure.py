@@ -60,6 +60,17 @@ class MeasuredFit(NamedTuple):
     privacy_spent : PrivacySpent
         Statement of model and metrics together, about all rows. Do not add the two
         others: this is the larger of them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn_pate.learners import DPLogisticRegression
+    >>> from sklearn_pate.model_selection import fit_and_measure
+    >>> X, y = make_blobs(8000, centers=2, cluster_std=6.0, random_state=0)
+    >>> clf = DPLogisticRegression(epsilon=0.5, data_norm=30.0, classes=[0, 1])
+    >>> model, metrics, spent = fit_and_measure(clf, X, y, metrics_epsilon=1.0)
+    >>> spent
+    PrivacySpent(epsilon=1.000, delta=1e-05)
     """
 
     model: Any

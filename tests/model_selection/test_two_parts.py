@@ -12,6 +12,8 @@ from sklearn_pate.metrics import private_metrics
 from sklearn_pate.model_selection import fit_and_measure
 from sklearn_pate.model_selection._split import split_groups
 
+pytestmark = pytest.mark.slow
+
 X, Y = make_blobs(6000, centers=2, cluster_std=6.0, random_state=0)
 LEARNER = DPLogisticRegression(epsilon=1.0, data_norm=40.0, classes=[0, 1])
 
