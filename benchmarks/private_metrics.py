@@ -159,6 +159,8 @@ def _coverage(label, stretch, share, n_rows, epsilon):
             "covered": float(np.mean((low <= truth + 1e-12) & (truth <= high + 1e-12))),
             "width": float(np.mean(high - low)),
             "unknown": float(np.mean(high - low >= 1)),
+            # An interval that an end of the range cuts misses on one side only.
+            "cut": float(np.mean((low <= 0) | (high >= 1))),
             "rmse": float(np.sqrt(np.nanmean((value - truth) ** 2))),
             "bias": float(np.nanmean(value - truth)),
         }

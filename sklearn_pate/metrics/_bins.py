@@ -14,22 +14,26 @@ Array = NDArray[np.float64]
 _PARTS = (np.arange(32) + 0.5) / 32
 # Scores of the cells of the first counts, the outer ones of which are open.
 _SCORES = expit(np.concatenate([[-8.5], GRID[:-1] + 0.125, [8.5]]))
-# Standard deviation of a score that may be anywhere in a bin of width 1.
-_ANYWHERE = 12**-0.5
-# Width of a bin, in log-odds, at which half of that is taken for the error of a guess.
-_WIDE = 2.0
+# Places in a bin where its mean score may be.
+_STEPS = (np.arange(200) + 0.5) / 200
 # Smallest slope that the order of scores is computed for.
 _LEAST_SLOPE = 0.01
-# Standard deviation of log-odds where there is one edge or none.
+# Log-odds by which scores spread where there is one edge or none.
 _ONE_EDGE = 2.0
+# Least share of a bin's width by which its guessed mean is off.
+_LEAST_ERROR = 0.01
+# Least share by which a guessed variance is off, of the way to the largest one.
+_TO_LARGEST = 0.05
 
 
 @dataclass(frozen=True)
 class BinShapes:
-    """Guess of the scores within the bins of a class.
+    """Guesses of the scores within the bins of a class.
 
-    Log-odds are a piecewise linear function of a normal variable, whose pieces are the
-    inner bins, and continue beyond the first and the last edge.
+    There are two guesses, and their difference says how far both may be off. In the
+    first one, log-odds are uniform between two edges, and fall off exponentially beyond
+    the outer ones. In the second, they are a piecewise linear function of a normal
+    variable. Both continue beyond an outer edge as sizes of the outer two bins say.
     """
 
     #: Scores between bins.
@@ -40,8 +44,26 @@ class BinShapes:
     sigma: float
 
     @cached_property
-    def log_odds(self) -> Array:
+    def guesses(self) -> tuple[Array, Array]:
         """Return log-odds for the parts of each bin, of shape (n_bins, n_parts)."""
+        return self._exponential, self._normal
+
+    @property
+    def _exponential(self) -> Array:
+        edges, sizes = logit(self.edges), self._told_sizes
+        tail = -np.log1p(-_PARTS)
+        if not len(edges):
+            return np.append(-tail[::-2], tail[::2])[np.newaxis] * _ONE_EDGE
+        widths = np.diff(edges)
+        low = high = _ONE_EDGE
+        if len(widths):
+            low = widths[0] / np.log1p(sizes[1] / sizes[0])
+            high = widths[-1] / np.log1p(sizes[-2] / sizes[-1])
+        inner = edges[:-1, np.newaxis] + widths[:, np.newaxis] * _PARTS
+        return np.vstack([edges[0] - low * tail, inner, edges[-1] + high * tail])
+
+    @property
+    def _normal(self) -> Array:
         shares = self._told_sizes / self._told_sizes.sum()
         below = np.cumsum(shares) - shares
         normal = ndtri(below[:, np.newaxis] + shares[:, np.newaxis] * _PARTS)
@@ -59,69 +81,71 @@ class BinShapes:
         """Sizes, none of which is smaller than the noise tells."""
         return np.maximum(self.sizes, np.sqrt(2) * self.sigma)
 
-    @cached_property
-    def off(self) -> Array:
-        """Possible error of the guess in each bin, from 0 to 1, for wide ones."""
-        widths = np.ptp(self.log_odds, axis=-1)
-        return widths / (widths + _WIDE)
+    def means(self, totals: NDArray[np.int64], sigma: float) -> tuple[Array, Array]:
+        """Estimate the mean score of each bin from the guess and noisy first counts.
 
-    @cached_property
-    def _guess(self) -> tuple[Array, Array]:
-        """Mean score of each bin, and the variance of the guess."""
-        means = expit(self.log_odds).mean(axis=-1)
-        ends = np.concatenate([[0.0], self.edges, [1.0]])
-        widths = np.diff(ends)
-        if len(self.edges):  # an outer bin is as wide as its mean is far from its edge
-            widths[0] = 2 * (self.edges[0] - means[0])
-            widths[-1] = 2 * (means[-1] - self.edges[-1])
-        return means, (_ANYWHERE * widths * self.off) ** 2
-
-    @cached_property
-    def _places(self) -> NDArray[np.intp]:
-        """Bin of each cell of the first counts."""
-        return np.searchsorted(self.edges, np.append(GRID_OF_SCORES, 1.0) - 1e-12)
-
-    def _counted_variance(self, sigma: float) -> Array:
-        """Return the variance of mean scores from the first counts alone."""
-        means, _ = self._guess
-        squares = (_SCORES - means[self._places]) ** 2
-        return sigma**2 * self._sums(squares) / self._told_sizes**2
-
-    def _sums(self, of_cells: Array) -> Array:
-        """Sum over the cells of each bin."""
-        sums = np.bincount(self._places, of_cells, len(self.sizes))
-        return sums.astype(np.float64)
-
-    def means(self, totals: NDArray[np.int64], sigma: float) -> Array:
-        """Estimate the mean score of each bin from noisy first counts and the guess.
-
-        Both are weighted by their precision.
+        Returns means and their standard deviations: of a Cauchy law around the guess,
+        within the bin, given counts with noise of scale `sigma`.
         """
-        means, of_guess = self._guess
-        counted = self._sums(totals * (_SCORES - means[self._places]))
-        weight = of_guess / (of_guess + self._counted_variance(sigma))
-        ends = np.concatenate([[0.0], self.edges, [1.0]])
-        found = means + weight * counted / self._told_sizes
-        return np.clip(found, ends[:-1], ends[1:])
+        guess, scale = self.guess
+        places = np.searchsorted(self.edges, np.append(GRID_OF_SCORES, 1.0) - 1e-12)
+        distances = _SCORES - guess[places]
 
-    def spread(self, sigma: float) -> Array:
-        """Return the standard deviation of the estimated mean scores."""
-        _, of_guess = self._guess
-        counted = self._counted_variance(sigma)
-        return np.sqrt(of_guess * counted / (of_guess + counted))
+        def of_bins(of_cells: Array) -> Array:
+            sums = np.bincount(places, of_cells, len(self.sizes)).astype(np.float64)
+            return sums[:, np.newaxis]
+
+        sizes = self._told_sizes[:, np.newaxis]
+        counted = of_bins(totals * distances) / sizes
+        error = sigma * np.sqrt(of_bins(distances**2)) / sizes
+        ends = self._ends[:, np.newaxis]
+        means = ends[:-1] + (ends[1:] - ends[:-1]) * _STEPS
+        away = means - guess[:, np.newaxis]
+        log_weights = -((counted - away) ** 2) / (2 * error**2)
+        log_weights -= np.log1p((away / scale[:, np.newaxis]) ** 2)
+        weights = np.exp(log_weights - log_weights.max(axis=-1, keepdims=True))
+        weights /= weights.sum(axis=-1, keepdims=True)
+        found = np.sum(weights * means, axis=-1)
+        variances = np.sum(weights * (means - found[:, np.newaxis]) ** 2, axis=-1)
+        return found, np.sqrt(variances)
 
     @cached_property
-    def variances(self) -> Array:
-        """Variance of the scores of each bin."""
-        return expit(self.log_odds).var(axis=-1)
+    def guess(self) -> tuple[Array, Array]:
+        """Mean score of each bin, and how far it may be off."""
+        one, other = (expit(guess).mean(axis=-1) for guess in self.guesses)
+        least = _LEAST_ERROR * np.diff(self._ends)
+        return (one + other) / 2, np.abs(one - other) + least
 
-    def order(self, slope: float) -> Array:
+    @cached_property
+    def variances(self) -> tuple[Array, Array]:
+        """Variance of the scores of each bin, and how far it may be off."""
+        one, other = (expit(guess).var(axis=-1) for guess in self.guesses)
+        means, _ = self.guess
+        largest = (means - self._ends[:-1]) * (self._ends[1:] - means)
+        variance = (one + other) / 2
+        least = _TO_LARGEST * np.maximum(largest - variance, 0)
+        return variance, np.abs(one - other) + least
+
+    @property
+    def _ends(self) -> Array:
+        return np.concatenate([[0.0], self.edges, [1.0]])
+
+    def order(self, slope: float) -> tuple[Array, Array]:
         """Return by how much pairs in a bin are in order, per unit of a slope.
 
         `slope` is that of the log-odds of the class in the log-odds of the score. Of
         independent scores s, t in a bin, the one of the class is higher with a
-        probability of (1 + E|tanh(slope (s - t) / 2)|) / 2.
+        probability of (1 + E|tanh(slope (s - t) / 2)|) / 2. The second array says how
+        far the first may be off.
         """
         slope = max(slope, _LEAST_SLOPE)
-        pairs = self.log_odds[:, :, np.newaxis] - self.log_odds[:, np.newaxis]
-        return np.abs(np.tanh(slope * pairs / 2)).mean(axis=(1, 2)) / (2 * slope)
+        one, other = (
+            np.abs(np.tanh(slope * _pairs(guess) / 2)).mean(axis=(1, 2)) / (2 * slope)
+            for guess in self.guesses
+        )
+        return (one + other) / 2, np.abs(one - other)
+
+
+def _pairs(values: Array) -> Array:
+    """Return the differences of all pairs in each line."""
+    return values[:, :, np.newaxis] - values[:, np.newaxis]

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.special import expit, logit
+from scipy.stats import gamma
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate._synthetic._class_tables import nearest_on_simplex
@@ -36,14 +38,14 @@ class WithinBins:
     recalibration, shrunk towards 1 by its error.
     """
 
-    shapes: BinShapes
     slope: Array
     #: Standard deviation of the slope.
     error: float
     #: Change of the share of the class by the score, per unit of the slope.
     steepness: Array
-    #: Factor of the spread of scores.
-    stretch: Array
+    #: Variance of scores, and order of pairs per unit of the slope; with errors.
+    variance: tuple[Array, Array]
+    order: tuple[Array, Array]
 
     @classmethod
     def guessed(
@@ -56,36 +58,39 @@ class WithinBins:
         steepness = share * (1 - share) / (expit(log_odds) * expit(-log_odds))
         variance = _variance_of_slope(cells, log_odds, share, sigma)
         weight = _SLOPE_OFF**2 / (_SLOPE_OFF**2 + variance)
+        slope = 1 + weight * (np.clip(slope, 0, 2) - 1)
         return cls(
-            shapes,
-            np.array(1 + weight * (np.clip(slope, 0, 2) - 1)),
+            np.array(slope),
             float(_SLOPE_OFF * np.sqrt(1 - weight)),
             steepness,
-            np.ones(len(middles)),
+            shapes.variances,
+            shapes.order(float(slope)),
         )
 
     def drawn(self, rng: np.random.Generator, n_draws: int) -> "WithinBins":
         """Draw the guess again, with its errors."""
         slope = self.slope + self.error * rng.standard_normal((n_draws, 1))
-        noise = self.shapes.off * rng.standard_normal((n_draws, len(self.stretch)))
-        stretch = 1 + noise
-        return replace(self, slope=slope.clip(0), stretch=stretch.clip(0))
+        off = rng.standard_normal((n_draws, len(self.steepness)))
+
+        def drawn(value: Array, error: Array) -> tuple[Array, Array]:
+            return np.maximum(value + error * off, 0), error
+
+        return replace(
+            self,
+            slope=np.maximum(slope, 0),
+            variance=drawn(*self.variance),
+            order=drawn(*self.order),
+        )
 
     @property
     def ahead(self) -> Array:
         """Share of pairs of a bin in which the row of the class has a higher score."""
-        order = self.slope * self.stretch * self._order
-        return 0.5 + np.minimum(order, 0.5)
+        return 0.5 + np.minimum(self.slope * self.order[0], 0.5)
 
     @property
     def squares(self) -> Array:
         """Mean squared error of a row that the mean score of its bin does not show."""
-        share = self.slope * self.steepness
-        return self.stretch * self.shapes.variances * (1 - 2 * share)
-
-    @cached_property
-    def _order(self) -> Array:
-        return self.shapes.order(float(np.mean(self.slope)))
+        return self.variance[0] * (1 - 2 * self.slope * self.steepness)
 
 
 def _variance_of_slope(
@@ -120,7 +125,7 @@ class NoisyCounts:
     #: Scores within the bins of each scored class.
     shapes: list[BinShapes]
     #: Standard deviation of the mean score of each bin.
-    spreads: list[Array]
+    middle_errors: list[Array]
     #: Whether all cells of the first part sum to a public number of rows.
     has_public_size: bool = False
 
@@ -164,8 +169,8 @@ class NoisyCounts:
                 noise[..., label] -= n_of_label.mean() * shares
             histograms.append(counts + noise)
         middles = [
-            middle + spread * rng.standard_normal((n_draws, len(middle)))
-            for middle, spread in zip(self.middles, self.spreads, strict=True)
+            middle + error * rng.standard_normal((n_draws, len(middle)))
+            for middle, error in zip(self.middles, self.middle_errors, strict=True)
         ]
         drawn = replace(
             self,
@@ -258,14 +263,58 @@ def squared_calibration_error(counts: NoisyCounts, place: int) -> Array:
 
     The squares that noise and sampling add are subtracted.
     """
+    squares, variances, total = _squared_differences(counts, place)
+    return _share(np.sum(squares - variances, axis=-1), total)
+
+
+def _squared_differences(counts: NoisyCounts, place: int) -> tuple[Array, Array, Array]:
+    """Return squared differences of bins, their variances, and the number of rows.
+
+    A difference is that of the rows of the class and the sum of scores, over the root
+    of the bin's size.
+    """
     cells, p = counts.histograms[place], counts.middles[place]
     totals = cells.sum(axis=-1)
     # No bin is taken for smaller than the noise tells.
     sizes = np.maximum(totals, 2 * counts.sigma[1])
     difference = (1 - p) * cells[..., 1] - p * cells[..., 0]
     noise = counts.sigma[1] ** 2 * ((1 - p) ** 2 + p**2)
-    excess = difference**2 - noise - np.maximum(totals, 0) * p * (1 - p)
-    return _share(np.sum(excess / sizes, axis=-1), totals.sum(axis=-1))
+    variance = noise + np.maximum(totals, 0) * p * (1 - p)
+    return difference**2 / sizes, variance / sizes, totals.sum(axis=-1)
+
+
+def interval_of_calibration_error(
+    counts: NoisyCounts, place: int
+) -> tuple[float, float]:
+    """Return the calibration errors that a test at 5 % does not reject.
+
+    The sum of squared differences has a gamma law with its mean and variance.
+    """
+    squares, variances, rows = _squared_differences(counts, place)
+    total = float(rows)
+    if total <= 0:
+        return 0.0, 1.0
+    sizes = np.maximum(counts.histograms[place].sum(axis=-1), 2 * counts.sigma[1])
+    variances = variances + sizes * counts.middle_errors[place] ** 2
+    found, least = float(squares.sum()), float(variances.sum())
+    second = float(np.sum(variances**2))
+
+    def share_above(excess: float) -> float:
+        """Return the probability of larger squares, given the part that is no noise."""
+        mean = excess + least
+        variance = 2 * second + 4 * excess * second / least
+        return float(gamma.sf(found, mean**2 / variance, scale=variance / mean))
+
+    def where(share: float) -> float:
+        """Find the excess at which larger squares have a probability."""
+        if share_above(0.0) >= share:
+            return 0.0
+        if share_above(total) <= share:
+            return 1.0
+        excess = brentq(lambda one: share_above(one) - share, 0.0, total)
+        return float(np.sqrt(excess / total))
+
+    return where(TAIL), where(1 - TAIL)
 
 
 def recalibration(cells: Array, middles: Array) -> tuple[float, float]:

@@ -150,16 +150,19 @@ class Measurement:
         histograms = [
             part.reshape(n_subgroups, -1, 2) for part in np.split(flat, ends[:-1])
         ]
+        noise = float(self.second.sigma * np.sqrt(2 * n_subgroups))
+        shapes = [
+            BinShapes(of_class, counts.sum(axis=(0, 2)), noise)
+            for of_class, counts in zip(edges, histograms, strict=True)
+        ]
         if public_scores is not None:
-            middles = list(map(_public_means, public_scores, edges))
+            means = list(map(_public_means, public_scores, shapes))
         else:
-            noise = float(self.second.sigma * np.sqrt(2 * n_subgroups))
-            middles = [
-                BinShapes(of_class, counts.sum(axis=(0, 2)), noise).means(
-                    one, self.first.sigma
-                )
-                for of_class, counts, one in zip(edges, histograms, totals, strict=True)
+            means = [
+                one.means(of_class, self.first.sigma)
+                for one, of_class in zip(shapes, totals, strict=True)
             ]
+        middles, middle_errors = map(list, zip(*means, strict=True))
         return PrivateMetrics(
             classes,
             rows.subgroups,
@@ -167,6 +170,7 @@ class Measurement:
             histograms,
             edges,
             middles,
+            middle_errors,
             (float(self.first.sigma), float(self.second.sigma)),
             self.n_rows,
             self.statement,
@@ -322,12 +326,11 @@ def _quantiles(scores: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
 
 
 def _public_means(
-    scores: NDArray[np.float64], edges: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the mean score of the public rows of each bin, its middle without any."""
-    places = np.digitize(scores, edges)
-    sizes = np.bincount(places, minlength=len(edges) + 1)
-    sums = np.bincount(places, scores, len(edges) + 1)
-    ends = np.concatenate([[0.0], edges, [1.0]])
-    middles = (ends[:-1] + ends[1:]) / 2
-    return np.where(sizes > 0, sums / np.maximum(sizes, 1), middles)
+    scores: NDArray[np.float64], shapes: BinShapes
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the mean public score of each bin, guessed without any, and its error."""
+    guess, error = shapes.guess
+    places = np.digitize(scores, shapes.edges)
+    sizes = np.bincount(places, minlength=len(guess))
+    sums = np.bincount(places, scores, len(guess))
+    return np.where(sizes > 0, sums / np.maximum(sizes, 1), guess), error

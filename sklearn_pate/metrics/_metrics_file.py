@@ -69,6 +69,7 @@ def values_of(metrics: Any) -> dict[str, Any]:
         "histograms": [one.tolist() for one in metrics.histograms_],
         "edges": [one.tolist() for one in metrics.edges_],
         "middles": [one.tolist() for one in metrics.middles_],
+        "middle_errors": [one.tolist() for one in metrics.middle_errors_],
     }
 
 
@@ -93,9 +94,9 @@ def fields_of(values: dict[str, Any]) -> dict[str, Any]:
     `check_values` checks the types, by a comparison with the values of these fields.
     """
     classes, subgroups = values["classes"], values["subgroups"]
-    edges, middles = (
+    edges, middles, middle_errors = (
         [np.array(one, dtype=np.float64) for one in values[name]]
-        for name in ("edges", "middles")
+        for name in ("edges", "middles", "middle_errors")
     )
     n_classes, n_subgroups = len(classes), len(subgroups)
     n_cells = n_classes**2 + 1 + sum(2 * one.size + 2 for one in edges)
@@ -112,11 +113,12 @@ def fields_of(values: dict[str, Any]) -> dict[str, Any]:
         or not all(str(one).isprintable() for one in (*classes, *subgroups))
         or len(edges) != n_scored
         or [one.shape for one in middles] != shapes
+        or [one.shape for one in middle_errors] != shapes
         or confusion.shape != (n_subgroups, n_classes**2 + 1)
         or [one.shape for one in histograms]
         != [(n_subgroups, *one, 2) for one in shapes]
         or any(np.any(np.diff(one, prepend=0.0, append=1.0) <= 0) for one in edges)
-        or any(np.any((one < 0) | (one > 1)) for one in middles)
+        or any(np.any((one < 0) | (one > 1)) for one in (*middles, *middle_errors))
         or values["unit"] != ("row" if values["n_rows"] is not None else "group")
         or values["n_tables"] not in (1 + n_scored, 1 + 2 * n_scored)
     ):
@@ -139,6 +141,7 @@ def fields_of(values: dict[str, Any]) -> dict[str, Any]:
         "histograms_": histograms,
         "edges_": edges,
         "middles_": middles,
+        "middle_errors_": middle_errors,
         "noise_scales_": (first, second),
         "n_rows_": values["n_rows"],
         "privacy_spent_": metrics_statement(both, cost, values["delta"], assumptions),

@@ -24,6 +24,7 @@ from sklearn_pate.metrics._estimates import (
     Array,
     NoisyCounts,
     estimate,
+    interval_of_calibration_error,
     is_told,
     metrics_of,
     recalibration,
@@ -110,9 +111,11 @@ class _Estimates(Mapping[Any, Estimate]):
             with np.errstate(all="ignore"):
                 value, draws = float(function(self._counts)), function(drawn)
             numbers = estimate(value, draws)
-            is_squared = "calibration_error" in (name, name[0])
-            if is_squared:
-                numbers = tuple(np.sqrt(numbers).tolist())
+            if "calibration_error" in (name, name[0]):
+                place = 0 if isinstance(name, str) else name[1]
+                low, high = interval_of_calibration_error(self._counts, place)
+                value = float(np.sqrt(numbers[0]))
+                numbers = value, min(low, value), max(high, value)
             if not isinstance(name, str):
                 name = name[0], self._classes.tolist()[name[1]]
             found[name] = Estimate(*numbers)
@@ -153,7 +156,10 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Scores between the bins.
 
     middles_ : list of ndarray of shape (n_bins,)
-        Mean score of each bin.
+        Mean score of each bin, from noisy counts of scores.
+
+    middle_errors_ : list of ndarray of shape (n_bins,)
+        Standard deviation of each mean score.
 
     noise_scales_ : tuple of float
         Standard deviation of the noise on a count of `confusion_`, and of
@@ -189,6 +195,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     histograms_: list[NDArray[np.int64]]
     edges_: list[Array]
     middles_: list[Array]
+    middle_errors_: list[Array]
     noise_scales_: tuple[float, float]
     n_rows_: int | None
     privacy_spent_: PrivacySpent
@@ -512,7 +519,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
             self.edges_,
             (first, second),
             shapes,
-            [one.spread(self.noise_scales_[0]) for one in shapes],
+            self.middle_errors_,
             has_public_size=subgroup is None and self.n_rows_ is not None,
         )
 
