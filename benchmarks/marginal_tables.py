@@ -14,6 +14,11 @@ LEARNERS = (
     "boosting on drawn rows",
 )
 DATA = {"adult": "Adult", "kddcup99": "KDDCup99", "diabetes": "Diabetes, patients"}
+OF_COUNTS = {
+    "stroke": "stroke, 3,066 rows",
+    "obesity": "obesity, 7 classes, 1,266 rows",
+    "credit_default": "credit default, 18,000 rows",
+} | DATA
 TURNS = {
     "adult 1000": "Adult, 1,000 rows",
     "adult 3000": "Adult, 3,000 rows",
@@ -51,6 +56,43 @@ def marginals_turns():
     ]
     columns = ["AUC; accuracy in %", "epsilon", "seeds", *FEW]
     return table(results["adult"], columns, rows=lines)
+
+
+def marginals_counts():
+    """Naive Bayes of the counts alone, and steps on rows drawn from counts."""
+    results = load("marginals")["naive_bayes"]
+    found = {
+        (row["data"], row["epsilon"], row["learner"]): row for row in results["rows"]
+    }
+    lines = []
+    for name, title in OF_COUNTS.items():
+        for epsilon in sorted({one for data, one, _ in found if data == name}):
+            bayes, newton = (
+                found[name, epsilon, learner]
+                for learner in ("naive Bayes", "DPNewton, synthetic rows")
+            )
+            losses = (bayes["constant"], bayes["log_loss"], newton["log_loss"])
+            lines.append(
+                [
+                    title,
+                    f"{epsilon:g}",
+                    str(bayes["n_seeds"]),
+                    area(bayes["auc"]),
+                    area(newton["auc"]),
+                    *(f"{one['mean']:.3f}" for one in losses),
+                ]
+            )
+    columns = [
+        "data",
+        "epsilon",
+        "seeds",
+        "naive Bayes, AUC",
+        "DPNewton, synthetic rows, AUC",
+    ]
+    columns += [
+        f"log loss of {one}" for one in ("a constant", "naive Bayes", "DPNewton")
+    ]
+    return table(results, columns, rows=lines)
 
 
 def marginals_time():

@@ -3,6 +3,8 @@
 adult, kddcup99, diabetes       accuracy and AUC against epsilon, by source of rows
 few, missing, nonlinear         where it turns: few rows, missing values, strong
                                 interactions
+naive_bayes                     naive Bayes and DPNewton with synthetic rows on six
+                                tables, and probabilities
 time                            seconds of the counts
 
 Run some of them with ``python benchmarks/marginals.py adult``, all of them without a
@@ -26,6 +28,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from command import command
+from file_data import FILES, load_file
 from learner_data import (
     ADULT_CAPS,
     ADULT_RANGES,
@@ -39,10 +42,11 @@ from learner_data import (
     load,
 )
 from record import save, summary
+from scipy.stats import entropy
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
@@ -57,6 +61,8 @@ from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 
 EPSILONS = (0.5, 1.0, 2.0)
 SEEDS = range(5)
+# Fits of few rows are quick, and differ more.
+SEEDS_OF = {"stroke": range(20), "obesity": range(20), "diabetes": range(3)}
 DELTA = 1e-5
 N_GROUPS = 45_000
 KEPT = Path(__file__).parent / "work" / "marginals.jsonl"
@@ -82,6 +88,8 @@ def domain_of(frame, ranges, caps, categories):
 def case(name):
     """Load a data set with its domain."""
     source, _, part = name.partition(" ")
+    if source in FILES:
+        return load_file(source)
     data = load(source)
     if source == "nonlinear":
         return data, (-12.0, 12.0)
@@ -224,7 +232,7 @@ def fit_boosting(data, domain, epsilon, seed):
         X, y = X.iloc[rows[first]], y[rows[first]]
     exact = count_cells(read, X, y.astype(np.intp), 2, by_class=True)
     counts = MarginalCounts(n_tables=len(read.counted)).for_share(1.0, epsilon, DELTA)
-    marginals = Marginals(read, 2, True, counts.release(exact), len(y))
+    marginals = Marginals(read, 2, True, counts.release(exact), len(y), counts.sigma)
     drawn = marginals.draw(30_000, seed, equal_classes=False)
     clf = HistGradientBoostingClassifier(
         categorical_features="from_dtype" if hasattr(X, "iloc") else None,
@@ -251,27 +259,46 @@ FEWER = (
     "Gaussian objective perturbation",
     "naive Bayes",
 )
+OF_COUNTS = ("DPNewton, synthetic rows", "naive Bayes")
 
 
 def measured(name, label, epsilon, seed):
     """Fit one learner, and score it on the evaluated rows."""
     warnings.simplefilter("ignore")
     data, domain = case(name)
+    y = data.y_test
     start = time.perf_counter()
     fitted, X = LEARNERS[label](data, domain, epsilon, seed)
-    seconds = time.perf_counter() - start
-    if hasattr(fitted, "decision_function"):
-        scores = fitted.decision_function(X)
+    result = {"seconds": time.perf_counter() - start}
+    result["accuracy"] = accuracy_score(y, fitted.predict(X))
+    if hasattr(fitted, "predict_proba"):
+        probabilities = fitted.predict_proba(X)
+        of_last = scores = probabilities[:, -1]
+        if len(fitted.classes_) > 2:
+            scores = probabilities
+        result["log_loss"] = log_loss(y, probabilities)
+        # Of a constant: the shares of the evaluated rows.
+        result["constant"] = entropy(np.bincount(y))
+        result["mean"], result["share"] = np.mean(of_last), np.mean(y == y.max())
     else:
-        scores = fitted.predict_proba(X)[:, 1]
-    return {
-        "accuracy": accuracy_score(data.y_test, fitted.predict(X)),
-        "auc": roc_auc_score(data.y_test, scores),
-        "seconds": seconds,
-    }
+        scores = fitted.decision_function(X)
+    return result | {"auc": roc_auc_score(y, scores, multi_class="ovr")}
 
 
-def comparison(name, learners=tuple(LEARNERS), epsilons=EPSILONS, seeds=SEEDS):
+def comparison(name, *wanted, **more):
+    """Measure learners on a data set, and write its table."""
+    save("marginals", name, rows_of(name, *wanted, **more))
+
+
+def naive_bayes():
+    """Measure what the counts alone predict, and steps on rows drawn from them."""
+    rows = []
+    for name in (*FILES, "adult", "kddcup99", "diabetes"):
+        rows += rows_of(name, OF_COUNTS, seeds=SEEDS_OF.get(name, SEEDS))
+    save("marginals", "naive_bayes", rows)
+
+
+def rows_of(name, learners=tuple(LEARNERS), epsilons=EPSILONS, seeds=SEEDS):
     """Measure learners at every epsilon, seed by seed."""
     kept = {}
     if KEPT.exists():
@@ -291,7 +318,7 @@ def comparison(name, learners=tuple(LEARNERS), epsilons=EPSILONS, seeds=SEEDS):
         with KEPT.open("a") as file:
             file.write(json.dumps({"key": key, "result": result}) + "\n")
         print(*key, result, flush=True)
-    save("marginals", name, _rows(name, learners, epsilons, seeds, kept))
+    return _rows(name, learners, epsilons, seeds, kept)
 
 
 def _rows(name, learners, epsilons, seeds, kept):
@@ -309,7 +336,7 @@ def _rows(name, learners, epsilons, seeds, kept):
                         "n_seeds": len(found),
                         **{
                             score: summary([one[score] for one in found])
-                            for score in ("accuracy", "auc", "seconds")
+                            for score in found[0]
                         },
                     }
                 )
@@ -362,6 +389,7 @@ TABLES = {
     "nonlinear": partial(
         comparison, "nonlinear", FEWER[:2] + FEWER[3:], (0.1, 1.0), range(2)
     ),
+    "naive_bayes": naive_bayes,
     "time": times,
 }
 

@@ -20,14 +20,13 @@ from record import save, summary
 from scipy.stats import binom
 
 from sklearn_pate._estimators._hidden_layer import hidden_of_batch
-from sklearn_pate._estimators._isolation import seeded_globals
+from sklearn_pate._estimators._isolation import one_thread, seeded_globals
 from sklearn_pate.students import ConvSmall
 from sklearn_pate.students.networks._augmentation import PublicRows
 from sklearn_pate.students.networks._network_classifier import (
     SemiSupervisedNet,
     alike,
     disagreement,
-    one_torch_thread,
     predict_logits,
 )
 
@@ -118,7 +117,7 @@ def student(images, X, outputs, *, distillation_epochs=10, hint_epochs=2, **para
     """Train a student on the teachers' outputs; only the noise is not seeded."""
     inputs = torch.from_numpy(np.array(X[:, : images.n_pixels]))
     targets = np.hstack([np.hstack(one) for one in outputs]).astype(np.float32)
-    with seeded_globals(0), one_torch_thread():
+    with seeded_globals(0), one_thread():
         net = NoisyLossNet(
             ConvSmall()((1, *images.shape), N_CLASSES),
             n_teachers=len(outputs),
@@ -135,7 +134,7 @@ def student(images, X, outputs, *, distillation_epochs=10, hint_epochs=2, **para
 
 def predicted(images, module, X):
     """Return the logits of a published student."""
-    with one_torch_thread():
+    with one_thread():
         inputs = torch.from_numpy(np.array(X[:, : images.n_pixels]))
         return predict_logits(module, inputs).numpy()
 

@@ -20,7 +20,7 @@ from sklearn_pate.mechanisms._noise import NoiseSource
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.accounting.ledger import kills as killed_fits
+from tests.accounting import kills as killed_fits
 from tests.mechanisms.laws import goodness_of_fit
 
 N_DRAWS = 10**6

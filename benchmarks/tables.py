@@ -8,7 +8,12 @@ from pathlib import Path
 from command import command
 from image_tables import IMAGE_TABLES
 from learner_tables import LEARNER_TABLES, in_short, one_result
-from marginal_tables import marginals, marginals_time, marginals_turns
+from marginal_tables import (
+    marginals,
+    marginals_counts,
+    marginals_time,
+    marginals_turns,
+)
 from petdl_tables import PETDL_TABLES
 from record import MissingTableError, load, names
 from reporting import area, cross_table, decimals, markdown, percent, spread, table
@@ -594,7 +599,12 @@ PAGES = {
     "README.md": (in_short,),
     "docs/index.md": (one_result,),
     "docs/benchmarks.md": (versions, *BENCHMARK_TABLES),
-    "docs/guide/no-public-rows.md": (marginals, marginals_turns, marginals_time),
+    "docs/guide/no-public-rows.md": (
+        marginals,
+        marginals_counts,
+        marginals_turns,
+        marginals_time,
+    ),
     "docs/threat-model.md": SAFETY_TABLES,
 }
 

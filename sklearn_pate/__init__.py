@@ -6,8 +6,8 @@ from sklearn_pate._inputs._labels import PublicData
 from sklearn_pate._pate import PATEClassifier
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._votes._votes import Votes
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import (
     BudgetExceededError,
     LedgerError,

@@ -11,11 +11,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 
 from sklearn_pate._inputs._labels import check_classes, private_rows_by_position
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._rdp import LARGEST_DELTA, check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import Constraint, check_parameters
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms._mechanism import Mechanism
+from sklearn_pate.metrics import PrivateMetrics
 from sklearn_pate.publication import Deployment, PublishedClassifier, publish
 
 
@@ -95,7 +96,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
             ) from None
         return clone(self)._plan(X, y, **fit_params).statement
 
-    def publish(self, *, deployment: Deployment | None = None) -> PublishedClassifier:
+    def publish(
+        self,
+        *,
+        deployment: Deployment | None = None,
+        metrics: PrivateMetrics | None = None,
+    ) -> PublishedClassifier:
         """Return the model with its privacy statement, for publication.
 
         Parameters
@@ -103,6 +109,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
         deployment : Deployment, default=None
             Description of data, purpose and responsibilities, which the card repeats.
             It is published, and no privacy statement covers it.
+
+        metrics : PrivateMetrics, default=None
+            Metrics of this model by :func:`~sklearn_pate.metrics.private_metrics`,
+            which the card repeats with their own privacy statement.
 
         Returns
         -------
@@ -117,14 +127,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
 
         ValueError
             If `deployment` is no Deployment, or has a number of units that the
-            statement hides.
+            statement hides; or `metrics` are no PrivateMetrics of these classes, have
+            no guarantee, or protect another unit or relation.
 
         Warns
         -----
         PrivacyLeakWarning
             If the noise was seeded, so that there is no guarantee.
         """
-        return publish(self, deployment=deployment)
+        return publish(self, deployment=deployment, metrics=metrics)
 
     def _check_parameters(self) -> None:
         """Raise ValueError for the first parameter that no data can be used with."""

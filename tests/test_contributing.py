@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,36 @@ def test_the_examples_of_the_guide_pass_their_tests(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     for name, _ in BLOCKS:
         assert f"{Path(name).name} ." in done.stdout, f"{name} was not run"
+
+
+@pytest.mark.docs
+def test_the_examples_of_the_guide_pass_lint_and_types(tmp_path):
+    for tool in ("ruff", "mypy"):
+        if shutil.which(tool, path=Path(sys.executable).parent) is None:
+            pytest.skip(f"{tool} is not installed")
+    modules = []
+    for name, code in BLOCKS:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(code)
+        modules += [path] if name.startswith("sklearn_pate") else []
+    settings = ["--config", ROOT / "pyproject.toml"]
+    # Tests have no docstrings, as tests/ has none.
+    ruff = ["ruff", "check", *settings, "--extend-ignore", "D103,I001,INP001"]
+    types = ["mypy", "--config-file", ROOT / "pyproject.toml", *modules]
+    for command in (
+        [*ruff, tmp_path],
+        ["ruff", "format", "--check", *settings, tmp_path],
+        types,
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow

@@ -52,6 +52,11 @@ EXPECTED = {
         "scaler inside:\n  no leak",
         "10 fits, each of epsilon 4.00",
     ],
+    "plot_private_metrics": [
+        "PrivacySpent(epsilon=0.500",
+        ", without privacy 0.",
+        "of readmissions are found",
+    ],
     "plot_private_search": [
         "GridSearchCV: 26 fits cost",
         "n_trials_distribution='logarithmic': planned PrivacySpent(epsilon=3.",

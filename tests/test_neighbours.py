@@ -20,7 +20,10 @@ from threadpoolctl import threadpool_info
 
 import sklearn_pate
 from sklearn_pate import DPNewtonClassifier, PublicData
-from sklearn_pate.learners._newton import _Step
+from sklearn_pate._synthetic._domain import read_domain
+from sklearn_pate._synthetic._log_odds import LogOdds
+from sklearn_pate._synthetic._marginals import Marginals, count_cells
+from sklearn_pate.learners._newton_steps import PrivateRows, Step
 from sklearn_pate.students import (
     ImageRepresentation,
     TableRepresentation,
@@ -75,6 +78,7 @@ def test_a_transformer_computes_each_row_on_its_own_or_says_that_it_does_not():
     assert all(says.values())
     assert depends == {
         "TableRepresentation": False,
+        "LogOdds": False,
         "ScoreBasis": True,
         "ImageRepresentation": True,
         "ContrastiveEncoder": True,
@@ -160,40 +164,44 @@ REPRESENTATIONS = {
 
 
 def test_all_transformers_are_tried_in_a_fit():
-    without_torch = transformers().keys() - {"ContrastiveEncoder"}
-    assert without_torch <= REPRESENTATIONS.keys()
+    # One needs torch; the other is fitted on counts, and has a test of its own.
+    others = {"ContrastiveEncoder", "LogOdds"}
+    assert transformers().keys() - others <= REPRESENTATIONS.keys()
 
 
-class SecondStepError(Exception):
-    """The first step of a fit is over."""
+class ThirdStepError(Exception):
+    """The two steps of a fit that depend on no noise are over."""
 
 
 def vectors_of(monkeypatch, X, y, name, groups=None):
-    """Return the vectors of the units in the first step of a fit, before rounding."""
-    steps, sent = [], []
-    rounded = _Step.rounded
+    """Return the vectors of the units in the first two steps, before rounding."""
+    steps, sent = [], {}
+    rounded = Step.rounded
 
     def kept(step, vectors):
-        steps.append(step)
-        if step is not steps[0]:
-            raise SecondStepError
-        sent.append(vectors.copy())
+        if not steps or step is not steps[-1]:
+            steps.append(step)
+        if len(steps) == 3:
+            raise ThirdStepError
+        flat = vectors.reshape(len(vectors), -1).copy()
+        sent.setdefault(len(steps), []).append(flat)
         return rounded(step, vectors)
 
     of_groups = {} if groups is None else {"privacy_unit": "group", "n_groups": 200}
     clf = DPNewtonClassifier(
         representation=REPRESENTATIONS[name],
         epsilon=8.0,
+        max_coordinates=8,  # whatever the noisy shares of the classes are
         classes=[0, 1, 2],
         random_state=0,
         **of_groups,
     )
     with monkeypatch.context() as patch:
-        patch.setattr(_Step, "rounded", kept)
+        patch.setattr(Step, "rounded", kept)
         patch.setattr(_representations, "_N_PATCHES", 2_000)  # for speed
-        with pytest.raises(SecondStepError):
+        with pytest.raises(ThirdStepError):
             clf.fit(X, y, X_public=PublicData(blobs()[0]), groups=groups)
-    return np.concatenate(sent)
+    return np.hstack([np.concatenate(vectors) for vectors in sent.values()])
 
 
 @pytest.mark.parametrize("name", REPRESENTATIONS)
@@ -218,3 +226,61 @@ def test_a_replaced_row_changes_no_bit_of_others(monkeypatch, name):
         kept = np.arange(N_ROWS) != place
         assert_array_equal(after[kept], before[kept])
         assert not np.array_equal(after[place], before[place])
+
+
+# Log-odds of counts
+
+NUMBERS = {f"column{j}": (-3, 3) for j in range(6)}
+
+
+def log_odds_of(X, seed=0):
+    """Return the transformer of noisy counts of some rows."""
+    domain = read_domain(NUMBERS, X, 8)
+    labels = np.random.RandomState(seed).randint(0, 3, len(X))
+    counts = count_cells(domain, X, labels, 3, by_class=True)
+    noise = np.random.RandomState(seed).randint(-9, 10, counts.shape)
+    return LogOdds.of_counts(Marginals(domain, 3, True, counts + noise, len(X), 5.0))
+
+
+def test_log_odds_of_a_row_are_the_same_in_any_position():
+    X = pd.DataFrame(table(N_ROWS, 6)).add_prefix("column")
+    X.iloc[::7, 2] = np.nan
+    fitted = log_odds_of(X)
+    together = fitted.transform(X)
+    assert together.shape == (N_ROWS, 7 * 2)
+    for start, stop in ((1, N_ROWS), (3, N_ROWS), (0, N_ROWS - 1), (64, 101)):
+        assert_array_equal(fitted.transform(X[start:stop]), together[start:stop])
+    for row in (0, 5, N_ROWS - 1):
+        assert_array_equal(fitted.transform(X[row : row + 1])[0], together[row])
+
+
+@pytest.mark.parametrize("of_groups", [False, True])
+def test_a_neighbour_changes_no_other_vector_of_log_odds(of_groups):
+    X = pd.DataFrame(table(N_ROWS, 6)).add_prefix("column")
+    fitted, codes = log_odds_of(X), np.arange(N_ROWS) % 3
+    basis = ScoreBasis(15, False, in_order=True).fit(fitted.transform(X[:200]))
+    groups = np.r_[0, 1 + np.arange(N_ROWS - 1) // 2]
+    coef = np.random.RandomState(1).standard_normal((basis.n_coordinates_, 2))
+    step = Step(coef, np.eye(len(coef)), np.eye(2), 1.0, 0.5)
+
+    def total(X, codes, groups):
+        rows = PrivateRows(
+            fitted.transform(X),
+            codes,
+            groups if of_groups else None,
+            lambda Z, n: basis.first(n).transform(Z),
+            size=coef.size,
+        )
+        return rows.sum(step)
+
+    if of_groups:  # the first group leaves
+        other = total(X[1:], codes[1:], groups[1:])
+        moved = total(X, codes, groups) - other
+        own = total(X[:1], codes[:1], groups[:1])
+        assert_array_equal(moved, own)
+    else:  # the first row is replaced by a huge one
+        changed = X.copy()
+        changed.iloc[0] = 1e300
+        moved = total(X, codes, None) - total(changed, codes, None)
+        assert np.linalg.norm(moved) <= 2 * step.longest
+    assert moved.any()

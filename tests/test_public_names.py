@@ -19,6 +19,7 @@ PUBLIC_PACKAGES = [
     "distributed",
     "inspection",
     "mechanisms",
+    "metrics",
     "model_selection",
     "publication",
     "students",

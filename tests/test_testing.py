@@ -169,7 +169,7 @@ def test_a_seeded_fit_has_no_guarantee():
 
 
 def test_a_source_that_was_made_in_the_block_stays_seeded_and_so_does_its_cost():
-    votes = Votes.of_counts(COUNTS, n_teachers=100, n_public=2)
+    votes = Votes.of_counts(COUNTS, n_teachers=100)
     with equal_noise():
         oracle = Oracle(votes, GNMax(sigma=40), n_queries=2)
     assert np.all(oracle.curve.values == np.inf)

@@ -139,8 +139,8 @@ CALLS = {
     "Votes": lambda n_public=3, n_classes=2: Votes(
         [np.zeros(3, int)], n_public=n_public, n_classes=n_classes
     ),
-    "Votes.of_counts": lambda n_teachers=100, n_public=2: Votes.of_counts(
-        COUNTS, n_teachers=n_teachers, n_public=n_public
+    "Votes.of_counts": lambda n_teachers=100: Votes.of_counts(
+        COUNTS, n_teachers=n_teachers
     ),
     "Votes.from_shards": shards,
     "shard_of": lambda n_teachers=4, key=0: shard_of(
@@ -153,7 +153,7 @@ CALLS = {
         (0, 7)
     ).draw_uniform(X, n_rows),
     "Oracle": lambda n_queries=2: mechanisms.Oracle(
-        Votes.of_counts(COUNTS, n_teachers=100, n_public=2),
+        Votes.of_counts(COUNTS, n_teachers=100),
         GNMax(5),
         n_queries=n_queries,
     ),
@@ -374,7 +374,11 @@ def test_every_whole_number_is_tried():
     of_mechanism = {
         f"{one}.{key.values[0].__name__}"
         for key in of_mechanisms()
-        for one in [type(key.values[0].__self__).__name__, "Mechanism"]
+        for one in [
+            type(key.values[0].__self__).__name__,
+            "Mechanism",
+            "PluralityMechanism",
+        ]
     }
     others = {*public()} - {*CALLS} - made - of_mechanism - NOT_TRIED
     assert {one for one in others if one.partition(".")[2] not in UNNAMED} == set()
@@ -393,7 +397,7 @@ READ = {
     "histogram": lambda one: NoisyHistogram(5).release(one),
     "counts of marginals": lambda one: MarginalCounts(5).release(one[0]),
     "votes": lambda one: Votes(one, n_public=3, n_classes=100),
-    "counts of votes": lambda one: Votes.of_counts(one, n_teachers=100, n_public=2),
+    "counts of votes": lambda one: Votes.of_counts(one, n_teachers=100),
     "bound": lambda one: gaussian_2018(one, 5),
     "votes by teacher": lambda one: GNMax(5).local_curve(
         [[2, 0, 0]] * 3, votes_by_teacher=one

@@ -19,9 +19,9 @@ from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers._forms import Form
 from sklearn_pate._teachers._shards import teacher_seeds
 from sklearn_pate._teachers._training import Aggregate, TeacherProblems, collect
+from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
-from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import PrivacyUtilityWarning, TeacherWarning, warn_user
 
 Sums = TypeVar("Sums", bound=Aggregate)

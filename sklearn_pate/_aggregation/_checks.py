@@ -7,10 +7,9 @@ from typing import Any
 import scipy.sparse as sp
 from joblib import Memory
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
-from sklearn.utils import get_tags
 
 from sklearn_pate._aggregation._design import as_mechanism, as_query_strategy
+from sklearn_pate._estimators._class_codes import check_classifier
 from sklearn_pate._estimators._isolation import check_cloneable
 from sklearn_pate._inputs._containers import Table, check_container
 from sklearn_pate._inputs._labels import PublicData
@@ -138,53 +137,6 @@ def no_usable_row(given: Any, *, with_groups: bool) -> ValueError:
         f"No private row of y has a label in classes={given!r}{without_id}; "
         "compare their spelling and type."
     )
-
-
-def check_classifier(name: str, estimator: Any) -> None:
-    """Raise ValueError unless an estimator is a classifier, or None."""
-    if estimator is None:
-        return
-    if isinstance(estimator, type):
-        raise ValueError(
-            f"{name}={estimator.__name__} is a class; pass an instance, "
-            f"{estimator.__name__}()."
-        )
-    if hasattr(estimator, "fit"):
-        _check_tags(name, estimator, "ClassifierMixin")
-    # Some classifiers have `predict` only once they are fitted.
-    if not (hasattr(estimator, "fit") and is_classifier(estimator)):
-        raise ValueError(
-            f"{name}={estimator!r} is not a classifier; pass one, such as "
-            "RandomForestClassifier()."
-        )
-    check_cloneable(name, estimator)
-
-
-def check_transformer(representation: Any) -> None:
-    """Raise ValueError unless a representation is a transformer, or None."""
-    if representation is None:
-        return
-    if isinstance(representation, type) or not (
-        hasattr(representation, "fit") and hasattr(representation, "transform")
-    ):
-        raise ValueError(
-            f"representation={representation!r} is not a transformer; pass one "
-            "with fit and transform, such as PCA(50)."
-        )
-    _check_tags("representation", representation, "TransformerMixin")
-    check_cloneable("representation", representation)
-
-
-def _check_tags(name: str, estimator: Any, mixin: str) -> None:
-    """Raise ValueError unless scikit-learn can read the tags of an estimator."""
-    try:
-        get_tags(estimator)
-    except AttributeError as error:
-        raise ValueError(
-            f"{name}={estimator!r} has no __sklearn_tags__, or holds something that "
-            f"has none; derive its class from {mixin} and BaseEstimator of "
-            "sklearn.base, in this order."
-        ) from error
 
 
 def check_strategy(query_strategy: Any, mechanism: Any, student: Any) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,8 @@ from sklearn.utils import InputTags, Tags
 
 from sklearn_pate._aggregation._aggregation import Aggregation
 from sklearn_pate._aggregation._checks import (
-    check_classifier,
     check_privacy_unit,
     check_synthetic,
-    check_transformer,
 )
 from sklearn_pate._aggregation._entry import (
     ReleasePlan,
@@ -27,7 +25,11 @@ from sklearn_pate._aggregation._rows import (
     PublicInputs,
     check_synthetic_rows,
 )
-from sklearn_pate._estimators._class_codes import StudentPredictionMixin
+from sklearn_pate._estimators._class_codes import (
+    StudentPredictionMixin,
+    check_classifier,
+    check_transformer,
+)
 from sklearn_pate._estimators._progress import check_verbose, phase
 from sklearn_pate._inputs._odd_values import input_tags
 from sklearn_pate._private import PrivateClassifier
@@ -39,12 +41,15 @@ from sklearn_pate.accounting._assumptions import (
     Assumption,
 )
 from sklearn_pate.accounting._calibrate import check_epsilon_is_small
+from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
-from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
-from sklearn_pate.publication._student_state import without_caches
+from sklearn_pate.publication._model_file import without_caches
+
+# Of the squared mu, where rows that are drawn from counts only have to be like others.
+_SHARE_OF_COUNTS = 0.1
 
 
 class PublicRowsClassifier(PrivateClassifier):
@@ -96,12 +101,36 @@ class PublicRowsClassifier(PrivateClassifier):
         """Return the release of counts for an epsilon, None with public rows."""
         if public.domain is None or self.synthetic is None:
             return None
-        return self.synthetic._mechanism(
+        return self._counts_of(
             len(public.domain.counted),
+            n_classes=len(public.classes),
+            n_units=public.n_units,
+            epsilon=epsilon,
+        )
+
+    def _counts_of(
+        self,
+        n_tables: int,
+        *,
+        n_classes: int,
+        n_units: int | None,
+        epsilon: float | None,
+    ) -> MarginalCounts:
+        """Return the release of counts of a number of tables."""
+        synthetic = cast(PrivateMarginals, self.synthetic)
+        return synthetic._mechanism(
+            n_tables,
             epsilon=epsilon,
             delta=self.delta,
             add_remove=self._add_remove,
+            share=self._share_of_counts(n_tables, n_classes, n_units, epsilon),
         )
+
+    def _share_of_counts(
+        self, n_tables: int, n_classes: int, n_units: int | None, epsilon: float | None
+    ) -> float:
+        """Return the share of the squared mu for counts, by public numbers."""
+        return _SHARE_OF_COUNTS
 
     def _on_drawn_rows(
         self, plan: Any, entry: FitEntry | None

@@ -32,13 +32,13 @@ from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._cost import Cost
+from sklearn_pate.accounting._entries import PrivacyCost
+from sklearn_pate.accounting._fit_entry import FitEntry
+from sklearn_pate.accounting._ledger import PrivacyLedger, fitting_epsilon
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent, state_cost
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis, VoteCosts
-from sklearn_pate.accounting.ledger._entries import PrivacyCost
-from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger, fitting_epsilon
 from sklearn_pate.exceptions import LedgerError
 from sklearn_pate.mechanisms import PluralityMechanism, Transcript
 from sklearn_pate.mechanisms._mechanism import Mechanism, Response
@@ -480,7 +480,9 @@ def draw_synthetic_rows(
     def read(
         counts: NDArray[np.int64],
     ) -> tuple[Marginals, SyntheticRows, NDArray[np.int64]]:
-        marginals = Marginals(domain, len(classes), synthetic.by_class, counts, n_rows)
+        marginals = Marginals(
+            domain, len(classes), synthetic.by_class, counts, n_rows, mechanism.sigma
+        )
         rows = marginals.draw(synthetic.n_rows, seed, equal_classes=equal_classes)
         return marginals, rows, _hash(rows.X)
 

@@ -353,8 +353,8 @@ class FitPlan:
         coefficients = counted(self.n_coordinates, "coefficient")
         return {
             "model": f"logistic regression of {counted(self.n_classes, 'class')}, with "
-            f"{coefficients} for each class but one",
-            "training": f"3 steps; in each, every {self.unit} contributes one vector "
+            f"up to {coefficients} for each class but one",
+            "training": f"5 steps; in each, every {self.unit} contributes one vector "
             "of bounded length, and noise is added to the sum",
         }
 

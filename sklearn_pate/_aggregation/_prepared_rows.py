@@ -77,6 +77,16 @@ def score_rows(
     )
 
 
+def rows_in_order(
+    X_public: Table, representation: BaseEstimator, max_coordinates: int
+) -> ScoredRows:
+    """Compute a basis of represented columns in their order, without a choice."""
+    features = representation.transform(X_public)
+    basis = ScoreBasis(max_coordinates, rbf=False, in_order=True).fit(features)
+    rows, values = np.arange(len(features)), basis.transform(features)
+    return ScoredRows(rows, X_public, representation, representation, basis, values)
+
+
 def represent(
     representation: BaseEstimator | None, X_public: Table, seed: int
 ) -> tuple[BaseEstimator | None, Table]:

@@ -1,8 +1,6 @@
 """Rehearsal of teachers and students on public rows, before any cost is recorded."""
 
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,12 +14,7 @@ from sklearn_pate._estimators._class_codes import (
     last_step,
     predict_codes,
 )
-from sklearn_pate._estimators._isolation import (
-    autologging_off,
-    muted,
-    one_thread,
-    seeded_globals,
-)
+from sklearn_pate._estimators._isolation import one_thread, quiet, seeded_globals
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import (
@@ -155,7 +148,8 @@ def rehearse_student(
 
     few = max(_FEW_ROWS, _FEW_OF_CLASS * n_classes)
     many = max(n_labeled, _MANY_OF_CLASS * n_classes)
-    with _quiet(seed):
+    # Few rows gain nothing from several workers.
+    with quiet(), seeded_globals(seed), parallel_config(backend="sequential"):
         error = failure(min(few, n_labeled), n_classes, few)
         if error is not None:
             error = failure(n_labeled, n_classes, n_public)
@@ -260,18 +254,3 @@ def _brief(estimator: Any) -> Any:
     if epochs := dict.fromkeys(names, 1):
         estimator.set_params(**epochs)
     return estimator
-
-
-@contextmanager
-def _quiet(seed: int) -> Iterator[None]:
-    """Suppress output and warnings, limit threads, and restore global generators."""
-    with (
-        one_thread(),
-        autologging_off(),
-        muted(),
-        seeded_globals(seed),
-        warnings.catch_warnings(),
-        parallel_config(backend="sequential"),  # few rows gain nothing from others
-    ):
-        warnings.simplefilter("ignore")
-        yield

@@ -1,6 +1,7 @@
 """Private and public rows of a fit, and public rows with the votes of parties."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -75,6 +76,8 @@ class PublicInputs:
     domain: Domain | None = None
     #: Rows that were drawn, with the class of each.
     synthetic: SyntheticRows | None = None
+    #: Number of rows or groups before any were held out, None where it is not public.
+    n_units: int | None = None
 
     @property
     def content(self) -> tuple[Any, ...]:
@@ -135,9 +138,20 @@ def split_inputs(
     assumptions = [label_set]
     domain, public_indices = None, None
     synthetic = estimator.synthetic
+    n_units = number_of_units(estimator, X.shape[0])
     check_one_source(estimator, X_public)
     if synthetic is not None:
-        domain = synthetic._read(X)
+        domain = synthetic._read(
+            X,
+            n_units,
+            len(classes),
+            partial(
+                estimator._counts_of,
+                n_classes=len(classes),
+                n_units=n_units,
+                epsilon=estimator.epsilon,
+            ),
+        )
         uniform = domain.uniform(synthetic.n_rows, seed)
         X_public = check_synthetic_rows(estimator, uniform)
         assumptions.append(DOMAIN_DECLARED)
@@ -170,9 +184,21 @@ def split_inputs(
     return (
         PrivateInputs(X, codes, ids, group_of_row, public_indices, problems),
         PublicInputs(
-            classes, X_public, estimator.privacy_unit, tuple(assumptions), domain
+            classes,
+            X_public,
+            estimator.privacy_unit,
+            tuple(assumptions),
+            domain,
+            n_units=n_units,
         ),
     )
+
+
+def number_of_units(estimator: Any, n_rows: int) -> int | None:
+    """Return the number of rows or groups, None where it is not public."""
+    if estimator.privacy_unit == "group":
+        return getattr(estimator, "n_groups", None)
+    return None if estimator._add_remove else n_rows
 
 
 def read_rows(

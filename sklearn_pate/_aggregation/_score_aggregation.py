@@ -22,8 +22,8 @@ from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers._forms import ScoreForm
 from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate._votes._sums import TeacherScores
+from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
-from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import StudentWarning, warn_user
 from sklearn_pate.students import DistillationClassifier, ScoreFunction
 from sklearn_pate.students._basis import resolve_threshold
@@ -135,9 +135,7 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
         full[: len(coef)] = coef
         model = ScoreFunction.of_release(full, scored.of_basis, scored.basis, "linear")
         probabilities = model.probabilities(scored.values)
-        model.threshold = resolve_threshold(
-            mechanism.threshold, probabilities.mean(axis=0)
-        )
+        model.threshold = resolve_threshold(mechanism.threshold, probabilities)
         return ReleasedScores(
             estimate, model, probabilities, model.decide(probabilities)
         )

@@ -22,8 +22,8 @@ from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers._forms import VoteForm
 from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate._votes._votes import Votes
+from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
-from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms import Oracle, Transcript
 from sklearn_pate.mechanisms._oracle import VoteCounts
 from sklearn_pate.students import (

@@ -5,9 +5,10 @@ import sys
 from collections.abc import Sequence
 
 from sklearn_pate import __version__
-from sklearn_pate._cli._model_commands import run_add, run_plan, run_report
+from sklearn_pate._cli._model_commands import run_add, run_measure, run_plan, run_report
 from sklearn_pate._cli._options import TABLE, Parser, add_options
 from sklearn_pate._cli._site_commands import run_fit_votes, run_study, run_vote
+from sklearn_pate.exceptions import BudgetExceededError
 
 __all__ = ["main"]
 
@@ -15,6 +16,7 @@ __all__ = ["main"]
 BROKEN_PIPE = 128 + 13
 _COMMANDS = {
     "plan": run_plan,
+    "measure": run_measure,
     "report": run_report,
     "add": run_add,
     "study": run_study,
@@ -57,5 +59,5 @@ def _run(arguments: Sequence[str] | None, program: str) -> None:
         given.run(given)
     except BrokenPipeError:
         raise
-    except (ImportError, OSError, ValueError) as error:
+    except (BudgetExceededError, ImportError, OSError, ValueError) as error:
         given.parser.refuse(error, given.names)

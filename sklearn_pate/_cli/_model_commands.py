@@ -1,4 +1,4 @@
-"""Commands ``plan``, ``report`` and ``add``: one model, or the cost of several."""
+"""Commands ``plan``, ``measure``, ``report`` and ``add``: one model, or several."""
 
 import argparse
 import json
@@ -16,16 +16,18 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_pate._aggregation._fit_plan import WIDTH
-from sklearn_pate._cli._options import TABLE, chosen_mechanism
-from sklearn_pate._inputs._file_content import strict_json
+from sklearn_pate._cli._options import TABLE, chosen_mechanism, plain_warnings
+from sklearn_pate._cli._site_files import labels_like, read_rows
+from sklearn_pate._inputs._file_content import check_can_write, strict_json
 from sklearn_pate._synthetic._marginals import PrivateMarginals
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._profile import compose_profiles
 from sklearn_pate.accounting._statement import PrivacySpent, write_epsilon
 from sklearn_pate.accounting._value_checks import counted
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.inspection import PrivacyReport, plan_fit, plan_newton_fit
+from sklearn_pate.metrics import PrivateMetrics, private_metrics
 from sklearn_pate.publication import Deployment, PublishedClassifier
-from sklearn_pate.publication._card_check import checked_statement
+from sklearn_pate.publication._card_check import checked_metrics, checked_statement
 from sklearn_pate.publication._model_file import (
     LARGEST_CARD,
     paths_of,
@@ -99,20 +101,64 @@ def _read_json(name: str, path: str) -> Any:
         ) from None
 
 
+def run_measure(given: argparse.Namespace) -> None:
+    """Measure a published model on private rows, and print or write the metrics."""
+    if given.output is not None:
+        check_can_write([given.output], overwrite=given.overwrite)
+    model = PublishedClassifier.load(given.model, trusted=given.trust)
+    if model.privacy_spent_.unit == "group" and given.group is None:
+        raise ValueError(
+            "The model protects groups, so that --group is needed; name the column of "
+            "their ids."
+        )
+    ledger = _ledger(given.ledger)
+    others = [
+        name for name in (given.label, given.group, given.subgroup) if name is not None
+    ]
+    X, columns = read_rows(given.rows, model, others)
+    with plain_warnings(given.parser):
+        # The privacy is spent on the next line.
+        metrics = private_metrics(
+            model,
+            X,
+            labels_like(columns[given.label], model.classes_.tolist()),
+            epsilon=given.epsilon,
+            delta=given.delta,
+            groups=columns.get(given.group),
+            subgroups=columns.get(given.subgroup),
+            ledger=ledger,
+            random_state=0,  # so that a ledger knows the call again
+        )
+    if given.output is not None:
+        metrics.save(given.output, overwrite=given.overwrite)
+    print(metrics)
+    of_subgroups = {} if given.subgroup is None else metrics.by_subgroup
+    for value, one in of_subgroups.items():
+        print(f"\n{given.subgroup} {'missing' if value is None else value}\n{one}")
+    print(f"\n{textwrap.fill(str(metrics.privacy_spent_), WIDTH)}")
+    if given.output is not None:
+        print(f"\nWritten, and may be published: {given.output}.")
+
+
+def _ledger(path: str | None) -> PrivacyLedger | None:
+    """Open the ledger that an option names."""
+    if path is None:
+        return None
+    _check_is_file("ledger", path)
+    return PrivacyLedger(path)
+
+
 def run_report(given: argparse.Namespace) -> None:
     """Write a report; an internal one only with ``--internal``."""
     _check_quality(given)
-    ledger = given.ledger
-    if ledger is not None:
-        _check_is_file("ledger", ledger)
-        ledger = PrivacyLedger(ledger)
     report = PrivacyReport.from_estimator(
         read_released(given.model),
         title=given.title,
         quality=None if given.quality is None else _quality(given.quality),
         evaluated_on=given.evaluated_on,
         quality_is_public=given.quality_is_public,
-        ledger=ledger,
+        metrics=None if given.metrics is None else PrivateMetrics.load(given.metrics),
+        ledger=_ledger(given.ledger),
         model_file=given.model,
         deployment=None if given.deployment is None else _deployment(given.deployment),
     )
@@ -236,7 +282,8 @@ def run_add(given: argparse.Namespace) -> None:
     """Write the total of several cards."""
     if len(given.cards) < 2:
         raise ValueError("add needs at least two cards; name the others, too.")
-    statements = _statements(given.cards)
+    named = _statements(given.cards)
+    statements = [spent for _, spent in named]
     first, delta = statements[0], given.delta
     if delta is None:
         delta = max(spent.delta for spent in statements)
@@ -255,15 +302,16 @@ def run_add(given: argparse.Namespace) -> None:
             },
             "cards": [
                 {"card": path, "epsilon": spent.epsilon, "delta": spent.delta}
-                for path, spent in zip(given.cards, statements, strict=True)
+                for path, spent in named
             ],
         }
         print(json.dumps(facts, indent=2, allow_nan=False))
         return
-    for path, spent in zip(given.cards, statements, strict=True):
+    for path, spent in named:
         print(f"{path}: epsilon={write_epsilon(spent.epsilon)}, delta={spent.delta:g}")
     total = TABLE["command"]["add"]["total"].format(
-        models=counted(len(statements), "model"),
+        models=counted(len(given.cards), "model"),
+        metrics=", with their metrics," if len(named) > len(given.cards) else "",
         epsilon=write_epsilon(epsilon),
         delta=delta,
         neighbours=first.neighbours,
@@ -271,9 +319,9 @@ def run_add(given: argparse.Namespace) -> None:
     print("\n" + textwrap.fill(total, WIDTH))
 
 
-def _statements(paths: Sequence[str]) -> list[PrivacySpent]:
-    """Read the statements on cards, if their costs add up."""
-    statements: list[PrivacySpent] = []
+def _statements(paths: Sequence[str]) -> list[tuple[str, PrivacySpent]]:
+    """Read the statements on cards and their names, if their costs add up."""
+    statements: list[tuple[str, PrivacySpent]] = []
     models: dict[str, str] = {}
     for path in paths:
         card = parse_card(
@@ -283,6 +331,7 @@ def _statements(paths: Sequence[str]) -> list[PrivacySpent]:
         check_card(card, path)
         try:
             spent = checked_statement(card)
+            metrics = checked_metrics(card, spent)
         except Exception as error:
             raise ValueError(
                 f"{path} contradicts itself: {printable(error)}."
@@ -298,8 +347,10 @@ def _statements(paths: Sequence[str]) -> list[PrivacySpent]:
                 "model once."
             )
         models[model] = path
-        statements.append(spent)
-        first = statements[0]
+        statements.append((path, spent))
+        if metrics is not None:
+            statements.append((f"{path}, metrics", metrics.privacy_spent_))
+        _, first = statements[0]
         if (first.unit, first.relation) != (spent.unit, spent.relation):
             raise ValueError(
                 f"{path} protects unit={spent.unit!r} with relation="

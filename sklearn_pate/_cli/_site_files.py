@@ -1,6 +1,7 @@
-"""Files of studies of several sites: the study, its key, tables and estimators."""
+"""Files of private rows, and of studies of several sites: the study, its key."""
 
 import json
+import re
 import runpy
 import sys
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from sklearn_pate._inputs._labels import check_classes
 from sklearn_pate._inputs._odd_values import as_words, read_numbers, without_words
 from sklearn_pate._votes._votes import VoteHeader, Votes
 from sklearn_pate.accounting._value_checks import check_count, counted, optional_module
+from sklearn_pate.publication import PublishedClassifier
 from sklearn_pate.publication._model_file import (
     LARGEST_MODEL,
     TRUSTED,
@@ -227,6 +229,47 @@ def read_private(
             raise ValueError(f"{path}: {printable(error)}") from None
         columns[name] = column
     return pandas.DataFrame(columns), {name: frame[name].tolist() for name in others}
+
+
+def read_rows(
+    path: Path, model: PublishedClassifier, others: Sequence[str]
+) -> tuple[Any, dict[str, list[Any]]]:
+    """Read the features of a model, and some other columns.
+
+    Each cell of a CSV file is read on its own: as a number if it is one, else as text.
+    """
+    frame = _read(path)
+    columns = getattr(model, "feature_names_in_", None)
+    names = [one for one in frame.columns if one not in others]
+    if columns is not None:
+        names = columns.tolist()
+    missing = [one for one in (*names, *others) if one not in frame.columns]
+    if missing:
+        raise ValueError(
+            f"{path} has no column {', '.join(map(repr, missing))}; it needs the "
+            "features of the model and the columns that options name."
+        )
+    if len(names) != model.n_features_in_ or len(frame) == 0:
+        raise ValueError(
+            f"{path} has {counted(len(frame), 'row')} of "
+            f"{counted(len(names), 'feature')}, and the model has "
+            f"{model.n_features_in_}; pass rows with these features alone, in the "
+            "order of the fit."
+        )
+    X = frame[names]
+    if path.suffix == ".csv":
+        X = X.apply(lambda column: column.map(_cell).astype(object))
+    read = {name: frame[name].tolist() for name in others}
+    return (X if columns is not None else X.to_numpy()), read
+
+
+def _cell(text: Any) -> Any:
+    """Read a cell of a CSV file as a number if it is one, NaN if it is missing."""
+    if not isinstance(text, str) or text in _MISSING:
+        return np.nan
+    if re.fullmatch(_NUMBER, text):
+        return float(text)
+    return _BOOLEANS.get(text, text)
 
 
 def labels_like(labels: list[Any], classes: list[Any]) -> NDArray[np.object_]:

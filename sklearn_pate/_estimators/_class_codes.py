@@ -26,7 +26,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_pate._estimators._isolation import seeded_clone
+from sklearn_pate._estimators._isolation import check_cloneable, seeded_clone
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate.accounting._value_checks import counted
 
@@ -145,6 +145,66 @@ def predict_codes(classifier: Any, X: Any, n_classes: int) -> NDArray[np.intp]:
         f"{n_classes - 1}, and its {problem}; use a classifier whose predict returns "
         "labels that it was fitted on."
     )
+
+
+def check_classifier(name: str, estimator: Any) -> None:
+    """Raise ValueError unless an estimator is a classifier, or None."""
+    if estimator is None:
+        return
+    if isinstance(estimator, type):
+        raise ValueError(
+            f"{name}={estimator.__name__} is a class; pass an instance, "
+            f"{estimator.__name__}()."
+        )
+    if hasattr(estimator, "fit"):
+        _check_tags(name, estimator, "ClassifierMixin")
+    # Some classifiers have `predict` only once they are fitted.
+    if not (hasattr(estimator, "fit") and is_classifier(estimator)):
+        raise ValueError(
+            f"{name}={estimator!r} is not a classifier; pass one, such as "
+            "RandomForestClassifier()."
+        )
+    check_cloneable(name, estimator)
+
+
+def check_transformer(representation: Any) -> None:
+    """Raise ValueError unless a representation is a transformer, or None."""
+    if representation is None:
+        return
+    if isinstance(representation, type) or not (
+        hasattr(representation, "fit") and hasattr(representation, "transform")
+    ):
+        raise ValueError(
+            f"representation={representation!r} is not a transformer; pass one "
+            "with fit and transform, such as PCA(50)."
+        )
+    _check_tags("representation", representation, "TransformerMixin")
+    check_cloneable("representation", representation)
+
+
+def _check_tags(name: str, estimator: Any, mixin: str) -> None:
+    """Raise ValueError unless scikit-learn can read the tags of an estimator."""
+    try:
+        get_tags(estimator)
+    except AttributeError as error:
+        raise ValueError(
+            f"{name}={estimator!r} has no __sklearn_tags__, or holds something that "
+            f"has none; derive its class from {mixin} and BaseEstimator of "
+            "sklearn.base, in this order."
+        ) from error
+
+
+def soften_probabilities(
+    probabilities: NDArray[np.float64], temperature: float
+) -> NDArray[np.float64]:
+    """Compute p^(1/T), scaled to sum to 1: the softmax of logits over T.
+
+    A row of zeros stays zero.
+    """
+    largest = probabilities.max(axis=1, keepdims=True)
+    weights = (probabilities / np.where(largest > 0, largest, 1)) ** (1 / temperature)
+    total = weights.sum(axis=1, keepdims=True)
+    return weights / np.where(total > 0, total, 1)
 
 
 def log_odds(probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -429,14 +489,6 @@ class WrappingClassifier(
         if self.random_state is None:
             return clone(estimator)
         return seeded_clone(estimator, int(seed))
-
-    def _check_estimator(self) -> None:
-        estimator = self._unfitted()
-        if not (hasattr(estimator, "fit") and is_classifier(estimator)):
-            raise ValueError(
-                f"estimator={estimator!r} is not a classifier; pass one, such as "
-                "RandomForestClassifier()."
-            )
 
     def _check_rows(self, X: Any, *, reset: bool) -> Any:
         if hasattr(X, "columns"):

@@ -9,7 +9,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import (
-    AbstractContextManager,
     ExitStack,
     contextmanager,
     redirect_stderr,
@@ -173,47 +172,13 @@ class SharedChange(ABC):
         """Undo the change after the last block, under the lock."""
 
 
-def autologging_off() -> AbstractContextManager[None]:
-    """Turn mlflow's autologging off in the whole process for the length of a block.
+class _Autologging(SharedChange):
+    """mlflow's autologging in the whole process, which is off during any block.
 
     It replaces `fit`, `predict` and `transform` of the classes of scikit-learn, xgboost
     and others, and records parameters, metrics, pictures, models and a hash of the rows
-    of every call. Blocks may overlap, also between threads. Enter a block in the
-    process that fits private rows.
+    of every call. Enter a block in the process that fits private rows.
     """
-    return _AUTOLOGGING.block()
-
-
-def muted() -> AbstractContextManager[None]:
-    """Drop the printed output and log records of the calling thread during a block.
-
-    Not covered: threads that it starts, other processes, compiled code that writes to
-    the terminal by itself, and warnings that are not printed inside the block.
-    """
-    return _OUTPUT.muted()
-
-
-@contextmanager
-def no_output() -> Iterator[None]:
-    """Suppress output, logs and warnings, which may depend on private rows."""
-    level = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with (
-            open(os.devnull, "w", encoding="utf-8") as nowhere,
-            redirect_stdout(nowhere),
-            redirect_stderr(nowhere),
-            warnings.catch_warnings(),
-            autologging_off(),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(level)
-
-
-class _Autologging(SharedChange):
-    """Autologging of this process, which is off during any block."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -252,7 +217,11 @@ class _Output(SharedChange):
 
     @contextmanager
     def muted(self) -> Iterator[None]:
-        """Drop the output of this thread."""
+        """Drop the printed output and log records of the calling thread.
+
+        Not covered: threads that it starts, other processes, compiled code that writes
+        to the terminal by itself, and warnings that are not printed inside the block.
+        """
         with self.block():
             depth = getattr(self._of_thread, "depth", 0)
             self._of_thread.depth = depth + 1
@@ -317,8 +286,8 @@ class _Stream:
         return getattr(self._output.nowhere if is_muted else self._stream, name)
 
 
-_AUTOLOGGING = _Autologging()
-_OUTPUT = _Output()
+#: Blocks may overlap, also between threads.
+autologging_off, muted = _Autologging().block, _Output().muted
 
 
 def this_thread() -> tuple[int, int]:
@@ -330,10 +299,10 @@ def this_thread() -> tuple[int, int]:
 def one_thread(limit: bool = True) -> Iterator[None]:
     """Give BLAS, OpenMP and torch one thread each, if `limit`.
 
-    Small shards gain nothing from threads, and several teachers would compete for the
-    cores; the number of threads also changes the rounding, so that votes would depend
-    on `n_jobs`. Set once in the thread that collects results, and for each teacher that
-    is trained elsewhere.
+    Small shards and networks gain nothing from threads, and several teachers would
+    compete for the cores; the number of threads also changes the rounding, so that
+    votes would depend on `n_jobs`. Set once in the thread that collects results, and
+    for each teacher that is trained elsewhere.
     """
     if not limit:
         yield
@@ -356,15 +325,16 @@ class _OneThread(SharedChange):
     """One thread of BLAS and torch, for all threads of this process."""
 
     def _begin(self, *, is_first: bool) -> None:
-        if not is_first:
-            return
-        self._torch: Any = sys.modules.get("torch")
-        self._torch_threads = self._torch and self._torch.get_num_threads()
-        blas = _controller(len(sys.modules)).select(user_api="blas")
-        self._libraries = blas.lib_controllers
-        self._let_any_thread_set()
-        self._blas = blas.limit(limits=1)
-        if self._torch is not None:
+        if is_first:
+            self._torch: Any = None
+            blas = _controller(len(sys.modules)).select(user_api="blas")
+            self._libraries = blas.lib_controllers
+            self._let_any_thread_set()
+            self._blas = blas.limit(limits=1)
+        # By every block: torch may have been imported since the first one.
+        if self._torch is None and "torch" in sys.modules:
+            self._torch = sys.modules["torch"]
+            self._torch_threads = self._torch.get_num_threads()
             self._torch.set_num_threads(1)
 
     def _undo(self) -> None:
@@ -383,3 +353,30 @@ class _OneThread(SharedChange):
 
 
 _ONE_THREAD = _OneThread()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Compute with one thread, and without output, which may depend on a row."""
+    with one_thread(), autologging_off(), muted(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def no_output() -> Iterator[None]:
+    """Suppress output, logs and warnings, which may depend on private rows."""
+    level = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with (
+            open(os.devnull, "w", encoding="utf-8") as nowhere,
+            redirect_stdout(nowhere),
+            redirect_stderr(nowhere),
+            warnings.catch_warnings(),
+            autologging_off(),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)

@@ -1,16 +1,15 @@
 """Progress of a fit: phases, lines on the error stream, callbacks."""
 
-import contextlib
 import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from multiprocessing import parent_process
 from numbers import Integral
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from sklearn.frozen import FrozenEstimator
 
@@ -51,19 +50,18 @@ def progress_of(estimator: Any) -> Iterator[None]:
     `verbose` asks for them. A fit inside another one writes no text: it is a teacher, a
     student or a trial, and part of a phase.
     """
-    lines = _Lines.for_estimator(estimator, inside_another=_FIT.get() is not None)
     task = None
     if hasattr(estimator, "_init_callback_context"):  # scikit-learn 1.9
         task = estimator._init_callback_context(max_subtasks=None)
         task.call_on_fit_task_begin(estimator=estimator)
-    token = _FIT.set(_Fit(estimator, task, lines))
+    fit = _Fit(estimator, task, *_streams(estimator, _FIT.get() is not None))
+    token = _FIT.set(fit)
     try:
         yield
     finally:
         _FIT.reset(token)
-        lines.clear()
-    if task is not None:
-        task.call_on_fit_task_end(estimator=estimator)
+        fit.show("")
+    fit.end(task)
 
 
 @contextmanager
@@ -91,17 +89,17 @@ def phase(name: str, n_steps: int | None = None) -> Iterator[Callable[[int], Non
             fit.end(fit.begin(name, parent=task))
         per_update = -(-(n_steps or 1) // _MOST_UPDATES)
         if n_done // per_update > before // per_update or n_done == n_steps:
-            fit.lines.update(text())
+            fit.show(text())
 
     fit.in_phase = True
     task = fit.begin(name, n_steps)
-    fit.lines.update(text())
+    fit.show(text())
     try:
         yield advance
     finally:
         fit.in_phase = False
     fit.end(task)
-    fit.lines.end(text().replace(" ...", ": done"))
+    fit.write(text().replace(" ...", ": done"))
 
 
 def steps_of(name: str, items: Sequence[T]) -> Iterator[T]:
@@ -116,60 +114,7 @@ def announce(text: str) -> None:
     """Write a line about the current fit, if `verbose` is 1 or more."""
     fit = _FIT.get()
     if fit is not None:
-        fit.lines.end(text)
-
-
-class _Lines:
-    """Lines about a fit: one of its running phase, and others that are kept."""
-
-    def __init__(self, stream: Any, running: "_Line | None", *, kept: bool) -> None:
-        self._stream = stream
-        self._running = running
-        self._kept = kept
-
-    @classmethod
-    def for_estimator(cls, estimator: Any, *, inside_another: bool) -> "_Lines":
-        """Decide by `verbose` and the standard error stream what is written."""
-        verbose, stream = estimator.verbose, sys.stderr
-        if inside_another or stream is None:
-            return cls(None, None, kept=False)
-        kept = isinstance(verbose, Integral) and int(verbose) > 0
-        # A progress bar may be among the callbacks.
-        is_auto = isinstance(verbose, str) and not hasattr(estimator, "_skl_callbacks")
-        # Several threads or processes would write into each other's lines.
-        is_alone = (
-            parent_process() is None
-            and threading.current_thread() is threading.main_thread()
-        )
-        running = _line_of(stream) if is_alone and (kept or is_auto) else None
-        return cls(stream, running, kept=kept)
-
-    def update(self, text: str) -> None:
-        """Show the running phase."""
-        if self._running is not None:
-            with _harmless():
-                self._running.show(f"[sklearn_pate] {text}")
-
-    def end(self, text: str) -> None:
-        """Write a line that is kept, if lines are."""
-        if self._kept:
-            self.clear()
-            with _harmless():
-                self._stream.write(f"[sklearn_pate] {text}\n")
-                self._stream.flush()
-
-    def clear(self) -> None:
-        """Remove the line of the running phase."""
-        if self._running is not None:
-            with _harmless():
-                self._running.show("")
-
-
-class _Line(Protocol):
-    """A line whose text is replaced."""
-
-    def show(self, text: str) -> None:
-        """Replace the text."""
+        fit.write(text)
 
 
 class _TerminalLine:
@@ -207,29 +152,44 @@ class _NotebookLine:
             self._output.update(content, raw=True)
 
 
-def _line_of(stream: Any) -> _Line | None:
-    """Return a line of a terminal or notebook, None for a file or pipe."""
-    if type(stream).__module__ == "ipykernel.iostream":
-        return _NotebookLine()
-    try:
-        return _TerminalLine(stream) if stream.isatty() else None
-    except (AttributeError, ValueError):  # not a whole stream, or closed
-        return None
+_Line = _TerminalLine | _NotebookLine
 
 
-def _harmless() -> contextlib.suppress:
-    """Let no fit whose cost is recorded fail as its output is closed."""
-    return contextlib.suppress(Exception)
+def _streams(estimator: Any, inside_another: bool) -> tuple[Any, _Line | None]:
+    """Return the stream of lines that are kept, and the line of the running phase.
+
+    `verbose` and the standard error stream decide; None where nothing is written.
+    """
+    verbose, stream = estimator.verbose, sys.stderr
+    if inside_another or stream is None:
+        return None, None
+    is_kept = isinstance(verbose, Integral) and int(verbose) > 0
+    # A progress bar may be among the callbacks.
+    is_auto = isinstance(verbose, str) and not hasattr(estimator, "_skl_callbacks")
+    # Several threads or processes would write into each other's lines.
+    is_alone = (
+        parent_process() is None
+        and threading.current_thread() is threading.main_thread()
+    )
+    line: _Line | None = None
+    if is_alone and (is_kept or is_auto):
+        with suppress(AttributeError, ValueError):  # not a whole stream, or closed
+            if type(stream).__module__ == "ipykernel.iostream":
+                line = _NotebookLine()
+            elif stream.isatty():  # and no file or pipe
+                line = _TerminalLine(stream)
+    return stream if is_kept else None, line
 
 
 @dataclass
 class _Fit:
-    """A fit whose phases are reported."""
+    """A fit whose phases are reported, to callbacks and in lines of text."""
 
     estimator: Any
     #: scikit-learn's context of the fit, None before version 1.9.
     task: Any
-    lines: _Lines
+    stream: Any
+    running: _Line | None
     in_phase: bool = False
 
     def begin(self, name: str, n_steps: int | None = 0, parent: Any = None) -> Any:
@@ -244,6 +204,22 @@ class _Fit:
         """Tell the callbacks that a task is over."""
         if task is not None:
             task.call_on_fit_task_end(estimator=self.estimator)
+
+    # No fit whose cost is recorded may fail as its output is closed.
+
+    def show(self, text: str) -> None:
+        """Replace the line of the running phase; remove it if the text is empty."""
+        if self.running is not None:
+            with suppress(Exception):
+                self.running.show(text and f"[sklearn_pate] {text}")
+
+    def write(self, text: str) -> None:
+        """Write a line that is kept, if lines are."""
+        if self.stream is not None:
+            self.show("")
+            with suppress(Exception):
+                self.stream.write(f"[sklearn_pate] {text}\n")
+                self.stream.flush()
 
 
 #: The fit that runs in this thread.

@@ -105,6 +105,7 @@ def advice_on_values(failure: str, X_public: Any, estimators: Mapping[str, Any])
     `estimators` are those that fail, by the names of their parameters.
     """
     text, missing = text_columns(X_public), columns_with_missing(X_public)
+    inside = " and ".join(f"{name}=" for name in estimators)
     has_own_encoder = not _is_of_text(failure) and None in map(
         takes_missing, estimators.values()
     )
@@ -113,14 +114,13 @@ def advice_on_values(failure: str, X_public: Any, estimators: Mapping[str, Any])
     ):
         return (
             "Pass X and X_public as dataframes, whose columns have types, with an "
-            "encoder for text and an imputer for missing values inside "
-            f"{' and '.join(_inside(estimators))}."
+            f"encoder for text and an imputer for missing values inside {inside}."
         )
     if text and has_own_encoder:
         return (
-            f"Put an imputer for {missing} into {' and '.join(_inside(estimators))}, "
-            "and give an encoder of text handle_unknown='ignore'. In front of this "
-            "classifier, a step learns from private rows without protection."
+            f"Put an imputer for {missing} into {inside}, and give an encoder of text "
+            "handle_unknown='ignore'. In front of this classifier, a step learns from "
+            "private rows without protection."
         )
     first = "SimpleImputer()" if missing else "'passthrough'"
     steps = ["an imputer"] if missing else []
@@ -137,9 +137,9 @@ def advice_on_values(failure: str, X_public: Any, estimators: Mapping[str, Any])
         for name, estimator in estimators.items()
     )
     return (
-        f"Put {' and '.join(steps)} inside {' and '.join(_inside(estimators))}, never "
-        "in front of this classifier, where a step learns from private rows without "
-        f"protection: {code}."
+        f"Put {' and '.join(steps)} inside {inside}, never in front of this "
+        "classifier, where a step learns from private rows without protection: "
+        f"{code}."
     )
 
 
@@ -152,10 +152,6 @@ def in_short(estimator: Any) -> str:
 
 def _is_of_text(failure: str) -> bool:
     return any(part in failure for part in _OF_TEXT)
-
-
-def _inside(estimators: Mapping[str, Any]) -> list[str]:
-    return [f"{name}=" for name in estimators]
 
 
 def check_not_private(X_public: Any, X: Any) -> None:

@@ -401,31 +401,31 @@ def read_domain(declared: Any, X: Table, n_bins: int) -> Domain:
     ]
     found = [one for one in cells if one is not None]
     if len(found) < len(cells):
-        missing = [
-            f"{name!r}: {_template(_column_values(no_rows, column).dtype.kind)}"
-            for column, name in enumerate(names)
-            if cells[column] is None
-        ]
+        missing = []
+        for column, name in enumerate(names):
+            if cells[column] is None:
+                is_number = _column_values(no_rows, column).dtype.kind in _NUMBERS
+                missing.append(
+                    f"{name!r}: {'(low, high)' if is_number else '[values]'}"
+                )
         raise ValueError(
             f"domain lacks {len(missing)} of {counted(len(names), 'column')}; drop "
-            "from X what "
-            "is no feature, such as ids and labels, and declare the others, from "
-            f"general knowledge: domain={{{', '.join(missing)}}}."
+            "from X what is no feature, such as ids and labels, and declare the "
+            f"others, from general knowledge: domain={{{', '.join(missing)}}}."
         )
     _count(declared, found)
     return Domain(tuple(found), no_rows)
 
 
-def count_tables(declared: Any, n_bins: int) -> int:
+def count_tables(declared: Any) -> int:
     """Count the tables of a domain that declares all columns, without rows."""
     if not isinstance(declared, dict) or declared.keys() <= _OF_ALL:
         raise ValueError(
             f"domain={declared!r} must be a dict with all columns, as there are no "
             "rows to count them in."
         )
-    cells = [
-        cells_of(name, one, np.dtype(object), n_bins) for name, one in declared.items()
-    ]
+    # Any number of bins is more than one cell.
+    cells = [cells_of(name, one, np.dtype(object), 2) for name, one in declared.items()]
     return _count(declared, cells)
 
 
@@ -506,10 +506,6 @@ def _check_held(
         f"{_type(no_rows, column)} cannot hold; declare values as the column holds "
         "them, or change its type."
     )
-
-
-def _template(kind: str) -> str:
-    return "(low, high)" if kind in _NUMBERS else "[values]"
 
 
 def _column_values(X: Table, column: int) -> NDArray[Any]:

@@ -1,7 +1,9 @@
 """Noisy counts of private rows, and rows that are drawn from them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +15,11 @@ from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._containers import Table, check_container
 from sklearn_pate._inputs._features import as_array
 from sklearn_pate._inputs._odd_values import is_frame
+from sklearn_pate._synthetic._class_tables import (
+    ClassTables,
+    draw_cells,
+    n_bins_for,
+)
 from sklearn_pate._synthetic._domain import Domain, read_domain
 from sklearn_pate.accounting._value_checks import (
     Constraint,
@@ -20,6 +27,9 @@ from sklearn_pate.accounting._value_checks import (
     check_parameters,
 )
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
+
+# Of "auto", where no number of rows or groups is public.
+_N_BINS = 8
 
 
 @dataclass(frozen=True)
@@ -29,6 +39,8 @@ class SyntheticRows:
     X: Table
     #: Class index that each row was drawn for; None if counts are not by class.
     labels: NDArray[np.intp] | None
+    #: Noisy counts that they were drawn from.
+    marginals: "Marginals"
 
 
 @dataclass(frozen=True)
@@ -46,6 +58,8 @@ class Marginals:
     counts: NDArray[np.int64]
     #: Public number of rows, None where it is not public.
     n_rows: int | None
+    #: Scale of the noise on each count.
+    sigma: float
 
     @property
     def tables(self) -> dict[int, NDArray[np.int64]]:
@@ -58,26 +72,20 @@ class Marginals:
             for column, part in zip(self.domain.counted, parts, strict=True)
         }
 
-    def denoised(self) -> dict[int, NDArray[np.float64]]:
-        """Return the nearest tables that are not negative, with the right total.
+    @cached_property
+    def by_total(self) -> ClassTables:
+        """Nearest tables that are not negative, with one total for each class.
 
-        The total is the number of rows where it is public, otherwise the noisy total
-        of the table, at least 1. A table without a positive count becomes uniform.
+        Together, their totals are the number of rows where it is public, otherwise the
+        noisy one, at least 1.
         """
-        denoised = {}
-        for column, table in self.tables.items():
-            total = float(self.n_rows or max(1, table.sum()))
-            # Equal counts have the nearest table that is uniform.
-            counts = table.ravel() * float(table.max() > 0)
-            denoised[column] = nearest_on_simplex(counts, total).reshape(table.shape)
-        return denoised
+        return ClassTables.of_counts([*self.tables.values()], self.sigma, self.n_rows)
 
     def class_shares(self) -> NDArray[np.float64]:
         """Estimate the shares of the classes, equal if counts are not by class."""
         if not self.by_class:
             return np.full(self.n_classes, 1 / self.n_classes)
-        tables = self.denoised().values()
-        return np.mean([table.sum(axis=1) / table.sum() for table in tables], axis=0)
+        return self.by_total.shares
 
     def draw(self, n_rows: int, seed: int, *, equal_classes: bool) -> SyntheticRows:
         """Draw rows: a class, then the cell of each column by class.
@@ -89,28 +97,17 @@ class Marginals:
         shares = None if equal_classes else self.class_shares()
         classes = random_state.choice(self.n_classes, size=n_rows, p=shares)
         labels = classes if self.by_class else np.zeros_like(classes)
-        denoised = self.denoised()
-        cells = []
-        for column in range(len(self.domain.cells)):
-            if column not in denoised:
-                cells.append(np.zeros(n_rows, dtype=np.intp))
-                continue
-            table = denoised[column]
-            # A class without any mass takes the sums over classes.
-            table = np.where(
-                table.sum(axis=1, keepdims=True) > 0, table, table.sum(axis=0)
-            )
-            upper = np.cumsum(table, axis=1)
-            place = random_state.random_sample(n_rows) * upper[labels, -1]
-            found = np.empty(n_rows, dtype=np.intp)
-            for label, bounds in enumerate(upper):
-                of_class = labels == label
-                found[of_class] = np.searchsorted(bounds, place[of_class], side="right")
-            cells.append(np.minimum(found, table.shape[1] - 1))
+        tables = dict(zip(self.domain.counted, self.by_total.tables, strict=True))
+        cells = [
+            draw_cells(tables[column], labels, random_state)
+            if column in tables
+            else np.zeros(n_rows, dtype=np.intp)
+            for column in range(len(self.domain.cells))
+        ]
         rows = self.domain.rows(cells, random_state)
         if not self.by_class:
-            return SyntheticRows(rows, None)
-        return SyntheticRows(rows, classes)
+            return SyntheticRows(rows, None, self)
+        return SyntheticRows(rows, classes, self)
 
 
 def count_cells(
@@ -131,21 +128,6 @@ def count_cells(
         table = np.bincount(index, minlength=shape[0] * shape[1]).reshape(shape)
         tables.append(table[:-1, 1:].ravel())
     return np.concatenate(tables).astype(np.int64)
-
-
-def nearest_on_simplex(
-    values: NDArray[np.floating], total: float
-) -> NDArray[np.float64]:
-    """Return the nearest values that are not negative and sum to a positive total.
-
-    Along the last axis, by one threshold that is subtracted from each (Duchi,
-    Shalev-Shwartz, Singer, Chandra 2008, Figure 1).
-    """
-    falling = -np.sort(-values, axis=-1)
-    size = values.shape[-1]
-    excess = (np.cumsum(falling, axis=-1) - total) / np.arange(1, size + 1)
-    last = np.count_nonzero(falling > excess, axis=-1, keepdims=True) - 1
-    return np.maximum(values - np.take_along_axis(excess, last, axis=-1), 0)
 
 
 class PrivateMarginals(BaseEstimator):
@@ -171,17 +153,20 @@ class PrivateMarginals(BaseEstimator):
         or last bin; neither raises an error or a warning. A misspelt list shows in
         ``marginals_`` of the fit, where its counts are noise alone.
 
-    share : float, default=0.1
+    share : float or "auto", default="auto"
         Share of the privacy cost for the counts, between 0 and 1: of the squared mu of
-        a Gaussian release of `epsilon`. The noise on answers grows by
-        1 / sqrt(1 - share), the noise on counts falls with `share`.
+        a Gaussian release of `epsilon`. "auto" is 0.1, but 0.7 for
+        :class:`~sklearn_pate.DPNewtonClassifier`, whose features are counts, and 0.95
+        where the noise would hide its other coefficients.
 
     by_class : bool, default=True
         Whether counts are by class, which costs the same. False is for many classes,
         whose counts would be lost in the noise.
 
-    n_bins : int, default=32
-        Number of bins of equal width between the bounds of a column.
+    n_bins : "auto" or int, default="auto"
+        Number of bins of equal width between the bounds of a column. "auto" is 4 to 32,
+        more with more rows for each class and less noise, by no value of a row; 8 where
+        the number of rows or groups is not public.
 
     n_rows : int, default=10000
         Number of rows that are drawn, which has no privacy cost. Queries are about some
@@ -201,8 +186,9 @@ class PrivateMarginals(BaseEstimator):
     that the counts of neighbouring data sets differ by sqrt(2 d) at most for d columns.
     The noise is the discrete Gaussian (Canonne, Kamath, Steinke 2020), on empty cells,
     too. The number of cells does not enter the cost. Rows are drawn from the nearest
-    counts that are not negative: a class, all equally often, then each column by
-    itself, given the class. Proof: :doc:`/accounting`, "Synthetic rows".
+    counts that are not negative, with one total for each class in all columns: a class,
+    all equally often, then each column by itself, given the class. Proof:
+    :doc:`/accounting`, "Synthetic rows".
 
     Examples
     --------
@@ -226,9 +212,9 @@ class PrivateMarginals(BaseEstimator):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {
-        "share": Constraint.number(0, 1, closed="neither"),
+        "share": Constraint.number(0, 1, closed="neither", also=("auto",)),
         "by_class": Constraint.boolean(),
-        "n_bins": Constraint.count(2),
+        "n_bins": Constraint.count(2, also=("auto",)),
         "n_rows": Constraint.count(2),
         "sigma": Constraint.positive(also=(None,)),
     }
@@ -237,9 +223,9 @@ class PrivateMarginals(BaseEstimator):
         self,
         domain: Any = None,
         *,
-        share: float = 0.1,
+        share: float | Literal["auto"] = "auto",
         by_class: bool = True,
-        n_bins: int = 32,
+        n_bins: int | Literal["auto"] = "auto",
         n_rows: int = 10_000,
         sigma: float | None = None,
     ) -> None:
@@ -282,9 +268,26 @@ class PrivateMarginals(BaseEstimator):
         seed = check_random_state(random_state).randint(MAX_SEED)
         return self._read(X).uniform(n_rows, seed)
 
-    def _read(self, X: Table) -> Domain:
-        """Read the domain of a checked table, from no value of it."""
-        return read_domain(self.domain, X, self.n_bins)
+    def _read(
+        self,
+        X: Table,
+        n_units: int | None = None,
+        n_classes: int = 1,
+        release: Callable[[int], MarginalCounts] | None = None,
+    ) -> Domain:
+        """Read the domain of a checked table, from no value of it.
+
+        n_bins="auto" is by a public number of units, and by the `release` for a number
+        of tables.
+        """
+        if self.n_bins != "auto":
+            return read_domain(self.domain, X, self.n_bins)
+        domain = read_domain(self.domain, X, _N_BINS)
+        if n_units is None or release is None:
+            return domain
+        sigma = release(len(domain.counted)).sigma
+        n_bins = n_bins_for(n_units, n_classes if self.by_class else 1, sigma)
+        return read_domain(self.domain, X, n_bins)
 
     def _mechanism(
         self,
@@ -293,11 +296,13 @@ class PrivateMarginals(BaseEstimator):
         epsilon: float | None,
         delta: float,
         add_remove: bool,
+        share: float,
     ) -> MarginalCounts:
-        """Return the release of the counts, with its noise."""
+        """Return the release of the counts, with its noise; `share` is that of auto."""
         counts = MarginalCounts(self.sigma, n_tables=n_tables, add_remove=add_remove)
         if epsilon is not None and self.sigma is None:
-            return counts.for_share(self.share, epsilon, delta)
+            share = share if self.share == "auto" else self.share
+            return counts.for_share(share, epsilon, delta)
         if self.sigma is None:
             raise ValueError(
                 "epsilon=None needs PrivateMarginals(sigma=...), the noise on each "

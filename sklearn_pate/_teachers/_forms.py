@@ -1,5 +1,6 @@
 """Forms of what a teacher sends: votes, score functions, class probabilities."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -11,13 +12,12 @@ from sklearn_pate._estimators._class_codes import (
     ContiguousClasses,
     in_all_classes,
     read_codes,
+    soften_probabilities,
 )
 from sklearn_pate._votes._sums import STEPS, SoftVoteLayout
 from sklearn_pate.accounting._value_checks import counted
 
 Contribution: TypeAlias = NDArray[Any] | tuple[NDArray[Any] | None, ...]
-#: Class probabilities of public rows, and their hidden representation.
-Outputs: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32] | None]
 
 # Largest probability, with round-off in half precision.
 _LARGEST = 1.001
@@ -78,20 +78,14 @@ class ScoreForm:
             )
             # A row without a class index has no scores.
             return self._project(self._one_hot(codes), codes >= 0)
-        probabilities = in_all_classes(
-            np.asarray(teacher.predict_proba(X_public), dtype=np.float64),
+        probabilities = _class_probabilities(
             teacher,
+            X_public,
             self.n_classes,
-            absent=0.0,
+            lambda values: bool(np.all(np.isfinite(values))),
+            "not finite",
         )
-        shape = len(self.basis), self.n_classes
-        if probabilities.shape != shape or not np.all(np.isfinite(probabilities)):
-            raise ValueError(
-                f"predict_proba returned shape {probabilities.shape} for "
-                f"{counted(shape[0], 'row')} and {shape[1]} classes, or values that "
-                "are not finite"
-            )
-        return self._project(probabilities)
+        return self._project(probabilities.astype(np.float64))
 
     def constant(self, code: int, n_public: int) -> NDArray[np.float64]:
         """Return the coefficients of a teacher of a single class."""
@@ -101,57 +95,10 @@ class ScoreForm:
         return (codes[:, np.newaxis] == np.arange(self.n_classes)).astype(np.float64)
 
     def _project(
-        self,
-        probabilities: NDArray[Any],
-        known: NDArray[np.bool_] | bool = True,
+        self, probabilities: NDArray[Any], known: NDArray[np.bool_] | bool = True
     ) -> NDArray[np.float64]:
         scores = (probabilities - 1 / self.n_classes) * np.reshape(known, (-1, 1))
         return self.basis.T @ scores @ helmert(self.n_classes).T / len(self.basis)
-
-
-@dataclass(frozen=True)
-class OutputsForm:
-    """Unclipped class probabilities, and hidden representations, of public rows.
-
-    They are sensitive, and no mechanism releases them: :class:`SoftVoteForm` clips them
-    first (Sun et al. 2019, Section 2.2).
-    """
-
-    n_classes: int
-    with_representation: bool
-
-    def read(self, teacher: Any, X_public: Any) -> Outputs:
-        """Return a fitted teacher's probabilities, of shape (n_public, n_classes).
-
-        The representation, of shape (n_public, n_hidden), is the input of the last
-        linear layer of a network; for any other teacher, its probabilities.
-        """
-        probabilities = in_all_classes(
-            np.asarray(teacher.predict_proba(X_public)),
-            teacher,
-            self.n_classes,
-            absent=0.0,
-        )
-        shape = X_public.shape[0], self.n_classes
-        if probabilities.shape != shape or not _are_probabilities(probabilities):
-            raise ValueError(
-                f"predict_proba returned shape {probabilities.shape} for "
-                f"{counted(shape[0], 'row')} and {shape[1]} classes, or values that "
-                "are no probabilities"
-            )
-        probabilities = probabilities.astype(np.float32)
-        if not self.with_representation:
-            return probabilities, None
-        representation = _representation(teacher, X_public, probabilities)
-        if not np.all(np.isfinite(representation)):
-            raise ValueError("the hidden representation is not finite")
-        return probabilities, representation
-
-    def constant(self, code: int, n_public: int) -> Outputs:
-        """Return the outputs of a teacher of a single class."""
-        probabilities = np.zeros((n_public, self.n_classes), dtype=np.float32)
-        probabilities[:, code] = 1
-        return probabilities, probabilities if self.with_representation else None
 
 
 @dataclass(frozen=True)
@@ -190,17 +137,20 @@ class SoftVoteForm:
         """Number of classes."""
         return self.layout.n_classes
 
-    @property
-    def _outputs(self) -> OutputsForm:
-        return OutputsForm(self.n_classes, self.layout.n_hint_parts > 0)
-
     def read(self, teacher: Any, X_public: Any) -> NDArray[np.int32]:
         """Return the soft votes of a fitted teacher."""
-        return self.of_outputs(*self._outputs.read(teacher, X_public))
+        has_hint = self.layout.n_hint_parts > 0
+        return self.of_outputs(
+            *read_outputs(
+                teacher, X_public, self.n_classes, with_representation=has_hint
+            )
+        )
 
     def constant(self, code: int, n_public: int) -> NDArray[np.int32]:
         """Return the soft votes of a teacher of a single class, without a hint."""
-        return self.of_outputs(*self._outputs.constant(code, n_public))
+        probabilities = np.zeros((n_public, self.n_classes), dtype=np.float32)
+        probabilities[:, code] = 1
+        return self.of_outputs(probabilities, probabilities)
 
     def of_outputs(
         self, probabilities: NDArray[Any], representation: NDArray[Any] | None
@@ -228,23 +178,50 @@ class SoftVoteForm:
         return sums / np.maximum(sizes, 1)[:, np.newaxis]
 
 
+def read_outputs(
+    teacher: Any, X_public: Any, n_classes: int, *, with_representation: bool
+) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+    """Return a teacher's class probabilities, and its hidden representation of rows.
+
+    They are unclipped and sensitive: no mechanism releases them (Sun et al. 2019,
+    Section 2.2). The representation, of shape (n_public, n_hidden), is the input of the
+    last linear layer of a network; for any other teacher, its probabilities.
+    """
+    probabilities = _class_probabilities(
+        teacher, X_public, n_classes, _are_probabilities, "no probabilities"
+    ).astype(np.float32)
+    if not with_representation:
+        return probabilities, None
+    representation = _representation(teacher, X_public, probabilities)
+    if not np.all(np.isfinite(representation)):
+        raise ValueError("the hidden representation is not finite")
+    return probabilities, representation
+
+
+def _class_probabilities(
+    teacher: Any,
+    X_public: Any,
+    n_classes: int,
+    are_valid: Callable[[NDArray[Any]], bool],
+    otherwise: str,
+) -> NDArray[Any]:
+    """Return what `predict_proba` predicts, with a column for each class."""
+    predicted = np.asarray(teacher.predict_proba(X_public))
+    probabilities = in_all_classes(predicted, teacher, n_classes, absent=0.0)
+    shape = X_public.shape[0], n_classes
+    if probabilities.shape != shape or not are_valid(probabilities):
+        raise ValueError(
+            f"predict_proba returned shape {probabilities.shape} for "
+            f"{counted(shape[0], 'row')} and {shape[1]} classes, or values that are "
+            f"{otherwise}"
+        )
+    return probabilities
+
+
 def _are_probabilities(values: NDArray[Any]) -> bool:
     # They need not add up to 1, as vectors are clipped.
     is_float = values.dtype.kind == "f"
     return is_float and bool(np.all((values >= 0) & (values <= _LARGEST)))
-
-
-def soften_probabilities(
-    probabilities: NDArray[np.float64], temperature: float
-) -> NDArray[np.float64]:
-    """Compute p^(1/T), scaled to sum to 1: the softmax of logits over T.
-
-    A row of zeros stays zero.
-    """
-    largest = probabilities.max(axis=1, keepdims=True)
-    weights = (probabilities / np.where(largest > 0, largest, 1)) ** (1 / temperature)
-    total = weights.sum(axis=1, keepdims=True)
-    return weights / np.where(total > 0, total, 1)
 
 
 def _hint(means: NDArray[np.float64], norm: float) -> NDArray[np.float64]:

@@ -69,11 +69,6 @@ class VoteHeader:
                         "shards are numbered from 0."
                     )
 
-    @property
-    def n_of_all_sites(self) -> int:
-        """Number of shards of all sites, empty ones included."""
-        return self.n_teachers * len(self.shards)
-
     def merged(self, other: Self, part: str, first: str) -> Self:
         """Add the shards of another part; names of both are for messages."""
         for name, what in (
@@ -103,10 +98,6 @@ class VoteHeader:
                 )
             shards[site] = sorted([*shards.get(site, ()), *more])
         return replace(self, shards=shards)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the header as plain Python values."""
-        return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -211,18 +202,11 @@ class Votes(SensitiveSums):
     array([0, 1])
     """
 
-    __slots__ = (
-        "_counts",
-        "_n_public",
-        "_n_teachers",
-        "classes",
-        "header",
-    )
+    __slots__ = ("_counts", "_n_teachers", "classes", "header")
 
     classes: NDArray[Any]
     #: What votes of shards were cast on; None for votes of parties.
     header: VoteHeader | None
-    _n_public: int
     _counts: NDArray[np.unsignedinteger[Any]]
     _n_teachers: int
 
@@ -237,7 +221,6 @@ class Votes(SensitiveSums):
         check_count("n_classes", n_classes, 2)
         self.classes = np.arange(n_classes)
         self.header = None
-        self._n_public = n_public
         self._counts = np.zeros((n_public, n_classes), dtype=np.uint8)
         self._n_teachers = 0
         for teacher_votes in votes_by_teacher:
@@ -484,7 +467,7 @@ class Votes(SensitiveSums):
                 "Votes without a header of shards are not saved; make them by "
                 "Votes.from_shards."
             )
-        header = self.header.to_dict() | {"classes": self.classes.tolist()}
+        header = asdict(self.header) | {"classes": self.classes.tolist()}
         write_votes(path, header, self._counts)
 
     @classmethod
@@ -531,14 +514,13 @@ class Votes(SensitiveSums):
         cls, header: VoteHeader, counts: NDArray[Any], classes: NDArray[Any]
     ) -> Self:
         """Make votes of a header; shards without votes are teachers that abstain."""
-        votes = cls.of_counts(
-            counts, n_teachers=header.n_of_all_sites, n_public=len(counts)
-        )
+        n_of_all_sites = header.n_teachers * len(header.shards)
+        votes = cls.of_counts(counts, n_teachers=n_of_all_sites)
         votes.header, votes.classes = header, classes
         return votes
 
     @classmethod
-    def of_counts(cls, counts: NDArray[Any], *, n_teachers: int, n_public: int) -> Self:
+    def of_counts(cls, counts: NDArray[Any], *, n_teachers: int) -> Self:
         """Make votes of counts by public row.
 
         Parameters
@@ -549,9 +531,6 @@ class Votes(SensitiveSums):
         n_teachers : int
             Number of teachers, with those that abstained.
 
-        n_public : int
-            Number of public rows.
-
         Returns
         -------
         votes : Votes
@@ -560,7 +539,7 @@ class Votes(SensitiveSums):
         check_count("n_teachers", n_teachers, 0)
         check_not_masked("counts", counts)
         counts = np.asarray(counts)
-        votes = cls((), n_public=n_public, n_classes=counts.shape[1])
+        votes = cls((), n_public=len(counts), n_classes=counts.shape[1])
         votes._n_teachers = n_teachers
         votes._counts = counts.astype(np.min_scalar_type(n_teachers))
         return votes
@@ -573,7 +552,7 @@ class Votes(SensitiveSums):
     @property
     def n_public(self) -> int:
         """Number of public rows that were voted on."""
-        return self._n_public
+        return len(self._counts)
 
     @property
     def n_classes(self) -> int:
@@ -621,10 +600,10 @@ class Votes(SensitiveSums):
         teacher_votes = np.asarray(teacher_votes)
         n_classes = self.n_classes
         shape, dtype = teacher_votes.shape, teacher_votes.dtype
-        if shape != (self._n_public,) or dtype.kind != "i":
+        if shape != (self.n_public,) or dtype.kind != "i":
             raise ValueError(
                 f"The votes of a teacher have shape {shape} and dtype {dtype}; pass "
-                f"signed integers of shape ({self._n_public},)."
+                f"signed integers of shape ({self.n_public},)."
             )
         if (
             teacher_votes.size

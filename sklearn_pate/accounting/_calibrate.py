@@ -1,5 +1,6 @@
 """Noise for a target epsilon, and number of queries for a privacy budget."""
 
+from bisect import bisect_left
 from collections.abc import Callable
 from functools import partial
 
@@ -274,17 +275,9 @@ def calibrate_n_queries(
     def fits(n_queries: int) -> bool:
         return curve_at_n_queries(n_queries).quiet_epsilon(delta) <= epsilon
 
-    if not fits(1):
-        return 0
-    low, high = 1, 2
+    high = 1
     while fits(high):
-        low, high = high, 2 * high
+        high *= 2
         if high > _LARGEST_N_QUERIES:
-            return low
-    while high - low > 1:
-        middle = (low + high) // 2
-        if fits(middle):
-            low = middle
-        else:
-            high = middle
-    return low
+            return high // 2
+    return bisect_left(range(1, high), True, key=lambda n: not fits(n))

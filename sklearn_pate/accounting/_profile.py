@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache, reduce
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,12 @@ from scipy.fft import irfft, next_fast_len, rfft
 from sklearn_pate.accounting._calibrate import six_digits
 from sklearn_pate.accounting._gdp import gdp_delta, gdp_epsilon, log_gdp_delta
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting._value_checks import check_count, check_not_masked, counted
+from sklearn_pate.accounting._value_checks import (
+    check_count,
+    check_number,
+    checked_pairs,
+    counted,
+)
 
 _Array = NDArray[np.float64]
 _Point = tuple[float, float]
@@ -84,20 +88,9 @@ class PrivacyProfile:
     deltas: _Array
 
     def __init__(self, epsilons: ArrayLike, deltas: ArrayLike) -> None:
-        check_not_masked("epsilons", epsilons)
-        check_not_masked("deltas", deltas)
-        epsilons = np.array(epsilons, dtype=np.float64)
-        deltas = np.array(deltas, dtype=np.float64)
-        if epsilons.ndim != 1 or epsilons.size == 0 or epsilons.shape != deltas.shape:
-            raise ValueError(
-                f"epsilons has shape {epsilons.shape} and deltas {deltas.shape}; pass "
-                "two one-dimensional arrays of the same, non-zero length."
-            )
-        if (
-            epsilons[0] != 0
-            or not np.all(np.isfinite(epsilons))
-            or np.any(np.diff(epsilons) <= 0)
-        ):
+        epsilons, deltas = checked_pairs(epsilons=epsilons, deltas=deltas)
+        increases = np.all(np.isfinite(epsilons)) and np.all(np.diff(epsilons) > 0)
+        if epsilons[0] != 0 or not increases:
             raise ValueError(
                 f"epsilons={epsilons.tolist()} must increase strictly from 0; sort "
                 "them, and drop repeated ones."
@@ -107,9 +100,8 @@ class PrivacyProfile:
                 f"deltas={deltas.tolist()} must be numbers between 0 and 1 that do not "
                 "increase; a larger epsilon never needs a larger delta."
             )
-        for name, array in (("epsilons", epsilons), ("deltas", deltas)):
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+        object.__setattr__(self, "epsilons", epsilons)
+        object.__setattr__(self, "deltas", deltas)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PrivacyProfile):
@@ -176,7 +168,7 @@ class PrivacyProfile:
         ValueError
             If `delta` is out of range.
         """
-        _check_probability("delta", delta)
+        check_number("delta", delta, 0, 1)
         reached = np.flatnonzero(self.deltas <= delta)
         if reached.size == 0:
             return np.inf
@@ -220,7 +212,7 @@ class PrivacyProfile:
         right with probability 1 - c + c delta(ln((1 - c) / c)); at 1/2 this is
         (1 + delta(0)) / 2, where delta(0) is the total variation distance.
         """
-        _check_probability("prior", prior)
+        check_number("prior", prior, 0, 1)
         if prior in (0, 1):
             return 1.0
         rare = min(prior, 1 - prior)
@@ -252,7 +244,7 @@ class PrivacyProfile:
         of false alarms (Dong, Roth, Su 2022, "Gaussian differential privacy",
         Proposition 2.11).
         """
-        _check_probability("false_alarms", false_alarms)
+        check_number("false_alarms", false_alarms, 0, 1)
         if false_alarms == 0:
             return float(self.deltas[-1])
         both = both_signs(self.epsilons)
@@ -452,11 +444,6 @@ def _farthest(epsilons: _Array, deltas: _Array, start: int) -> int:
 def _rounded_up(values: _Array) -> _Array:
     """Round values up to six significant digits, but for subnormal ones."""
     return np.array([six_digits(x, np.ceil) if x > 1e-300 else x for x in values])
-
-
-def _check_probability(name: str, value: float) -> None:
-    if not isinstance(value, Real) or not 0 <= value <= 1:
-        raise ValueError(f"{name}={value!r} must be a number between 0 and 1.")
 
 
 def compose_profiles(profiles: Iterable[PrivacyProfile]) -> PrivacyProfile:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_pate.accounting._value_checks import (
-    check_not_masked,
+    check_option,
+    checked_pairs,
     counted,
     optional_module,
 )
@@ -105,15 +106,7 @@ class RdpCurve:
     def __init__(
         self, orders: ArrayLike, values: ArrayLike, pure_epsilon: float = np.inf
     ) -> None:
-        check_not_masked("orders", orders)
-        check_not_masked("values", values)
-        orders = np.array(orders, dtype=np.float64)
-        values = np.array(values, dtype=np.float64)
-        if orders.ndim != 1 or orders.size == 0 or orders.shape != values.shape:
-            raise ValueError(
-                f"orders has shape {orders.shape} and values {values.shape}; pass two "
-                "one-dimensional arrays of the same, non-zero length."
-            )
+        orders, values = checked_pairs(orders=orders, values=values)
         if not (np.all(orders > 1) and np.all(np.isfinite(orders))):
             raise ValueError(
                 f"orders={orders.tolist()} must all be finite and greater than 1; drop "
@@ -134,10 +127,9 @@ class RdpCurve:
                 f"pure_epsilon={pure_epsilon!r} must be a number that is not negative; "
                 "leave it out where no pure guarantee is known."
             )
+        object.__setattr__(self, "orders", orders)
+        object.__setattr__(self, "values", values)
         object.__setattr__(self, "pure_epsilon", float(pure_epsilon))
-        for name, array in (("orders", orders), ("values", values)):
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
 
     def at(self, orders: ArrayLike) -> "RdpCurve":
         """Select some orders of the curve.
@@ -358,10 +350,7 @@ class RdpCurve:
             "add-remove-or-change": "ADD_OR_REMOVE_ONE",
             "replace-one": "REPLACE_ONE",
         }
-        if relation not in relations:
-            raise ValueError(
-                f"relation={relation!r} is unknown; use one of {[*relations]}."
-            )
+        check_option("relation", relation, relations)
         rdp = optional_module("dp_accounting.rdp", "dp-accounting")
         package = optional_module("dp_accounting", "dp-accounting")
         neighbours = package.NeighboringRelation[relations[relation]]
@@ -402,14 +391,10 @@ class RdpCurve:
         """Return epsilon at each order, and the part of it that depends on delta."""
         delta = check_delta(delta)
         orders = self.orders
-        if conversion == "cks":
-            gap = np.log1p(-1 / orders) - (np.log(delta) + np.log(orders)) / (
-                orders - 1
-            )
-        elif conversion == "classical":
+        check_option("conversion", conversion, ("cks", "classical"))
+        if conversion == "classical":
             gap = -np.log(delta) / (orders - 1)
         else:
-            raise ValueError(
-                f"conversion={conversion!r} is unknown; use 'cks' or 'classical'."
-            )
+            log = np.log(delta) + np.log(orders)
+            gap = np.log1p(-1 / orders) - log / (orders - 1)
         return self.values + gap, gap

@@ -23,7 +23,12 @@ from sklearn_pate.accounting._profile import (
     curve_profile,
 )
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting._value_checks import counted, read_table
+from sklearn_pate.accounting._value_checks import (
+    check_option,
+    check_positive,
+    counted,
+    read_table,
+)
 
 _TEXTS = read_table("sklearn_pate.accounting", "statement.toml")
 
@@ -418,10 +423,7 @@ class PrivacySpent:
         if self.profile is None:
             profile = curve_profile(self.curve).thinned(self.epsilon, self.delta)
             object.__setattr__(self, "profile", profile)
-        if self.release not in RELEASES:
-            raise ValueError(
-                f"release={self.release!r} is unknown; use one of {[*RELEASES]}."
-            )
+        check_option("release", self.release, RELEASES)
         if self.release in ("answers", "sum") and None in (
             self.n_teachers,
             self.n_queries,
@@ -438,11 +440,7 @@ class PrivacySpent:
                 f"assumptions={self.assumptions!r} must hold at least one "
                 "Assumption(code, sentence, question)."
             )
-        if self.mu is not None and not 0 < self.mu < np.inf:
-            raise ValueError(
-                f"mu={self.mu!r} must be a positive, finite number; leave it at None "
-                "if no mu is proved."
-            )
+        check_positive("mu", self.mu, also=(None,))
 
     @property
     def neighbours(self) -> str:

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 # Larger whole numbers are not exact as floats.
 _LARGEST = 2**53
@@ -96,18 +97,19 @@ def check_number(
 ) -> None:
     """Raise ValueError unless a parameter is a number in an interval.
 
-    `closed` names the ends that belong to it: "both", "right" or "neither". The values
-    in `also` are accepted too.
+    `closed` names the ends that belong to it: "both", "left", "right" or "neither". The
+    values in `also` are accepted too.
     """
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not _is_one_of(value, also) and (
         not is_number
         or not low <= value <= high
-        or (value == low and closed != "both")
-        or (value == high and closed == "neither")
+        or (value == low and closed in ("right", "neither"))
+        or (value == high and closed in ("left", "neither"))
     ):
         interval = {
             "both": f"from {low} to {high}",
+            "left": f"of at least {low} and below {high}",
             "right": f"above {low} and at most {high}",
             "neither": f"strictly between {low} and {high}",
         }[closed]
@@ -192,6 +194,23 @@ def check_parameters(estimator: Any) -> None:
     for kind in reversed(type(estimator).__mro__):
         for name, constraint in vars(kind).get("_constraints", {}).items():
             constraint.check(name, getattr(estimator, name))
+
+
+def checked_pairs(**arrays: ArrayLike) -> list[NDArray[np.float64]]:
+    """Return two sequences of one length as read-only arrays, or raise ValueError."""
+    for name, given in arrays.items():
+        check_not_masked(name, given)
+    found = [np.array(given, dtype=np.float64) for given in arrays.values()]
+    first, second = found
+    if first.ndim != 1 or first.size == 0 or first.shape != second.shape:
+        one, other = arrays
+        raise ValueError(
+            f"{one} has shape {first.shape} and {other} {second.shape}; pass two "
+            "one-dimensional arrays of the same, non-zero length."
+        )
+    for array in found:
+        array.flags.writeable = False
+    return found
 
 
 def check_not_masked(name: str, values: Any) -> None:

@@ -40,9 +40,7 @@ __all__ = [
 ]
 
 
-def _distinct_votes(
-    counts: ArrayLike,
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def _distinct_votes(counts: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Return the distinct sorted counts of the queries, and how often each occurs."""
     counts = np.sort(check_counts(counts), axis=1)
     first, inverse = distinct_rows(counts)
@@ -313,10 +311,7 @@ def _log_q(sorted_counts: NDArray[np.float64], sigma: float) -> NDArray[np.float
 
 
 def _weighted_theorem_6(
-    log_q: NDArray[np.float64],
-    sigma: float,
-    orders: ArrayLike,
-    weights: NDArray[Any],
+    log_q: NDArray[np.float64], sigma: float, orders: ArrayLike, weights: NDArray[Any]
 ) -> RdpCurve:
     """Sum Theorem 6, or a / sigma^2 where it does not apply or is larger."""
     orders = np.asarray(orders, dtype=np.float64)

@@ -116,7 +116,7 @@ def add_remove_to_replace_one(curve: RdpCurve) -> RdpCurve:
     return RdpCurve(curve.orders, values, pure_epsilon)
 
 
-def _divergence(curve: RdpCurve, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+def _divergence(curve: RdpCurve, orders: _Array) -> _Array:
     """Bound the divergence at any order."""
     log_moments = np.interp(
         orders,
@@ -256,9 +256,7 @@ def calibrate_steps(
     The smallest up to one part in 5000, rounded up to six significant digits.
     """
 
-    def curve_at_scale(
-        noise_multiplier: float, orders: NDArray[np.float64]
-    ) -> RdpCurve:
+    def curve_at_scale(noise_multiplier: float, orders: _Array) -> RdpCurve:
         return sampled_gaussian_curve(noise_multiplier, sampling_rate, orders) * n_steps
 
     try:
@@ -274,11 +272,7 @@ def calibrate_steps(
 
     def cost_at_scale(noise_multiplier: float) -> float:
         cost, _ = dpsgd_cost(
-            noise_multiplier,
-            sampling_rate,
-            n_steps,
-            delta=delta,
-            accountant=accountant,
+            noise_multiplier, sampling_rate, n_steps, delta=delta, accountant=accountant
         )
         return cost
 
@@ -864,7 +858,7 @@ def check_mean(mean: float) -> None:
         )
 
 
-def _deltas(curve: RdpCurve, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+def _deltas(curve: RdpCurve, epsilons: _Array) -> _Array:
     """Return the delta of a curve at each epsilon, at its best order."""
     orders = curve.orders
     gap = (orders - 1) * np.log1p(-1 / orders) - np.log(orders)
@@ -872,7 +866,7 @@ def _deltas(curve: RdpCurve, epsilons: NDArray[np.float64]) -> NDArray[np.float6
     return np.exp(np.minimum(log_deltas.min(axis=1), 0.0))
 
 
-def _sound(orders: NDArray[np.float64], values: NDArray[np.float64]) -> RdpCurve:
+def _sound(orders: _Array, values: _Array) -> RdpCurve:
     """Make a curve of bounds: a bound at an order also holds at smaller orders."""
     lowest = np.minimum.accumulate(values[::-1])[::-1]
     return RdpCurve(orders, lowest * (1 + _SAFETY))
@@ -1087,9 +1081,7 @@ def _sum(values: Iterable[float | Fraction]) -> float:
         return np.inf
 
 
-def _limits(
-    orders: NDArray[np.float64], epsilon: float, delta: float
-) -> NDArray[np.float64]:
+def _limits(orders: _Array, epsilon: float, delta: float) -> _Array:
     """Return the limits at which a Renyi cost gives (epsilon, delta)."""
     free = RdpCurve(orders, np.zeros_like(orders))
     return epsilon - free.epsilons(delta)

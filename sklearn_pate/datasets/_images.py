@@ -254,9 +254,7 @@ def fetch_svhn(
     check_option("subset", subset, _FILES)
     data, target = rows_of_mat(
         read_data_file(
-            _FILES[subset],
-            data_home=data_home,
-            download_if_missing=download_if_missing,
+            _FILES[subset], data_home=data_home, download_if_missing=download_if_missing
         )
     )
     if return_X_y:

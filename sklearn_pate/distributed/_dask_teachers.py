@@ -91,8 +91,7 @@ def collect_on_dask(
     sums: Votes | DaskScores
     if isinstance(form, VoteForm):
         counts = teachers.sum(partial(_counts, aggregate=aggregate))
-        n_public = X_public.shape[0]
-        sums = Votes.of_counts(counts, n_teachers=n_teachers, n_public=n_public)
+        sums = Votes.of_counts(counts, n_teachers=n_teachers)
     else:
         sums = DaskScores(teachers, aggregate)
     return sums, teachers.problems(any_cast=sums.any_cast)
@@ -174,9 +173,7 @@ class DaskScores(TeacherScores):
     __slots__ = ("_aggregate", "_teachers")
 
     def __init__(
-        self,
-        teachers: _Teachers,
-        aggregate: Callable[[Iterable[Any]], TeacherScores],
+        self, teachers: _Teachers, aggregate: Callable[[Iterable[Any]], TeacherScores]
     ) -> None:
         super().__init__((), shape=aggregate(()).shape)
         self._teachers = teachers

@@ -2,13 +2,12 @@
 
 from sklearn_pate._aggregation._fit_plan import FitPlan
 from sklearn_pate._aggregation._outlook import LabelAccuracy
-from sklearn_pate.inspection._audit_result import AuditResult
+from sklearn_pate.inspection._audits import AuditResult, audit_neighbours
 from sklearn_pate.inspection._epsilon_displays import (
     EpsilonDeltaDisplay,
     PrivacyUtilityDisplay,
 )
 from sklearn_pate.inspection._leaks import PrivacyLeak, privacy_leaks
-from sklearn_pate.inspection._learner_audits import audit_neighbours
 from sklearn_pate.inspection._mechanism_audit import audit_mechanism
 from sklearn_pate.inspection._plans import (
     SearchPlan,

@@ -1,6 +1,6 @@
 """Displays of epsilon, delta and scores."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self
@@ -38,21 +38,9 @@ _LARGEST_DELTA = 0.1
 _USUAL_DELTAS = (1e-10, 1e-2)
 
 
-@dataclass(frozen=True)
-class EpsilonScores:
-    """Scores of private fits and their stated epsilons."""
-
-    epsilons: ArrayLike
-    scores: ArrayLike
-    score_name: str
-    delta: float | None = None
-    unit: str | None = None
-    relation: str | None = None
-
-
-def scores_of_estimators(
+def _scores_of_estimators(
     estimators: Sequence[Any], X: Any, y: ArrayLike, scoring: Any
-) -> EpsilonScores:
+) -> dict[str, Any]:
     """Score fitted private estimators, after a check that they are comparable."""
     if hasattr(estimators, "fit"):  # a Pipeline is a sequence of its steps
         raise ValueError(
@@ -61,32 +49,17 @@ def scores_of_estimators(
         )
     statements = [statement_of(one) for one in estimators]
     check_comparable(statements)
-    return EpsilonScores(
-        epsilons=[spent.epsilon for spent in statements],
-        scores=[check_scoring(one, scoring)(one, X, y) for one in estimators],
-        score_name=_name_of(scoring),
-        delta=max(spent.delta for spent in statements),
-        unit=statements[0].unit,
-        relation=statements[0].relation,
-    )
+    return {
+        "epsilons": [spent.epsilon for spent in statements],
+        "scores": [check_scoring(one, scoring)(one, X, y) for one in estimators],
+        "score_name": _name_of(scoring),
+        "delta": max(spent.delta for spent in statements),
+        "unit": statements[0].unit,
+        "relation": statements[0].relation,
+    }
 
 
-def scores_of_predictions(
-    y_true: ArrayLike,
-    predictions: Iterable[ArrayLike],
-    epsilons: ArrayLike,
-    score_func: Callable[..., float],
-) -> EpsilonScores:
-    """Score the predictions of fits."""
-    name = getattr(score_func, "__name__", "score").removesuffix("_score")
-    return EpsilonScores(
-        epsilons=epsilons,
-        scores=[score_func(y_true, y_pred) for y_pred in predictions],
-        score_name=_name_of(name),
-    )
-
-
-def scores_of_search(search: Any, metric: str | None) -> EpsilonScores:
+def _scores_of_search(search: Any, metric: str | None) -> dict[str, Any]:
     """Read the scores of a search over epsilon, or of its ``cv_results_``."""
     results = getattr(search, "cv_results_", search)
     if not isinstance(results, Mapping):
@@ -98,18 +71,17 @@ def scores_of_search(search: Any, metric: str | None) -> EpsilonScores:
     scoring = getattr(search, "scoring", None) if metric is None else metric
     epsilons = _epsilons_of(results)
     splits = _scores_of_splits(results, "score" if metric is None else metric)
-    spent = None
+    scores = {
+        "epsilons": np.repeat(epsilons, len(splits)),
+        "scores": np.transpose(splits).ravel(),
+        "score_name": _name_of(scoring),
+    }
     if hasattr(search, "best_estimator_"):
         spent = statement_of(search.best_estimator_)
         check_comparable([spent])
-    return EpsilonScores(
-        epsilons=np.repeat(epsilons, len(splits)),
-        scores=np.transpose(splits).ravel(),
-        score_name=_name_of(scoring),
-        delta=None if spent is None else spent.delta,
-        unit=None if spent is None else spent.unit,
-        relation=None if spent is None else spent.relation,
-    )
+        names = ("delta", "unit", "relation")
+        scores |= {name: getattr(spent, name) for name in names}
+    return scores
 
 
 def mean_scores(
@@ -215,6 +187,7 @@ def check_sensitivity(sensitive: Any, baseline: Any) -> None:
         )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EpsilonDeltaDisplay:
     """Publishable epsilon against delta, for the same release.
 
@@ -272,20 +245,11 @@ class EpsilonDeltaDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        deltas: ArrayLike,
-        epsilons: Mapping[str, ArrayLike],
-        stated: Mapping[str, tuple[float, float]],
-        unit: str | None = None,
-        relation: str | None = None,
-    ) -> None:
-        self.deltas = deltas
-        self.epsilons = epsilons
-        self.stated = stated
-        self.unit = unit
-        self.relation = relation
+    deltas: ArrayLike
+    epsilons: Mapping[str, ArrayLike]
+    stated: Mapping[str, tuple[float, float]]
+    unit: str | None = None
+    relation: str | None = None
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the display.
@@ -462,6 +426,7 @@ def _deltas(statements: Collection[PrivacySpent]) -> NDArray[np.float64]:
     return np.union1d(np.geomspace(low, high, _N_POINTS), stated)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivacyUtilityDisplay:
     """Scores of private estimators against their publishable epsilon.
 
@@ -537,26 +502,14 @@ class PrivacyUtilityDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilons: ArrayLike,
-        scores: ArrayLike,
-        sensitive: bool,
-        baseline: float | None = None,
-        delta: float | None = None,
-        unit: str | None = None,
-        relation: str | None = None,
-        score_name: str = "score",
-    ) -> None:
-        self.epsilons = epsilons
-        self.scores = scores
-        self.sensitive = sensitive
-        self.baseline = baseline
-        self.delta = delta
-        self.unit = unit
-        self.relation = relation
-        self.score_name = score_name
+    epsilons: ArrayLike
+    scores: ArrayLike
+    sensitive: bool
+    baseline: float | None = None
+    delta: float | None = None
+    unit: str | None = None
+    relation: str | None = None
+    score_name: str = "score"
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the display.
@@ -681,8 +634,8 @@ class PrivacyUtilityDisplay:
         """
         require_matplotlib(cls)
         check_sensitivity(sensitive, baseline)
-        fits = scores_of_estimators(estimators, X, y, scoring)
-        display = cls(**vars(fits), sensitive=sensitive, baseline=baseline)
+        fits = _scores_of_estimators(estimators, X, y, scoring)
+        display = cls(**fits, sensitive=sensitive, baseline=baseline)
         return display.plot(ax, **kwargs)
 
     @classmethod
@@ -749,8 +702,14 @@ class PrivacyUtilityDisplay:
         """
         require_matplotlib(cls)
         check_sensitivity(sensitive, baseline)
-        fits = scores_of_predictions(y_true, predictions, epsilons, score_func)
-        display = cls(**vars(fits), sensitive=sensitive, baseline=baseline)
+        name = getattr(score_func, "__name__", "score").removesuffix("_score")
+        display = cls(
+            epsilons=epsilons,
+            scores=[score_func(y_true, y_pred) for y_pred in predictions],
+            sensitive=sensitive,
+            baseline=baseline,
+            score_name=_name_of(name),
+        )
         return display.plot(ax, **kwargs)
 
     @classmethod
@@ -828,8 +787,8 @@ class PrivacyUtilityDisplay:
         """
         require_matplotlib(cls)
         check_sensitivity(sensitive, baseline)
-        fits = scores_of_search(search, metric)
-        display = cls(**vars(fits), sensitive=sensitive, baseline=baseline)
+        fits = _scores_of_search(search, metric)
+        display = cls(**fits, sensitive=sensitive, baseline=baseline)
         return display.plot(ax, **kwargs)
 
     def _epsilon_name(self) -> str:

@@ -12,10 +12,10 @@ from sklearn_pate._votes._sums import SoftVoteLayout, TeacherScores
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.plurality._closed_form import check_counts
-from sklearn_pate.inspection._audit_result import (
+from sklearn_pate.inspection._audits import (
     AuditResult,
+    audit_scores,
     check_confidence,
-    epsilon_lower_bound,
     log_ratio_scores,
 )
 from sklearn_pate.mechanisms import MeanScores, NoisySum, Oracle, PluralityMechanism
@@ -129,16 +129,29 @@ def audit_mechanism(
     True
     """
     _check_mechanism(mechanism)
-    _check_shapes(counts, neighbour)
+    if np.shape(counts) != np.shape(neighbour):
+        raise ValueError(
+            f"counts has shape {np.shape(counts)} and neighbour {np.shape(neighbour)}; "
+            "pass arrays of one shape."
+        )
     check_confidence(confidence, delta)
     check_count("n_queries", n_queries, 1)
     check_count("n_trials", n_trials, 2)
     check_count("n_repeats", n_repeats, 1)
     if isinstance(mechanism, MeanScores):
-        release = partial(
-            _release_scores, mechanism, _check_coefficients(counts, neighbour)
+        teachers = _check_coefficients(counts, neighbour)
+        scores, neighbour_scores = (
+            np.array(
+                [
+                    _release_scores(mechanism, teachers, own, n_queries)
+                    for _ in range(n_trials)
+                ]
+            )
+            for own in (0, 1)
         )
-        return _audit_scores(mechanism, release, n_queries, n_trials, delta, confidence)
+        # The cost does not depend on the number of classes.
+        claim = mechanism.cost(n_queries * mechanism.n_steps, 2).epsilon(delta)
+        return audit_scores(scores, neighbour_scores, claim, delta, confidence)
     if isinstance(mechanism, NoisySum):
         mechanism = mechanism.prepared(n_parts=mechanism.n_parts)
         data_sets = _check_vectors(counts, neighbour, mechanism.n_parts)
@@ -172,33 +185,9 @@ def audit_mechanism(
         scores, neighbour_scores = log_ratio_scores(
             answers, neighbour_answers, n_trials // 2, pooled=True
         )
-    epsilon, evidence = epsilon_lower_bound(
-        scores, neighbour_scores, delta=delta, confidence=confidence
+    return audit_scores(
+        scores, neighbour_scores, claim, delta, confidence, exact_share, follows_law
     )
-    return AuditResult(
-        epsilon, claim, float(delta), confidence, evidence, exact_share, follows_law
-    )
-
-
-def _audit_scores(
-    mechanism: MeanScores,
-    release: Callable[[int], float],
-    n_queries: int,
-    n_trials: int,
-    delta: float,
-    confidence: float,
-) -> AuditResult:
-    """Audit releases of scores, from one of two data sets."""
-    scores, neighbour_scores = (
-        np.array([sum(release(own) for _ in range(n_queries)) for _ in range(n_trials)])
-        for own in (0, 1)
-    )
-    # The cost does not depend on the number of classes.
-    claim = mechanism.cost(n_queries * mechanism.n_steps, 2).epsilon(delta)
-    epsilon, evidence = epsilon_lower_bound(
-        scores, neighbour_scores, delta=delta, confidence=confidence
-    )
-    return AuditResult(epsilon, claim, float(delta), confidence, evidence)
 
 
 def _exact_share(
@@ -265,14 +254,6 @@ def _student_probabilities(
     if not mechanism.needs_probabilities:
         return None
     return np.full(n_classes, 1 / n_classes)
-
-
-def _check_shapes(counts: ArrayLike, neighbour: ArrayLike) -> None:
-    if np.shape(counts) != np.shape(neighbour):
-        raise ValueError(
-            f"counts has shape {np.shape(counts)} and neighbour {np.shape(neighbour)}; "
-            "pass arrays of one shape."
-        )
 
 
 def _check_counts(counts: ArrayLike, neighbour: ArrayLike) -> NDArray[np.int64]:
@@ -342,25 +323,21 @@ def _check_coefficients(counts: ArrayLike, neighbour: ArrayLike) -> NDArray[np.f
 
 
 def _release_scores(
-    mechanism: MeanScores, teachers: NDArray[np.float64], own: int
+    mechanism: MeanScores, teachers: NDArray[np.float64], own: int, n_releases: int
 ) -> float:
-    """Release the scores of one of two teachers, and return their likelihood ratio."""
+    """Release scores of one of two teachers, and return the likelihood ratio."""
     shape = teachers.shape[1:]
     n_coordinates = [
         min(one, shape[0]) for one in mechanism.n_coordinates(1, shape[1] + 1)
     ]
     scores = TeacherScores([teachers[own]], shape=shape)
-    return sum(
-        _log_ratio(released, *(step.vector(one) for one in teachers))
-        for step, released in mechanism.estimate(scores, n_coordinates).steps
-    )
-
-
-def _log_ratio(
-    released: NDArray[np.int64], one: NDArray[Any], other: NDArray[Any]
-) -> float:
-    """Compute the log-likelihood ratio of Gaussian noise, but for a factor."""
-    return float(np.vdot(released - (one + other) / 2, one - other))
+    ratio = 0.0
+    for _ in range(n_releases):
+        for step, released in mechanism.estimate(scores, n_coordinates).steps:
+            one, other = (step.vector(teacher) for teacher in teachers)
+            # Of Gaussian noise, but for a factor.
+            ratio += float(np.vdot(released - (one + other) / 2, one - other))
+    return ratio
 
 
 def _count_votes(n_teachers: int, counts: NDArray[np.int64], n_rows: int) -> Votes:

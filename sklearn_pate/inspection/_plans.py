@@ -22,19 +22,19 @@ from sklearn_pate._aggregation._checks import check_number_of_groups
 from sklearn_pate._aggregation._design import design_fit
 from sklearn_pate._aggregation._entry import release_of_design
 from sklearn_pate._aggregation._fit_plan import MARGINS, FitPlan
-from sklearn_pate._aggregation._outlook import why_newton_useless, why_scores_useless
-from sklearn_pate._aggregation._rows import PublicInputs
+from sklearn_pate._aggregation._outlook import why_scores_useless
+from sklearn_pate._aggregation._rows import PublicInputs, number_of_units
 from sklearn_pate._estimators._class_codes import last_step
 from sklearn_pate._inputs._labels import PublicData, read_classes
 from sklearn_pate._pate import PATEClassifier
 from sklearn_pate._synthetic._domain import count_tables
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._assumptions import CHOSEN_BLINDLY
+from sklearn_pate.accounting._entries import costs as spent
+from sklearn_pate.accounting._ledger import PrivacyLedger, fitting_epsilon
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked, counted
-from sklearn_pate.accounting.ledger._entries import costs as spent
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger, fitting_epsilon
 from sklearn_pate.inspection._leaks import splits_by_labels
-from sklearn_pate.learners._newton import DPNewtonClassifier, n_coordinates
+from sklearn_pate.learners._newton import DPNewtonClassifier
 from sklearn_pate.mechanisms import MeanScores, PluralityMechanism
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.students._train_student import accepts_unlabeled
@@ -169,7 +169,7 @@ def plan_fit(
         n_classes=n_classes,
         unit=privacy_unit,
         assumptions=(CHOSEN_BLINDLY,),
-        counts_for=partial(_counts, synthetic, delta),
+        counts_for=partial(_counts, pate, n_classes, n_rows),
     )
     if isinstance(design.mechanism, MeanScores):
         allowed = release.mechanism.n_coordinates(design.n_teachers, n_classes)
@@ -233,7 +233,7 @@ def plan_newton_fit(
     -------
     plan : FitPlan
         To be printed, or read. Its number of coefficients is that of a table with many
-        public rows.
+        public rows and classes of equal shares.
 
     Raises
     ------
@@ -245,7 +245,7 @@ def plan_newton_fit(
     >>> from sklearn_pate.inspection import plan_newton_fit
     >>> plan = plan_newton_fit(30_000)
     >>> plan.mechanism, plan.n_coordinates
-    ('NewtonSteps(noise_scale=7.46127)', 402)
+    ('NewtonSteps(noise_scale=7.46127)', 233)
     """
     check_count("n_units", n_units, 1)
     check_count("n_classes", n_classes, 2)
@@ -257,28 +257,26 @@ def plan_newton_fit(
         synthetic=synthetic,
     )
     learner._check_parameters()
-    counts = partial(_counts, synthetic, delta)
+    counts = partial(_counts, learner, n_classes, n_units)
     release = learner._release(n_classes, counts, (CHOSEN_BLINDLY,))
     plan = FitPlan.of_coefficients(
         release,
         n_rows=n_units if privacy_unit == "row" else None,
-        n_coordinates=n_coordinates(release.mechanism, n_units, sys.maxsize, n_classes),
-        useless=why_newton_useless(release, n_units),
+        n_coordinates=learner._most_coordinates(release, sys.maxsize, n_units),
+        useless=learner._why_useless(release, n_units),
     )
     return replace(plan, assumptions=())
 
 
 def _counts(
-    synthetic: PrivateMarginals | None, delta: float, epsilon: float | None
+    learner: Learner, n_classes: int, n_units: int | None, epsilon: float | None
 ) -> MarginalCounts | None:
     """Return the release of counts of a declared domain, None with public rows."""
-    if synthetic is None:
+    if learner.synthetic is None:
         return None
-    return synthetic._mechanism(
-        count_tables(synthetic.domain, synthetic.n_bins),
-        epsilon=epsilon,
-        delta=delta,
-        add_remove=False,
+    n_tables = count_tables(learner.synthetic.domain)
+    return learner._counts_of(
+        n_tables, n_classes=n_classes, n_units=n_units, epsilon=epsilon
     )
 
 
@@ -431,12 +429,7 @@ class SearchPlan:
 
 
 def plan_search(
-    search: Any,
-    X: Any,
-    y: ArrayLike,
-    *,
-    X_public: Any = None,
-    groups: Any = None,
+    search: Any, X: Any, y: ArrayLike, *, X_public: Any = None, groups: Any = None
 ) -> SearchPlan:
     """Plan a search around a private classifier: the cost of all its fits.
 
@@ -517,8 +510,8 @@ def plan_search(
             f"search is of type {type(search).__name__}, not a GridSearchCV or "
             "RandomizedSearchCV; its number of fits is not known before it starts."
         )
-    learner = _learner_in(search.estimator)
-    if learner is None or learner.ledger is None:
+    learner = last_step(search.estimator)
+    if not isinstance(learner, Learner) or learner.ledger is None:
         raise ValueError(
             "search has no ledger; set ledger=PrivacyLedger(...) on the PATEClassifier "
             "or DPNewtonClassifier inside it."
@@ -528,19 +521,26 @@ def plan_search(
             f"cv={search.cv!r} can be read only once, and the search reads it again; "
             "pass a list of its splits."
         )
-    candidates, y = _candidates(search), np.asarray(y)
+    ledger, y = learner.ledger, np.asarray(y)
+    fits = [last_step(one) for one in _candidates(search)]
+    if any(not isinstance(one, Learner) or one.ledger != ledger for one in fits):
+        raise ValueError(
+            "The candidates of a search have different ledgers, or some have none; "
+            "give all of them the same."
+        )
     cv = check_cv(search.cv, y, classifier=True)
     classes = read_classes(y)[0]
     sizes = [len(train) for train, _ in cv.split(np.zeros(len(y)), y, groups)]
     rows = None if X_public is None else _rows(X_public)
-    ledger = learner.ledger
-    fits = [_with_ledger(ledger, one) for one in candidates]
 
-    def fractions(fits: list[Learner]) -> tuple[float, float]:
+    def fractions(**changes: float) -> tuple[float, float]:
         """Return the fractions of the budget that are taken and left."""
+        learners = [clone(one).set_params(**changes) for one in fits]
 
         def costs(n_rows: int) -> list[tuple[float, ...]]:
-            return [_cost(one, ledger, _rows(X), n_rows, rows, classes) for one in fits]
+            return [
+                _cost(one, ledger, _rows(X), n_rows, rows, classes) for one in learners
+            ]
 
         cost = np.sum([costs(n_rows) for n_rows in sizes], axis=(0, 1))
         if search.refit:
@@ -551,19 +551,17 @@ def plan_search(
         return float(share), max(float(left), 0.0)
 
     def excess(epsilon: float) -> float:
-        share, left = fractions(
-            [clone(one).set_params(epsilon=epsilon) for one in fits]
-        )
+        share, left = fractions(epsilon=epsilon)
         return share / left
 
-    share, left = fractions(fits)
+    share, left = fractions()
     requested = {one.epsilon for one in fits}
     epsilon = requested.pop() if len(requested) == 1 else None
     affordable = None
     if epsilon is not None and share > left > 0:
         affordable = fitting_epsilon(min(epsilon, ledger.epsilon), excess)
     return SearchPlan(
-        n_candidates=len(candidates),
+        n_candidates=len(fits),
         n_splits=len(sizes),
         refit=bool(search.refit),
         share=share,
@@ -572,12 +570,6 @@ def plan_search(
         stratified=splits_by_labels(cv),
         fitting_epsilon=affordable,
     )
-
-
-def _learner_in(estimator: Any) -> Learner | None:
-    """Return the private classifier at the end of pipelines, None for others."""
-    learner = last_step(estimator)
-    return learner if isinstance(learner, Learner) else None
 
 
 def _candidates(search: GridSearchCV | RandomizedSearchCV) -> list[Any]:
@@ -594,17 +586,6 @@ def _candidates(search: GridSearchCV | RandomizedSearchCV) -> list[Any]:
             "when it starts; set an integer random_state to know them before."
         )
     return [clone(search.estimator).set_params(**one) for one in settings]
-
-
-def _with_ledger(ledger: PrivacyLedger, candidate: Any) -> Learner:
-    """Return the private classifier of a candidate, or raise for another ledger."""
-    learner = _learner_in(candidate)
-    if learner is None or learner.ledger != ledger:
-        raise ValueError(
-            "The candidates of a search have different ledgers, or some have none; "
-            "give all of them the same."
-        )
-    return learner
 
 
 def _cost(
@@ -633,7 +614,10 @@ def _cost(
         classes = np.asarray(learner.classes)
     # Public rows have the columns of private ones, whose values are not read.
     rows = X if X_public is None else X_public
-    public = PublicInputs(classes, rows, learner.privacy_unit, (), domain)
+    n_units = number_of_units(learner, n_rows)
+    public = PublicInputs(
+        classes, rows, learner.privacy_unit, (), domain, n_units=n_units
+    )
     if isinstance(learner, DPNewtonClassifier):
         return ledger.filter.cost(learner._plan_release(public).statement.curve)
     design = design_fit(

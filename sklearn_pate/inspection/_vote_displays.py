@@ -2,7 +2,9 @@
 
 import textwrap
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -118,6 +120,7 @@ def check_comparable(statements: Iterable[PrivacySpent]) -> None:
         )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AnswerCostDisplay:
     """Publishable epsilon against the number of queries.
 
@@ -174,18 +177,10 @@ class AnswerCostDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        n_queries: ArrayLike,
-        epsilons: Mapping[str, ArrayLike],
-        delta: float,
-        paid: tuple[int, float] | None = None,
-    ) -> None:
-        self.n_queries = n_queries
-        self.epsilons = epsilons
-        self.delta = delta
-        self.paid = paid
+    n_queries: ArrayLike
+    epsilons: Mapping[str, ArrayLike]
+    delta: float
+    paid: tuple[int, float] | None = None
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the display.
@@ -402,10 +397,7 @@ def _epsilon(
 
 
 def _epsilons(
-    mechanism: Mechanism,
-    counts: NDArray[np.int64],
-    n_classes: int,
-    delta: float,
+    mechanism: Mechanism, counts: NDArray[np.int64], n_classes: int, delta: float
 ) -> NDArray[np.float64]:
     return np.array([_epsilon(mechanism, one, n_classes, delta) for one in counts])
 
@@ -437,6 +429,7 @@ def _check_mechanisms(mechanisms: Any) -> None:
         )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class VoteMarginsDisplay:
     """Margins of the votes, compared with the noise. Sensitive: not for publication.
 
@@ -501,18 +494,10 @@ class VoteMarginsDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        margins: ArrayLike,
-        n_teachers: int,
-        turned: ArrayLike | None = None,
-        width: int | None = None,
-    ) -> None:
-        self.margins = margins
-        self.n_teachers = n_teachers
-        self.turned = turned
-        self.width = width
+    margins: ArrayLike
+    n_teachers: int
+    turned: ArrayLike | None = None
+    width: int | None = None
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(
@@ -754,13 +739,10 @@ def _law(mechanism: Any) -> Any:
 def _width(law: Any) -> int:
     """Return the least margin of two classes with one wrong answer in twenty."""
 
-    def turns_more(margin: int) -> bool:
-        return bool(log_losing(law, [[margin, 0]])[0] > -np.log(_ONE_IN))
+    def is_wide(margin: int) -> bool:
+        return bool(log_losing(law, [[margin, 0]])[0] <= -np.log(_ONE_IN))
 
-    low, high = -1, 1
-    while turns_more(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if turns_more(middle) else (low, middle)
-    return high
+    high = 1
+    while not is_wide(high):
+        high *= 2
+    return bisect_left(range(high), True, key=is_wide)

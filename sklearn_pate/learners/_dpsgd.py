@@ -11,14 +11,14 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
-from sklearn_pate._estimators._isolation import MAX_SEED
+from sklearn_pate._estimators._isolation import MAX_SEED, one_thread
 from sklearn_pate._estimators._progress import check_verbose, progress_of
 from sklearn_pate._inputs._features import check_numbers
 from sklearn_pate.accounting._assumptions import FLOATING_POINT, N_ROWS, ROW_BY_ROW
 from sklearn_pate.accounting._calibrate import check_epsilon_is_small
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._value_checks import Constraint, check_count
 from sklearn_pate.accounting.composition import calibrate_steps
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.learners._noisy_learner import NoisyTraining, Rows, TrainingPlan
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_training import DPSGDSteps
@@ -105,8 +105,6 @@ class TrainedNetwork(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         """Predict class probabilities."""
         from skorch import NeuralNetClassifier
 
-        from sklearn_pate.students.networks._network_classifier import one_torch_thread
-
         net = NeuralNetClassifier(
             self.module_,
             criterion=self.criterion,
@@ -114,7 +112,7 @@ class TrainedNetwork(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
             batch_size=self.batch_size,
             train_split=None,
         )
-        with one_torch_thread():
+        with one_thread():
             return net.initialize().predict_proba(read_rows(self, X, reset=False))
 
     def predict(self, X: Any) -> NDArray[np.intp]:
@@ -327,10 +325,8 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         probabilities : ndarray of float32 of shape (n_rows, n_classes)
             A column for each of ``classes_``.
         """
-        from sklearn_pate.students.networks._network_classifier import one_torch_thread
-
         check_is_fitted(self, "network_")
-        with one_torch_thread():
+        with one_thread():
             return self.network_.predict_proba(self._check_features(X, reset=False))
 
     def predict(self, X: Any) -> NDArray[Any]:

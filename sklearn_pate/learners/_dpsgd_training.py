@@ -14,12 +14,11 @@ from opacus.optimizers import DPOptimizer
 from opacus.validators import ModuleValidator
 from sklearn.base import clone
 
-from sklearn_pate._estimators._isolation import MAX_SEED, seeded_globals
+from sklearn_pate._estimators._isolation import MAX_SEED, one_thread, seeded_globals
 from sklearn_pate._estimators._progress import steps_of
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.mechanisms._noise import NoiseSource, standard_normal
 from sklearn_pate.mechanisms._noisy_training import DPSGDSteps, PoissonSampler
-from sklearn_pate.students.networks._network_classifier import one_torch_thread
 
 # Gradients of single rows are computed for a block of rows at a time. This many numbers
 # stay in the processor's cache, and a batch of any size fits into memory.
@@ -287,7 +286,7 @@ def losses_of_rows(net: Any, X: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 @contextmanager
 def one_thread_quietly() -> Iterator[None]:
     """Let torch compute with one thread, without an expected warning."""
-    with one_torch_thread(), warnings.catch_warnings():
+    with one_thread(), warnings.catch_warnings():
         # Gradients with respect to the rows are not needed.
         warnings.filterwarnings("ignore", message="Full backward hook is firing when")
         yield

@@ -28,7 +28,8 @@ from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._private import PrivateClassifier
-from sklearn_pate._synthetic._domain import Cells, Domain, cell_of
+from sklearn_pate._synthetic._class_tables import summed
+from sklearn_pate._synthetic._domain import Domain, cell_of
 from sklearn_pate._synthetic._marginals import Marginals, PrivateMarginals, count_cells
 from sklearn_pate.accounting._assumptions import (
     CHOSEN_BLINDLY,
@@ -37,13 +38,10 @@ from sklearn_pate.accounting._assumptions import (
 )
 from sklearn_pate.accounting._calibrate import check_epsilon_is_small
 from sklearn_pate.accounting._cost import Cost
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import Constraint
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
-
-# Added to each count, in units of the noise. Measured on Adult, Diabetes and KDDCup99.
-_SMOOTHING = 0.5
 
 
 class NaiveBayes(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
@@ -52,32 +50,25 @@ class NaiveBayes(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
     _reads_any_value = True
 
     @classmethod
-    def of_tables(cls, marginals: Marginals, smoothing: float) -> Self:
-        """Return a fitted classifier; `smoothing` is added to each count."""
+    def of_tables(cls, marginals: Marginals) -> Self:
+        """Return a fitted classifier."""
         model = cls()
-        tables = marginals.denoised()
-        model.columns_ = list(tables)
-        model.cells_ = [marginals.domain.cells[column] for column in tables]
-        model.log_probabilities_ = [
-            np.log(table + smoothing)
-            - np.log(np.sum(table + smoothing, axis=1, keepdims=True))
-            for table in tables.values()
-        ]
-        smoothed = marginals.class_shares() * len(tables) + 1 / marginals.n_classes
-        model.log_shares_ = np.log(smoothed / smoothed.sum())
+        domain, tables = marginals.domain, marginals.by_total
+        model.columns_ = domain.counted
+        model.cells_ = [domain.cells[column] for column in domain.counted]
+        odds = tables.log_odds()
+        temperature, model.intercepts_ = tables.calibrated(odds)
+        model.log_odds_ = [temperature * one for one in odds]
         model.classes_ = np.arange(marginals.n_classes)
         return model
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Compute class probabilities; a value without a cell does not count."""
-        scores = np.tile(self.log_shares_, (X.shape[0], 1))
-        cells: Cells
-        for column, cells, log_probabilities in zip(
-            self.columns_, self.cells_, self.log_probabilities_, strict=True
-        ):
-            cell = cell_of(X, column, cells)
-            scores += np.where(cell >= 0, log_probabilities[:, cell], 0.0).T
-        return softmax(scores, axis=1)
+        cells = [
+            cell_of(X, column, one)
+            for column, one in zip(self.columns_, self.cells_, strict=True)
+        ]
+        return softmax(self.intercepts_ + summed(self.log_odds_, cells), axis=1)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Predict class indices."""
@@ -109,8 +100,10 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         :class:`~sklearn_pate.PrivateMarginals`. A value that is not declared counts
         nowhere, in `fit` and in `predict`.
 
-    n_bins : int, default=32
-        Number of bins of equal width between the bounds of a column.
+    n_bins : "auto" or int, default="auto"
+        Number of bins of equal width between the bounds of a column. "auto" is 4 to 32,
+        more with more rows for each class and less noise, by no value of a row; 8 for
+        groups.
 
     epsilon : float, default=1.0
         The publishable epsilon of this fit, to which the noise is calibrated.
@@ -170,12 +163,16 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
     sqrt(2 D) apart, for rows that are replaced and for groups; the release is a
     Gaussian test of mu = sqrt(2 D) / sqrt(sigma^2 - 2.25), whose epsilon is exact
     (Balle and Wang 2018; :doc:`/accounting`, "Synthetic rows"). Tables are replaced by
-    the nearest ones that are not negative; half of the noise is added to each count.
+    the nearest ones that are not negative, with one total for each class, a mean over
+    columns; half of the noise is added to each count.
 
     Columns are taken as independent, given the class. Where they are not, the ranking
-    of rows suffers little, and probabilities are too near to 0 and 1. Vaidya, Shafiq,
-    Basu, Hong (2013), "Differentially private naive Bayes classification", has Laplace
-    noise on such counts.
+    of rows suffers little, and probabilities would be too near to 0 and 1. The summed
+    log-odds are therefore multiplied by a number below 1, by the counts, their noise
+    and the number of columns, without a privacy cost; how far columns repeat each other
+    is not in the counts, and a middle is assumed. Vaidya, Shafiq, Basu, Hong (2013),
+    "Differentially private naive Bayes classification", has Laplace noise on such
+    counts.
 
     Examples
     --------
@@ -192,7 +189,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {
-        "n_bins": Constraint.count(2),
+        "n_bins": Constraint.count(2, also=("auto",)),
         "epsilon": Constraint(check_epsilon_is_small),
         "privacy_unit": Constraint(check_privacy_unit),
     }
@@ -201,7 +198,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         self,
         domain: Any = None,
         *,
-        n_bins: int = 32,
+        n_bins: int | Literal["auto"] = "auto",
         epsilon: float = 1.0,
         delta: float = 1e-5,
         privacy_unit: Literal["row", "group"] = "row",
@@ -269,10 +266,9 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
             True,
             plan.mechanism.release(exact),
             private.n_rows if self.privacy_unit == "row" else None,
+            plan.mechanism.sigma,
         )
-        self.student_ = NaiveBayes.of_tables(
-            marginals, _SMOOTHING * plan.mechanism.sigma
-        )
+        self.student_ = NaiveBayes.of_tables(marginals)
         self.classes_ = plan.classes
         self.marginals_ = tables_by_name(marginals)
         self._set_release(plan.mechanism, plan.statement)
@@ -286,12 +282,18 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         """Check parameters and data, calibrate the noise, and state the cost."""
         self._check_parameters()
         X, codes, ids, group_of_row, classes, label_set = read_rows(self, X, y, groups)
-        domain = PrivateMarginals(self.domain, n_bins=self.n_bins)._read(X)
+
+        def counts(n_tables: int, epsilon: float = self.epsilon) -> MarginalCounts:
+            return MarginalCounts(n_tables=n_tables).for_share(1.0, epsilon, self.delta)
+
+        n_units = X.shape[0] if self.privacy_unit == "row" else None
+        domain = PrivateMarginals(self.domain, n_bins=self.n_bins)._read(
+            X, n_units, len(classes), counts
+        )
         codes = of_groups(codes, group_of_row, self.classes)
-        counts = MarginalCounts(n_tables=len(domain.counted))
 
         def prepare(epsilon: float | None, before: Cost | None) -> MarginalCounts:
-            return counts.for_share(1.0, cast(float, epsilon), self.delta)
+            return counts(len(domain.counted), cast(float, epsilon))
 
         release = plan_release(
             prepare,

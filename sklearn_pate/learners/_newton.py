@@ -1,7 +1,7 @@
 """Private logistic regression in a public basis, by noisy Newton steps."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import process_time
@@ -11,9 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import helmert
-from scipy.special import softmax
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,6 +27,7 @@ from sklearn_pate._aggregation._fit_plan import FitPlan
 from sklearn_pate._aggregation._outlook import why_few_public_rows, why_newton_useless
 from sklearn_pate._aggregation._prepared_rows import (
     ScoredRows,
+    rows_in_order,
     score_rows,
     warn_if_slow,
 )
@@ -47,52 +46,37 @@ from sklearn_pate._estimators._progress import (
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._labels import private_rows_by_position
+from sklearn_pate._synthetic._log_odds import LogOdds
 from sklearn_pate._synthetic._marginals import PrivateMarginals
-from sklearn_pate._votes._sums import STEPS
 from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL, Assumption
 from sklearn_pate.accounting._calibrate import check_epsilon
 from sklearn_pate.accounting._cost import Cost
+from sklearn_pate.accounting._gdp import largest_gdp_mu
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import Constraint
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
-from sklearn_pate.exceptions import PrivacyUtilityWarning, PublicDataWarning, warn_user
-from sklearn_pate.mechanisms._mean_scores import MOST_VALUES, shrunk
+from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
+from sklearn_pate.learners._newton_steps import (
+    OF_TABLE,
+    Newton,
+    PrivateRows,
+    n_coordinates,
+)
+from sklearn_pate.mechanisms._mean_scores import Threshold, check_threshold
 from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
-from sklearn_pate.publication._student_state import without_caches
+from sklearn_pate.publication._model_file import without_caches
 from sklearn_pate.students import ImageRepresentation, TableRepresentation
 from sklearn_pate.students._basis import ScoreFunction, resolve_threshold
 
 _BASES = ("auto", "linear", "rbf")
-# Largest number of functions of a table and of images, which have more that matter;
-# and number of components of sparse rows.
-_OF_TABLE, _OF_IMAGES, _OF_SPARSE = 500, 1000, 200
-# Between the 46,000 patients of Diabetes, which lose by distances to synthetic rows,
-# and 500,000 rows, which gain.
-_MANY_UNITS = 100_000
-# Functions for each unit of mu and each of the units of privacy, more where the first
-# ones matter most. Measured on tables, and on images.
-_COORDINATES, _ORDERED, _FEWEST = 0.05, 0.25, 5
-# Public rows for each function, as their covariance stands for that of private rows.
-_ROWS_PER_COORDINATE = 10
-# Radius of the clipping, in root mean squares of a vector under the model.
-_RADIUS, _SMALLEST, _LARGEST = 0.9, 0.5, 2.5
-# Curvature that is added, and below which none is counted, relative to its mean and to
-# that of equal probabilities: public rows may vary less than private ones.
-_RIDGE, _FLOOR = 0.1, 0.4
-# Curvature of private rows, relative to that of public rows, that is worth a warning.
-_UNLIKE = 2.0
-# Probabilities differ from 0 and 1 by round-off below this.
-_NEGLIGIBLE = 1e-9
-# Weak penalty of the first coefficients: rows from noisy counts are only like private
-# ones. Measured on Adult and KDDCup99.
-_C_OF_START = 30.0
-# Numbers of the vectors that are computed at once.
-_AT_ONCE = 2**21
-# Bytes of the values of the basis that are kept from the first step for later ones.
-_MOST_KEPT = 2**29
-# Bytes of an array beside its numbers; a group of one row has few of these.
-_OF_ARRAY = 200
+# Largest number of functions of images, which have more that matter than tables; and
+# number of components of sparse rows.
+_OF_IMAGES, _OF_SPARSE = 1000, 200
+# Share of the squared mu for counts whose log-odds are the features, and where noise
+# would hide their coefficients; and the number of features for each of n mu units.
+# Measured on tables.
+_OF_COUNTS, _OF_COUNTS_ALONE, _FEATURES_OF_COUNTS = 0.7, 0.95, 0.02
 
 
 class DPNewtonClassifier(
@@ -101,9 +85,10 @@ class DPNewtonClassifier(
     """Differentially private logistic regression by noisy Newton steps.
 
     It has no teachers and is not PATE. The model is a logistic regression on features
-    that public rows alone determine. It is computed in three steps. In each, every row,
-    or group, contributes its gradient, clipped to a bounded length, and noise is added
-    to the sum. Public rows also determine the curvature, so that three steps suffice.
+    that public rows alone determine. It is computed in five steps. In each, every row,
+    or group, contributes a vector of bounded length, and noise is added to the sum. The
+    first gives the shares of the classes, three are Newton steps by clipped gradients,
+    and the last corrects the mean probability.
     The model may be published with ``privacy_spent_`` as its statement.
 
     Parameters
@@ -121,13 +106,13 @@ class DPNewtonClassifier(
         `representation` is given, and where public rows are held out from private ones.
 
     max_coordinates : int or "auto", default="auto"
-        Largest number of features. Fewer are used with more noise, fewer private rows
-        and fewer public rows. "auto" is 500, or 1000 for images.
+        Largest number of features. Fewer are used with more noise, fewer private or
+        public rows, and a rarer class. "auto" is 500, or 1000 for images.
 
-    threshold : float or "auto", default="auto"
+    threshold : {"auto", "balanced", "accuracy"} or float, default="auto"
         With two classes, the probability of the second class above which it is
-        predicted. "auto" is one half, but the mean probability on public rows where
-        this mean is below a fifth for a class, which would hardly be predicted.
+        predicted. "auto" predicts it for the share of public rows that is its mean
+        probability; "balanced" is this mean probability, "accuracy" one half.
 
     epsilon : float, default=1.0
         The publishable epsilon of this fit, to which the noise is calibrated.
@@ -151,9 +136,9 @@ class DPNewtonClassifier(
         they are the unit) as public. The people in them are **not protected**.
 
     synthetic : PrivateMarginals, default=None
-        In place of public rows: draw rows from noisy counts of the private rows, which
-        are within `epsilon`, too. It needs a domain that was declared **without a look
-        at private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
+        In place of public rows: noisy counts of the private rows, within `epsilon`,
+        whose log-odds are the features. It needs a domain that was declared **without
+        a look at private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. None reads them from y, and states as an assumption
@@ -224,11 +209,15 @@ class DPNewtonClassifier(
     -----
     With values b(x) of the basis, coefficients C and the Helmert matrix H, whose rows
     are orthonormal and orthogonal to 1, the model is p(x) = softmax(b(x) C H). In step
-    i = 1, 2, 3 a row contributes a vector of whole numbers of length at most
-    sqrt(s_i) S, with s = (0.15, 0.25, 0.6) and S = 1024. All steps together are one
-    Gaussian test with mu = 2 / noise_scale, up to the rounding in ``gdp_mu``; epsilon
-    is exact, and does not depend on the numbers of public rows, classes and features.
-    Proof: :doc:`/accounting`.
+    i = 1, ..., 5 a row contributes a vector of whole numbers of length at most
+    sqrt(s_i) S, with s = (0.03, 0.14, 0.23, 0.55, 0.05) and S = 1024. All steps
+    together are one Gaussian test with mu = 2 / noise_scale, up to the rounding in
+    ``gdp_mu``; epsilon is exact, and does not depend on the numbers of public rows,
+    classes and features. Proof: :doc:`/accounting`.
+
+    With n units, shares pi of K classes by the first sum, and
+    G = (1 - sum(pi^2)) K / (K - 1), a table gets 0.029 sqrt(G) n mu features, at least
+    5 and at most mu^2 n / (K - 1).
 
     Newton steps with noise are those of Ganesh, Haghifam, Steinke, Thakurta (2023),
     "Faster differentially private convex optimization via second-order methods", here
@@ -258,7 +247,7 @@ class DPNewtonClassifier(
     _constraints: ClassVar[dict[str, Constraint]] = {
         "basis": Constraint.option(_BASES),
         "max_coordinates": Constraint.count(also=("auto",)),
-        "threshold": Constraint.number(0, 1, closed="neither", also=("auto",)),
+        "threshold": Constraint(check_threshold),
         "n_groups": Constraint.count(also=(None,)),
         "verbose": Constraint(check_verbose),
     }
@@ -269,7 +258,7 @@ class DPNewtonClassifier(
         representation: Any = "auto",
         basis: Literal["auto", "linear", "rbf"] = "auto",
         max_coordinates: int | Literal["auto"] = "auto",
-        threshold: float | Literal["auto"] = "auto",
+        threshold: float | Threshold = "auto",
         epsilon: float = 1.0,
         delta: float = 1e-5,
         privacy_unit: Literal["row", "group"] = "row",
@@ -359,8 +348,8 @@ class DPNewtonClassifier(
             plan, marginals = self._on_drawn_rows(plan, entry)
             rows, refused = plan.represented_rows()
             newton, sums = plan.newton(), StoredSums(plan.mechanism, entry)
-            for number, share in enumerate(steps_of("summing rows", plan.shares)):
-                step = newton.step(share)
+            for number in steps_of("summing rows", range(len(NewtonSteps.shares))):
+                step = newton.step()
                 # The privacy is spent on this line: the cost is recorded, then noise is
                 # drawn.
                 newton.move(step, sums.draw(number, partial(rows.sum, step)))
@@ -410,7 +399,7 @@ class DPNewtonClassifier(
         planned = FitPlan.of_coefficients(
             plan.release,
             n_rows=plan.private.n_rows if self.privacy_unit == "row" else None,
-            n_coordinates=plan.values.shape[1],
+            n_coordinates=plan.n_coordinates,
             useless=plan.why_useless,
             n_public=plan.public.n_public,
         )
@@ -438,7 +427,17 @@ class DPNewtonClassifier(
         self._warn_of_counts(private, public, release)
         n_units = self._n_units(private)
         basis = self._public_basis(release, public, n_units, seeds)
-        plan = _NewtonPlan(private, public, release, seeds, n_units, basis)
+        allowed = partial(self._n_coordinates, release, public, n_units)
+        plan = _NewtonPlan(
+            private,
+            public,
+            release,
+            seeds,
+            n_units,
+            basis,
+            allowed,
+            self._why_useless(release, n_units),
+        )
         plan.warn_if_useless()
         return plan
 
@@ -490,33 +489,101 @@ class DPNewtonClassifier(
     ) -> ScoredRows:
         """Fit the representation and the basis on public rows."""
         X_public = public.X_public
-        has_landmarks = self._has_landmarks(X_public)
-        if self.basis == "auto" and public.domain is not None:
-            # Columns of synthetic rows are independent, unlike those of private rows.
-            has_landmarks = n_units >= _MANY_UNITS
-        most = self.max_coordinates
-        if most == "auto":
-            most = _OF_TABLE if is_table(X_public) else _OF_IMAGES
+        most = self._n_coordinates(release, public, n_units, 1.0)
+        if public.synthetic is not None and self._has_log_odds:
+            return rows_in_order(
+                X_public, LogOdds.of_counts(public.synthetic.marginals), most
+            )
         return score_rows(
             X_public,
             self._chosen_representation(X_public),
-            max_coordinates=n_coordinates(
-                cast(NewtonSteps, release.mechanism),
-                n_units,
-                public.n_public,
-                len(public.classes),
-                most=most,
-                ordered=self._is_ordered(X_public),
-            ),
-            rbf=has_landmarks,
+            max_coordinates=most,
+            rbf=self._has_landmarks(X_public) and not self._has_log_odds,
             seed=seeds.representation,
         )
+
+    def _n_coordinates(
+        self, release: ReleasePlan, public: PublicInputs, n_units: int, evenness: float
+    ) -> int:
+        """Compute the number of functions, once the shares of classes are released."""
+        X_public = public.X_public
+        return self._most_coordinates(
+            release,
+            public.n_public,
+            n_units,
+            most=OF_TABLE if is_table(X_public) else _OF_IMAGES,
+            ordered=self._is_ordered(X_public),
+            evenness=evenness,
+        )
+
+    def _most_coordinates(
+        self,
+        release: ReleasePlan,
+        n_public: int,
+        n_units: int,
+        *,
+        most: int = OF_TABLE,
+        **more: Any,
+    ) -> int:
+        """Compute the number of functions by public numbers and those of a release."""
+        if self.max_coordinates != "auto":
+            most = self.max_coordinates
+        mechanism, n_classes = release.mechanism, release.n_values
+        counts = release.counts
+        if counts is not None and self._has_log_odds:
+            numbers = counts.n_tables, n_classes, n_units
+            return min(most, self._n_log_odds(*numbers, cast(float, release.target)))
+        return n_coordinates(mechanism, n_units, n_public, n_classes, most=most, **more)
+
+    def _why_useless(self, release: ReleasePlan, n_units: int) -> str | None:
+        """Describe noise that hides the coefficients; counts have their own warning."""
+        return None if self._has_log_odds else why_newton_useless(release, n_units)
+
+    @property
+    def _has_log_odds(self) -> bool:
+        """Whether features are log-odds of counts, without public rows."""
+        return (
+            self.synthetic is not None
+            and self.synthetic.by_class
+            and self.basis != "rbf"
+            and _is_auto(self.representation)
+        )
+
+    def _share_of_counts(
+        self, n_tables: int, n_classes: int, n_units: int | None, epsilon: float | None
+    ) -> float:
+        if not self._has_log_odds:
+            return super()._share_of_counts(n_tables, n_classes, n_units, epsilon)
+        numbers = n_tables, n_classes, cast(int, n_units), cast(float, epsilon)
+        is_alone = self._n_log_odds(*numbers) == n_classes
+        return _OF_COUNTS_ALONE if is_alone else _OF_COUNTS
+
+    def _n_log_odds(
+        self, n_tables: int, n_classes: int, n_units: int, epsilon: float
+    ) -> int:
+        """Compute the number of features of counts: the constant and all log-odds.
+
+        Where noise would hide their coefficients, the sum over columns alone.
+        """
+        n_values = n_classes - 1
+        allowed = _FEATURES_OF_COUNTS * n_units * largest_gdp_mu(epsilon, self.delta)
+        if allowed < (n_tables + 1) * n_values:
+            return n_classes
+        return 1 + (n_tables + 1) * n_values
 
     def _with_public_rows(
         self, plan: "_NewtonPlan", public: PublicInputs
     ) -> "_NewtonPlan":
         basis = self._public_basis(plan.release, public, plan.n_units, plan.seeds)
-        return replace(plan, public=public, public_basis=basis)
+        allowed = partial(self._n_coordinates, plan.release, public, plan.n_units)
+        n_classes = len(public.classes)
+        return replace(
+            plan,
+            public=public,
+            public_basis=basis,
+            allowed=allowed,
+            intercept_only=self._has_log_odds and allowed(1.0) == n_classes,
+        )
 
     def _chosen_representation(self, X_public: Table | None = None) -> Any:
         """Return the representation: components of images, or columns of a table."""
@@ -576,34 +643,6 @@ def _is_auto(representation: Any) -> bool:
     return isinstance(representation, str) and representation == "auto"
 
 
-def n_coordinates(
-    mechanism: NewtonSteps,
-    n_units: int,
-    n_public: int,
-    n_classes: int,
-    *,
-    most: int = _OF_TABLE,
-    ordered: bool = False,
-) -> int:
-    """Compute the number of functions that noise and public rows allow.
-
-    More where the first ones matter most (`ordered`), and at most `most`.
-    """
-    by_unit = _ORDERED if ordered else _COORDINATES
-    n_values = min(by_unit * n_units * _mu(mechanism), MOST_VALUES)
-    allowed = n_values / (n_classes - 1)
-    return min(
-        most,
-        max(_FEWEST, int(allowed)),
-        max(_FEWEST, n_public // _ROWS_PER_COORDINATE),
-    )
-
-
-def _mu(mechanism: NewtonSteps) -> float:
-    """Return mu of all steps together, without its rounding."""
-    return 2 / mechanism.noise_scale
-
-
 @dataclass(frozen=True)
 class _NewtonPlan:
     """Plan of a fit: private rows, public basis, noise and statement."""
@@ -615,8 +654,13 @@ class _NewtonPlan:
     #: Public number of rows or groups.
     n_units: int
     public_basis: ScoredRows
+    #: Number of functions, by the evenness of the classes.
+    allowed: Callable[[float], int]
+    #: Description of noise that hides the coefficients, None if it does not.
+    why_useless: str | None
+    #: Whether the noise hides all coefficients but those of naive Bayes.
+    intercept_only: bool = False
 
-    shares = NewtonSteps.shares
     #: Synthetic rows are like the private ones.
     equal_classes: ClassVar[bool] = False
 
@@ -641,9 +685,11 @@ class _NewtonPlan:
         return self.public_basis.values
 
     @property
-    def why_useless(self) -> str | None:
-        """Description of noise that hides the coefficients, None if it does not."""
-        return why_newton_useless(self.release, self.n_units)
+    def n_coordinates(self) -> int:
+        """Largest number of coefficients for each class but one."""
+        if self.public.domain is None:
+            return self.values.shape[1]
+        return self.allowed(1.0)
 
     def warn_if_useless(self) -> None:
         """Warn, by public numbers, of a model of no use, and of a slow fit."""
@@ -662,16 +708,18 @@ class _NewtonPlan:
     def _is_for_all_rows(self) -> bool:
         """Check that rows that are transformed together do not affect each other.
 
-        Two transformers of this package refuse no row: a row of a table is the same bit
-        by bit in any position, and an image at the same position, where rows are the
-        unit. A subclass may compute anything.
+        Transformers of this package refuse no row: a row of a table and its log-odds
+        are the same bit by bit in any position, and an image at the same position,
+        where rows are the unit. A subclass may compute anything.
         """
         kind = type(self.public_basis.of_basis)
         of_rows = self.private.group_of_row is None
-        return kind is TableRepresentation or (of_rows and kind is ImageRepresentation)
+        if kind in (TableRepresentation, LogOdds):
+            return True
+        return of_rows and kind is ImageRepresentation
 
     @phase("representing the rows")
-    def represented_rows(self) -> tuple["_PrivateRows", list[str]]:
+    def represented_rows(self) -> tuple[PrivateRows, list[str]]:
         """Represent the private rows; also return problems. Sensitive.
 
         One row at a time: a transformer may refuse a row, and the rounding of rows that
@@ -694,40 +742,40 @@ class _NewtonPlan:
                         represented[row] = one
                     except Exception:
                         n_refused += 1
-        rows = _PrivateRows(
+        rows = PrivateRows(
             represented,
             self.private.codes,
             self.private.group_of_row,
-            self.public_basis.basis.transform,
+            lambda X, n: self.public_basis.basis.first(n).transform(X),
             size=self.values.shape[1] * (self.n_classes - 1),
         )
         refused = f"rows that the representation refused: {n_refused}"
         return rows, [refused] if n_refused else []
 
-    def newton(self) -> "_Newton":
+    def newton(self) -> Newton:
         """Return the Newton method at its start."""
-        return _Newton(self.mechanism, self.values, self.n_units, self._start())
-
-    def _start(self) -> NDArray[np.float64]:
-        """Return the first coefficients, which the model is shrunk towards.
-
-        Zeros; with synthetic rows, the regression of the classes that they were drawn
-        for, unless a class has none.
-        """
-        zeros = np.zeros((self.values.shape[1], self.n_classes - 1))
+        start = np.zeros((self.values.shape[1], self.n_classes - 1))
         rows = self.public.synthetic
-        if rows is None or rows.labels is None:
-            return zeros
-        labels = rows.labels[self.public_basis.rows]
-        if len(np.unique(labels)) < self.n_classes:
-            return zeros
-        model = LogisticRegression(
-            C=_C_OF_START / len(labels), fit_intercept=False, max_iter=500
+        if rows is None or not rows.marginals.by_class:
+            return Newton(
+                self.mechanism, self.values, self.n_units, start, self.allowed
+            )
+        # Naive Bayes at drawn rows; exactly so, if its sum is the first function.
+        marginals, H = rows.marginals, helmert(self.n_classes)
+        tables = marginals.by_total
+        temperature, intercepts = tables.calibrated(tables.log_odds())
+        scored = _safe_indexing(self.public.X_public, self.public_basis.rows)
+        total = LogOdds.of_counts(marginals).transform(scored)[:, : self.n_classes - 1]
+        scores = temperature * total + H @ intercepts
+        return Newton(
+            self.mechanism,
+            self.values,
+            self.n_units,
+            self.values.T @ scores / len(scores),
+            self.allowed,
+            tables.shares,
+            intercept_only=self.intercept_only,
         )
-        coef = model.fit(self.values, labels).coef_
-        if self.n_classes == 2:
-            coef = np.concatenate([-coef, coef]) / 2
-        return coef.T @ helmert(self.n_classes).T
 
     def model(self, coef: NDArray[np.float64], threshold: Any) -> ScoreFunction:
         """Return the model with these coefficients, by public rows alone."""
@@ -738,286 +786,9 @@ class _NewtonPlan:
                 "a larger epsilon, or more private rows.",
                 PrivacyUtilityWarning,
             )
-        basis = self.public_basis
-        model = ScoreFunction.of_release(coef, basis.of_basis, basis.basis, "softmax")
-        shares = model.probabilities(self.values).mean(axis=0)
-        model.threshold = resolve_threshold(threshold, shares)
+        representation, basis = self.public_basis.of_basis, self.public_basis.basis
+        basis = basis.first(len(coef))
+        model = ScoreFunction.of_release(coef, representation, basis, "softmax")
+        probabilities = model.probabilities(self.values[:, : len(coef)])
+        model.threshold = resolve_threshold(threshold, probabilities)
         return model
-
-
-@dataclass(frozen=True)
-class _Step:
-    """Vector that each unit contributes in one step: its gradient, scaled and clipped.
-
-    The model is p(x) = softmax(b(x) coef H), with values b(x) of a public basis and the
-    Helmert matrix H. The vector of a row with label y is the outer product of
-    b(x) `left` and (e_y - p(x)) H' `right`; that of a group is the mean over its rows.
-    It is clipped to the ball of `radius` and rounded.
-
-    **Sensitivity.** `share` is the step's part of the squared length of all vectors of
-    a unit: a vector v has v.v <= share STEPS^2, which `rounded` checks in exact
-    arithmetic before v is added. If one unit's v becomes v', or is added or removed,
-    the sum moves by |v' - v| <= 2 sqrt(share) STEPS.
-    """
-
-    coef: NDArray[np.float64]
-    left: NDArray[np.float64]
-    right: NDArray[np.float64]
-    radius: float
-    share: float
-
-    @property
-    def longest(self) -> int:
-        """Largest length of a vector, rounded down."""
-        return int(np.sqrt(self.share) * STEPS)
-
-    @property
-    def unit(self) -> float:
-        """Length that one unit of a vector stands for."""
-        # Rounding makes it longer by sqrt(size) / 2 at most; 1 is for round-off.
-        return self.radius / (self.longest - np.sqrt(self.coef.size) / 2 - 1)
-
-    def factors(
-        self, values: NDArray[np.float64], codes: NDArray[np.intp]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Compute the factors of the vector of each row; zeros for an index of -1."""
-        H = helmert(self.coef.shape[1] + 1)
-        residuals = -softmax(values @ self.coef @ H, axis=1)
-        residuals[np.arange(len(codes)), codes] += 1  # the last one for -1
-        residuals[codes < 0] = 0
-        return values @ self.left, residuals @ H.T @ self.right
-
-    def rounded(self, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Clip and round vectors, one a unit; zeros for those that are too long.
-
-        Whole numbers below 2^53 are exact in float64, and so are their sums.
-        """
-        flat = vectors.reshape(len(vectors), -1)
-        with np.errstate(all="ignore"):
-            lengths = np.linalg.norm(flat, axis=1, keepdims=True)
-            scales = np.minimum(1, self.radius / lengths) / self.unit
-            whole = np.rint(flat * np.where(lengths > 0, scales, 0))
-        # The privacy cost rests on this check alone: nothing above is trusted.
-        within = np.all(np.abs(whole) <= self.longest, axis=1)  # false for NaN
-        whole[~within] = 0
-        whole[np.einsum("ij,ij->i", whole, whole) > self.longest**2] = 0
-        return whole
-
-
-class _PrivateRows:
-    """Represented private rows, with the sums of their clipped vectors. Sensitive.
-
-    Rows are read in blocks, which are the groups where groups are the unit: each is
-    computed on its own, as the position of its rows depends on other groups. Values of
-    the basis do not depend on the step, and are kept as far as memory allows. Rows
-    without a class index (-1) or a group (-1) contribute nothing.
-    """
-
-    def __init__(
-        self,
-        X: NDArray[np.float64],
-        codes: NDArray[np.intp],
-        group_of_row: NDArray[np.intp] | None,
-        transform: Any,
-        *,
-        size: int,
-    ) -> None:
-        self._X = X
-        self._codes = codes
-        self._group_of_row = group_of_row
-        self._transform = transform
-        self._size = size
-        self._kept: dict[int, NDArray[np.float64]] = {}
-        self._n_free = _MOST_KEPT
-
-    def sum(self, step: _Step) -> NDArray[np.int64]:
-        """Add up the clipped vectors of all units, without a warning. Sensitive."""
-        total = np.zeros(self._size)
-        with np.errstate(all="ignore"):
-            for place, rows in enumerate(self._blocks()):
-                values, codes = self._values(place, rows), self._codes[rows]
-                total += step.rounded(self._vectors(step, values, codes)).sum(axis=0)
-        return total.astype(np.int64)
-
-    def _vectors(
-        self, step: _Step, values: NDArray[np.float64], codes: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
-        """Compute the vectors of a block: one of each row, or one of a group."""
-        left, right = step.factors(values, codes)
-        if self._group_of_row is None:
-            return left[:, :, np.newaxis] * right[:, np.newaxis, :]
-        return (left.T @ right / len(left))[np.newaxis]
-
-    def _blocks(self) -> Iterator[slice | NDArray[np.intp]]:
-        """Yield the rows of each block; no row is left out, so that others stay."""
-        if self._group_of_row is None:
-            n_rows = max(1, _AT_ONCE // self._size)
-            for start in range(0, len(self._codes), n_rows):
-                yield slice(start, start + n_rows)
-            return
-        order = np.argsort(self._group_of_row, kind="stable")
-        order = order[self._group_of_row[order] >= 0]
-        ends = np.flatnonzero(np.diff(self._group_of_row[order])) + 1
-        yield from np.split(order, ends) if len(order) else ()
-
-    def _values(
-        self, place: int, rows: slice | NDArray[np.intp]
-    ) -> NDArray[np.float64]:
-        """Return values of the basis at a block of rows."""
-        values = self._kept.get(place)
-        if values is None:
-            values = self._transform(self._X[rows])
-            n_bytes = values.nbytes + _OF_ARRAY
-            if n_bytes <= self._n_free:
-                self._kept[place] = values
-                self._n_free -= n_bytes
-        return values
-
-
-class _Newton:
-    """Newton's method on noisy sums of gradients, with the curvature of public rows.
-
-    All it reads may be published: released sums, public rows and public numbers.
-    """
-
-    def __init__(
-        self,
-        mechanism: NewtonSteps,
-        values: NDArray[np.float64],
-        n_units: int,
-        start: NDArray[np.float64],
-    ) -> None:
-        self.coef = start
-        self._start = start
-        self._values = values
-        self._n_units = n_units
-        self._sigma = mechanism._sigma
-        # Balances the noise, which grows with the radius, and the bias by clipping.
-        noise = 4 * start.size / (_mu(mechanism) ** 2 * n_units)  # over that of samples
-        radius = float(np.clip(_RADIUS * noise ** (-1 / 3), _SMALLEST, _LARGEST))
-        self._radius = radius * np.sqrt(start.size)
-        self._scale = 1.0
-        self._last: _Move | None = None
-
-    def step(self, share: float) -> _Step:
-        """Return the next step, at the coefficients so far."""
-        self._curvature = _Curvature.at(self._values, self.coef, self._scale)
-        left, right = self._curvature.left_root(-1), self._curvature.right_root(-1)
-        return _Step(self.coef, left, right, self._radius, share)
-
-    def move(self, step: _Step, released: NDArray[np.int64]) -> None:
-        """Move the coefficients, by the noisy sum of a step."""
-        coef, curvature, last = self.coef, self._curvature, self._last
-        unit = step.unit / self._n_units
-        # Of noise, and of sampling.
-        variance = (self._sigma * unit) ** 2 + 1 / self._n_units
-        noisy = released.reshape(coef.shape).astype(np.float64)
-        gradient = curvature.applied(unit * noisy, 1)
-        if last is not None:
-            ratio = last.ratio(coef, gradient, variance)
-            if ratio > 1:  # the last move was too far: go back to its best part
-                coef = last.coef + (coef - last.coef) / ratio
-                gradient = last.gradient + (gradient - last.gradient) / ratio
-                self._scale *= ratio
-                curvature = curvature.times(ratio)
-        self._last = _Move(coef, gradient, curvature, variance)
-        change = curvature.applied(coef - self._start, 1)
-        change += curvature.applied(gradient, -1)
-        change = shrunk(change, np.full(len(coef), variance), first=8)
-        self.coef = self._start + curvature.applied(change, -1)
-
-    def warn_if_unlike(self) -> None:
-        """Warn of public rows that vary less than private ones, by released sums."""
-        if self._scale > _UNLIKE:
-            warn_user(
-                f"The private rows vary {self._scale:.1f} times as much as the public "
-                "rows where it matters: the public rows are unlike them, and "
-                "predictions are worse than need be. This follows from the release "
-                "alone. Pass public rows of the same population.",
-                PublicDataWarning,
-            )
-
-
-@dataclass(frozen=True)
-class _Curvature:
-    """Mean Hessian of the log-loss, as a factor by coordinates and one by classes."""
-
-    left: NDArray[np.float64]
-    right: NDArray[np.float64]
-
-    @classmethod
-    def at(
-        cls, values: NDArray[np.float64], coef: NDArray[np.float64], scale: float
-    ) -> Self:
-        """Compute it at public rows, times a scale, with a ridge."""
-        n_classes = coef.shape[1] + 1
-        H = helmert(n_classes)
-        probabilities = softmax(values @ coef @ H, axis=1)
-        weights = (1 - np.sum(probabilities**2, axis=1)) / (n_classes - 1)
-        weights = np.maximum(weights, _FLOOR / n_classes)
-        by_coordinate = (values.T * weights) @ values / len(values)
-        second = probabilities.T @ probabilities / len(values)
-        by_class = H @ (np.diag(probabilities.mean(axis=0)) - second) @ H.T
-        # The mean over classes is part of the first factor. Where the model is sure of
-        # all public rows, nothing but round-off is left.
-        mean = np.trace(by_class) / (n_classes - 1)
-        by_class = by_class / mean if mean > _NEGLIGIBLE else np.eye(n_classes - 1)
-        return cls(scale * _with_ridge(by_coordinate), _with_ridge(by_class))
-
-    def times(self, scale: float) -> Self:
-        """Multiply it by a number."""
-        return replace(self, left=scale * self.left)
-
-    def left_root(self, sign: int) -> NDArray[np.float64]:
-        """Compute the root of the first factor, or of its inverse."""
-        return _root(self.left, sign)
-
-    def right_root(self, sign: int) -> NDArray[np.float64]:
-        """Compute the root of the second factor, or of its inverse."""
-        return _root(self.right, sign)
-
-    def applied(self, coef: NDArray[np.float64], sign: int) -> NDArray[np.float64]:
-        """Multiply coefficients by the root, or by its inverse."""
-        return self.left_root(sign) @ coef @ self.right_root(sign)
-
-
-@dataclass(frozen=True)
-class _Move:
-    """Start of a move: coefficients, noisy gradient and its variance, curvature."""
-
-    coef: NDArray[np.float64]
-    gradient: NDArray[np.float64]
-    curvature: _Curvature
-    variance: float
-
-    def ratio(
-        self,
-        coef: NDArray[np.float64],
-        gradient: NDArray[np.float64],
-        variance: float,
-    ) -> float:
-        """Compare the curvature along the move with the one that was assumed.
-
-        The secant of the gradients, relative to the public curvature; 1 if it exceeds
-        that by no more than two standard deviations of its noise.
-        """
-        move = coef - self.coef
-        assumed = float(np.sum(self.curvature.applied(move, 1) ** 2))
-        if assumed == 0:
-            return 1.0
-        ratio = float(np.vdot(move, self.gradient - gradient)) / assumed
-        noise = np.sqrt((self.variance + variance) / assumed)
-        return ratio if ratio > 1 + 2 * noise else 1.0
-
-
-def _with_ridge(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    size = len(matrix)
-    if size == 1:
-        return matrix
-    return matrix + _RIDGE * np.trace(matrix) / size * np.eye(size)
-
-
-def _root(matrix: NDArray[np.float64], sign: int) -> NDArray[np.float64]:
-    """Compute the symmetric square root of a matrix, or of its inverse."""
-    values, vectors = np.linalg.eigh(matrix)
-    return (vectors * values ** (sign / 2)) @ vectors.T

@@ -31,8 +31,8 @@ from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate._votes._sums import SoftVotes
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._value_checks import Constraint
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.learners._petdl_batches import (
     PublicBatches,
     SumAggregation,
@@ -44,29 +44,6 @@ from sklearn_pate.mechanisms import NoisySum
 from sklearn_pate.students._train_student import accepts_hints
 
 BATCHES = ("cluster", "random")
-
-
-def petdl_teacher(petdl: Any) -> Any:
-    """Return the teacher of a PETDLClassifier."""
-    from sklearn.ensemble import RandomForestClassifier  # slow to import
-
-    return RandomForestClassifier() if petdl.estimator is None else petdl.estimator
-
-
-def petdl_student(petdl: Any) -> Any:
-    """Return the student of a PETDLClassifier, by default a small network."""
-    if petdl.student is not None:
-        return petdl.student
-    from sklearn_pate.students import ConvSmall, FixMatchClassifier  # imports torch
-
-    return FixMatchClassifier(
-        ConvSmall(petdl.compression),
-        image_shape=petdl.image_shape,
-        augmentation=petdl.augmentation,
-        max_epochs=petdl.distillation_epochs,
-        batch_size=petdl.public_batch_size,
-        labeled_batch_size=min(64, petdl.public_batch_size),
-    )
 
 
 def read_outputs(
@@ -511,13 +488,13 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     def _check_parameters(self) -> None:
         check_ensemble(self)
         super()._check_parameters()
-        teacher = petdl_teacher(self)
+        teacher = self._teacher()
         if not hasattr(teacher, "predict_proba"):
             raise ValueError(
                 f"estimator={teacher!r} has no predict_proba, and teachers vote with "
                 "class probabilities; use another classifier, or PATEClassifier."
             )
-        if self.hint_epochs and not accepts_hints(petdl_student(self)):
+        if self.hint_epochs and not accepts_hints(self._unfitted_student()):
             raise ValueError(
                 f"hint_epochs={self.hint_epochs!r} releases a hint, which "
                 f"{self.student!r} does not accept; set hint_epochs=0, or use a "
@@ -555,7 +532,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     def _design(self, n_teachers: int) -> Design:
         """Return the choices of a fit."""
         return Design(
-            petdl_teacher(self),
+            self._teacher(),
             self.representation,
             self._unfitted_student(),
             self._mechanism(),
@@ -617,11 +594,28 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
             counts_for=partial(self._counts, public),
         )
 
+    def _teacher(self) -> Any:
+        from sklearn.ensemble import RandomForestClassifier  # slow to import
+
+        return RandomForestClassifier() if self.estimator is None else self.estimator
+
     def _unfitted_student(self) -> Any:
-        return petdl_student(self)
+        """Return the student, by default a small network."""
+        if self.student is not None:
+            return self.student
+        from sklearn_pate.students import ConvSmall, FixMatchClassifier  # imports torch
+
+        return FixMatchClassifier(
+            ConvSmall(self.compression),
+            image_shape=self.image_shape,
+            augmentation=self.augmentation,
+            max_epochs=self.distillation_epochs,
+            batch_size=self.public_batch_size,
+            labeled_batch_size=min(64, self.public_batch_size),
+        )
 
     def _sees_rows_first(self) -> Any:
         # Teachers get the rows that the representation has transformed.
         if self.representation is None:
-            return petdl_teacher(self)
+            return self._teacher()
         return self.representation

@@ -24,15 +24,15 @@ from sklearn_pate._aggregation._rehearsal import rehearse_student
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table
-from sklearn_pate._synthetic._marginals import nearest_on_simplex
+from sklearn_pate._synthetic._class_tables import nearest_on_simplex
 from sklearn_pate._teachers._forms import SoftVoteForm
 from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate._votes._sums import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._cost import Cost
+from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
-from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms import NoisySum
 from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from sklearn_pate.students._queries import find_clusters

@@ -28,8 +28,8 @@ from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._votes._sums import SensitiveSums
 from sklearn_pate.accounting._assumptions import N_ROWS_PUBLIC, ROW_ALONE, Assumption
 from sklearn_pate.accounting._cost import Cost
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._value_checks import Constraint
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.learners._row_features import RowFeatures
 from sklearn_pate.mechanisms import PluralityMechanism
 from sklearn_pate.mechanisms._noisy_training import PoissonSampler, SampledMechanism

@@ -1,8 +1,6 @@
 """Features of private rows, each computed from that row alone."""
 
 import contextlib
-import warnings
-from collections.abc import Iterator
 from copy import deepcopy
 from time import process_time
 from typing import Any
@@ -12,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from sklearn_pate._aggregation._prepared_rows import warn_if_slow
-from sklearn_pate._estimators._isolation import autologging_off, muted, one_thread
+from sklearn_pate._estimators._isolation import quiet
 from sklearn_pate._inputs._odd_values import finite_or_default, is_frame
 from sklearn_pate.students._queries import numeric_features
 
@@ -49,7 +47,7 @@ class RowFeatures:
             return
         tried = np.unique(np.linspace(0, len(features) - 1, _N_TRIED).astype(int))
         try:
-            with _quiet():
+            with quiet(), np.errstate(all="ignore"):
                 start = process_time()
                 first = np.array([self._of_row(X_public, row) for row in tried])
                 seconds = process_time() - start
@@ -82,7 +80,7 @@ class RowFeatures:
 
         `rows` are indices; `default` has shape (n_dimensions,). Sensitive.
         """
-        with _quiet():
+        with quiet(), np.errstate(all="ignore"):
             if self._representation is None:
                 # Each number is converted independently of others.
                 with contextlib.suppress(Exception):
@@ -119,17 +117,3 @@ class RowFeatures:
             self._memory = np.empty((1, *X.shape[1:]))
         self._memory[0] = X[row]
         return self._memory
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Compute with one thread, and without output, which may depend on a row."""
-    with (
-        one_thread(),
-        autologging_off(),
-        muted(),
-        np.errstate(all="ignore"),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore")
-        yield

@@ -2,7 +2,7 @@
 
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn_pate._estimators._progress import steps_of
 from sklearn_pate._votes._sums import ScoreStep, TeacherScores
 from sklearn_pate.accounting._cost import Cost
+from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._value_checks import check_count
-from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms._noisy_sum import GaussianSum, StoredSums
 
 # In each step, the share of the squared length of a teacher's vectors, and the radius
@@ -19,6 +19,7 @@ from sklearn_pate.mechanisms._noisy_sum import GaussianSum, StoredSums
 _SHARES, _RADII = (0.3, 0.7), (0.6, 0.3)
 _FEWEST = 5
 _BASES = ("auto", "linear", "rbf")
+Threshold = Literal["auto", "balanced", "accuracy"]
 # Beyond this, the rounding of vectors would take more than half of their length.
 MOST_VALUES = 250_000
 # The first block keeps this share, so that a ranking is never all ties.
@@ -60,11 +61,11 @@ class MeanScores(GaussianSum):
     max_coordinates : int, default=500
         Largest number of functions. With more noise fewer are released.
 
-    threshold : float or "auto", default="auto"
+    threshold : {"auto", "balanced", "accuracy"} or float, default="auto"
         With two classes, the probability of the second class above which it is
-        predicted. "auto" is one half, but the released mean probability where that of
-        a class is below a fifth: a rare class would hardly be named. It has no privacy
-        cost.
+        predicted. "auto" predicts it for the share of public rows that is its released
+        mean probability; "balanced" is this mean probability, "accuracy" one half. None
+        has a privacy cost.
 
     noise_scale : float, default=None
         Standard deviation of the noise on every coordinate of the sum, in units of the
@@ -107,7 +108,7 @@ class MeanScores(GaussianSum):
         self,
         basis: str = "auto",
         max_coordinates: int = 500,
-        threshold: float | Literal["auto"] = "auto",
+        threshold: float | Threshold = "auto",
         *,
         noise_scale: float | None = None,
     ) -> None:
@@ -157,7 +158,7 @@ class MeanScores(GaussianSum):
                 f"{[*_BASES]}."
             )
         check_count("max_coordinates", self.max_coordinates)
-        check_threshold(self.threshold)
+        check_threshold("threshold", self.threshold)
 
     def n_coordinates(self, n_teachers: int, n_classes: int) -> list[int]:
         """Compute the numbers of coefficients a class that the noise allows.
@@ -275,9 +276,9 @@ def shrunk(
     return kept
 
 
-def check_threshold(threshold: Any) -> None:
-    """Raise ValueError unless a threshold is a probability, or "auto"."""
-    if isinstance(threshold, str) and threshold == "auto":
+def check_threshold(name: str, threshold: Any) -> None:
+    """Raise ValueError unless a threshold is a probability, or the name of a rule."""
+    if isinstance(threshold, str) and threshold in get_args(Threshold):
         return
     if (
         isinstance(threshold, bool)
@@ -285,6 +286,6 @@ def check_threshold(threshold: Any) -> None:
         or not 0 < float(threshold) < 1
     ):
         raise ValueError(
-            f"threshold={threshold!r} must be 'auto' or a probability between 0 and 1, "
-            "such as 0.3."
+            f"{name}={threshold!r} must be 'auto', 'balanced', 'accuracy' or a "
+            "probability between 0 and 1, such as 0.3."
         )

@@ -13,7 +13,6 @@ from sklearn_pate.accounting._calibrate import LARGEST_SCALE
 from sklearn_pate.accounting._cost import Cost, ExactCost
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count, is_positive
-from sklearn_pate.mechanisms._noise import NoiseSource
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,15 @@ class Mechanism(BaseEstimator, ABC):
     can compute the cost again.
 
     A subclass sets `noise_parameters` and provides `_curve`. One that answers queries
-    on votes provides `respond`.
+    on votes is a :class:`PluralityMechanism`.
+
+    Examples
+    --------
+    >>> from sklearn_pate.mechanisms import GNMax, MeanScores, Mechanism
+    >>> for one in (GNMax(sigma=40), MeanScores(noise_scale=4)):
+    ...     print(isinstance(one, Mechanism), one.in_one_line())
+    True GNMax(sigma=40)
+    True MeanScores(noise_scale=4)
     """
 
     #: Name of the released thing in statements.
@@ -99,6 +106,8 @@ class Mechanism(BaseEstimator, ABC):
             If a noise parameter is not set or out of range, `orders` do not increase
             from above 1, or the cost does not hold for this unit.
         """
+        check_count("n_queries", n_queries, 0, np.inf)  # has a cost, however many
+        check_count("n_classes", n_classes)
         curve = self._curve(n_queries, n_classes, orders)
         exact = self._known_exact(n_queries, n_classes)
         return Cost(unit, self.relation(unit), curve, exact)
@@ -116,44 +125,6 @@ class Mechanism(BaseEstimator, ABC):
         if "_has_exact_cost" not in vars(type(self)):
             return None
         return self._exact(n_queries, n_classes)
-
-    def respond(
-        self,
-        counts: ArrayLike,
-        noise: NoiseSource,
-        max_answers: int,
-        probabilities: ArrayLike | None = None,
-    ) -> Response:
-        """Answer one batch of queries of a fit. Called by the `Oracle`.
-
-        Parameters
-        ----------
-        counts : array-like of int of shape (n_queries, n_classes)
-            Votes per class, over all teachers. Sensitive.
-
-        noise : NoiseSource
-            Source of the noise.
-
-        max_answers : int
-            Number of answers that are left of the cap.
-
-        probabilities : array-like of shape (n_queries, n_classes), default=None
-            The student's class probabilities, for a mechanism that needs them.
-
-        Returns
-        -------
-        response : Response
-            Answers, covered by the privacy cost of the fit.
-
-        Raises
-        ------
-        TypeError
-            If this mechanism answers no queries on votes.
-
-        ValueError
-            If `counts` are invalid, or a parameter is not set or out of range.
-        """
-        raise TypeError(f"{type(self).__name__} answers no queries on votes.")
 
     def answer_cap(self, n_queries: int) -> int:
         """Compute the largest number of answers to a number of queries.

@@ -12,10 +12,10 @@ from sklearn.base import clone
 from sklearn_pate._votes._sums import STEPS
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE, six_digits
 from sklearn_pate.accounting._cost import Cost, GaussianTest
+from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._gdp import ROUNDING_VARIANCE, gdp_mu, largest_gdp_mu
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked, counted
-from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.mechanisms._mechanism import Mechanism, Response, spends_all
 from sklearn_pate.mechanisms._noise import NoiseSource
 

@@ -49,7 +49,7 @@ _N_WORDS = 2**64
 
 
 class NewtonSteps(GaussianSum):
-    """Newton steps along noisy sums of clipped gradients.
+    """Newton steps along noisy sums of clipped gradients, between two other sums.
 
     In step i a row, or a group, contributes a vector v of whole numbers with
     v.v <= s_i S^2, where s are the `shares` and S = 1024. `noise_scale` is the standard
@@ -60,9 +60,10 @@ class NewtonSteps(GaussianSum):
 
     released = "newton"
 
-    #: Share of the squared length of a unit's vectors in each step: later ones matter
-    #: more.
-    shares: ClassVar[tuple[float, ...]] = (0.15, 0.25, 0.6)
+    #: Share of the squared length of a unit's vectors in each step: of the sum of
+    #: labels, of Newton steps, of which later ones matter more, and of the correction
+    #: of the mean probabilities.
+    shares: ClassVar[tuple[float, ...]] = (0.03, 0.14, 0.23, 0.55, 0.05)
 
     def __init__(self, noise_scale: float | None = None) -> None:
         self.noise_scale: Any = noise_scale

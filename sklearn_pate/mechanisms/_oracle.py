@@ -6,8 +6,8 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._value_checks import counted
-from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.mechanisms._mechanism import Mechanism, Response
 from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn
@@ -150,7 +150,7 @@ class Oracle:
         entry: FitEntry | None = None,
     ) -> None:
         self._votes = votes
-        self._mechanism = mechanism
+        self._mechanism: Any = mechanism
         self._entry = entry
         self._stored = {} if entry is None else entry.stored()
         self._noise = NoiseSource()

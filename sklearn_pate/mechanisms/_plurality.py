@@ -136,6 +136,32 @@ class PluralityMechanism(Mechanism):
         max_answers: int,
         probabilities: ArrayLike | None = None,
     ) -> Response:
+        """Answer one batch of queries of a fit. Called by the `Oracle`.
+
+        Parameters
+        ----------
+        counts : array-like of int of shape (n_queries, n_classes)
+            Votes per class, over all teachers. Sensitive.
+
+        noise : NoiseSource
+            Source of the noise.
+
+        max_answers : int
+            Number of answers that are left of the cap.
+
+        probabilities : array-like of shape (n_queries, n_classes), default=None
+            The student's class probabilities, for a mechanism that needs them.
+
+        Returns
+        -------
+        response : Response
+            Answers, covered by the privacy cost of the fit.
+
+        Raises
+        ------
+        ValueError
+            If `counts` are invalid, or a parameter is not set or out of range.
+        """
         needed = {"probabilities": probabilities} if self.needs_probabilities else {}
         answers = self.answer(counts, max_answers=max_answers, noise=noise, **needed)
         return Response(answers, int(np.count_nonzero(answers != NO_ANSWER)))

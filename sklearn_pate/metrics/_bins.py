@@ -45,7 +45,7 @@ class BinShapes:
 
     @cached_property
     def guesses(self) -> tuple[Array, Array]:
-        """Log-odds that stand for those of each bin, of shape (n_bins, n_parts)."""
+        """Return log-odds for the parts of each bin, of shape (n_bins, n_parts)."""
         return self._exponential, self._normal
 
     @property

@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn_pate._estimators._isolation import no_output
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._labels import class_indices
-from sklearn_pate._synthetic._marginals import nearest_on_simplex
+from sklearn_pate._synthetic._class_tables import nearest_on_simplex
 
 #: Log-odds between the cells of the first counts.
 GRID = np.arange(-32, 33) / 4

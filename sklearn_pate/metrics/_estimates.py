@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 from scipy.stats import gamma
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_pate._synthetic._marginals import nearest_on_simplex
+from sklearn_pate._synthetic._class_tables import nearest_on_simplex
 from sklearn_pate.metrics._bins import BinShapes
 
 Array = NDArray[np.float64]
@@ -131,7 +131,7 @@ class NoisyCounts:
 
     @cached_property
     def within(self) -> list["WithinBins"]:
-        """Scores and labels within the bins of each scored class."""
+        """Guess scores and labels within the bins of each scored class."""
         return [
             WithinBins.guessed(*one, self.sigma[1])
             for one in zip(self.shapes, self.histograms, self.middles, strict=True)

@@ -28,8 +28,8 @@ from sklearn_pate.accounting._calibrate import (
     check_delta_is_small,
     check_epsilon_is_small,
 )
+from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.accounting.ledger._fit_entry import FitEntry
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms._noise import as_drawn
 from sklearn_pate.mechanisms._noisy_sum import (

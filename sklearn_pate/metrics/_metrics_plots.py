@@ -55,6 +55,7 @@ def draw_calibration(ax: Any, counts: NoisyCounts) -> None:
         ax.fill_between(middles[told], low, high, color=style["color"], alpha=0.2, lw=0)
         largest = max([largest, *middles[told], *high])
     ax.plot([0, 1], [0, 1], color="0.6", linestyle=":", zorder=0)
+    ax.locator_params(nbins=5)
     end = min(1.0, 1.05 * largest) or 1.0
     ax.set(
         xlabel="predicted probability",
@@ -96,6 +97,7 @@ def draw_subgroups(
         ax.errorbar([difference], [place], xerr=around, capsize=3, **point_style(0))
     ax.axvline(0, color="0.6", linestyle=":", zorder=0)
     ax.set_yticks(range(len(ticks)), ticks)
+    ax.locator_params(axis="x", nbins=5)
     ax.set(xlabel=f"{text} minus that of all rows", ylim=(len(ticks) - 0.5, -0.5))
 
 

@@ -12,10 +12,10 @@ from sklearn.utils import check_random_state
 from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate.accounting._assumptions import MODEL_IS_PUBLIC
+from sklearn_pate.accounting._entries import PrivacyCost
+from sklearn_pate.accounting._fit_entry import FitEntry
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.accounting.ledger._entries import PrivacyCost
-from sklearn_pate.accounting.ledger._fit_entry import FitEntry
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.metrics._measurement import (
     check_bins,
     check_columns,

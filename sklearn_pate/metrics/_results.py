@@ -46,6 +46,20 @@ class Estimate(NamedTuple):
     """Estimate of a metric, with a 95 % interval. May be published.
 
     The interval covers the noise and the sampling of rows.
+
+    Parameters
+    ----------
+    value : float
+        The estimate, NaN if the noise hides it.
+
+    low, high : float
+        Ends of the interval.
+
+    Examples
+    --------
+    >>> from sklearn_pate.metrics import Estimate
+    >>> Estimate(value=0.846, low=0.825, high=0.869)
+    0.846 (0.825 to 0.869)
     """
 
     value: float
@@ -160,6 +174,19 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     See Also
     --------
     private_metrics : Measure a classifier.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate.metrics import private_metrics
+    >>> X, y = make_blobs(3000, centers=2, cluster_std=6.0, random_state=0)
+    >>> model = GaussianNB().fit(X[:1000], y[:1000])
+    >>> metrics = private_metrics(model, X[1000:], y[1000:], epsilon=1.0)
+    >>> len(metrics), metrics.classes_.tolist(), metrics.n_rows_
+    (9, [0, 1], 2000)
+    >>> metrics
+    PrivateMetrics(PrivacySpent(epsilon=1.000, delta=1e-05))
     """
 
     classes_: NDArray[Any]

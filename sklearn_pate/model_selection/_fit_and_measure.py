@@ -1,4 +1,4 @@
-"""fit_and_measure: a private fit and its metrics, at the larger of both costs."""
+"""A private fit and its metrics in one call, at the larger of both costs."""
 
 import warnings
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ from sklearn_pate._inputs._containers import check_container
 from sklearn_pate._teachers._shards import group_ids, hold_out_rows
 from sklearn_pate.accounting._assumptions import MODEL_IS_PUBLIC
 from sklearn_pate.accounting._cost import Cost, ExactCost, GaussianTest
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._statement import (
     PrivacySpent,
@@ -26,7 +27,6 @@ from sklearn_pate.accounting._statement import (
 )
 from sklearn_pate.accounting._value_checks import check_number
 from sklearn_pate.accounting.composition import upper_envelope
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.mechanisms._noise import noise_from
 from sklearn_pate.metrics import PrivateMetrics
 from sklearn_pate.metrics._measurement import (
@@ -60,6 +60,17 @@ class MeasuredFit(NamedTuple):
     privacy_spent : PrivacySpent
         Statement of model and metrics together, about all rows. Do not add the two
         others: this is the larger of them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn_pate.learners import DPLogisticRegression
+    >>> from sklearn_pate.model_selection import fit_and_measure
+    >>> X, y = make_blobs(8000, centers=2, cluster_std=6.0, random_state=0)
+    >>> clf = DPLogisticRegression(epsilon=0.5, data_norm=30.0, classes=[0, 1])
+    >>> model, metrics, spent = fit_and_measure(clf, X, y, metrics_epsilon=1.0)
+    >>> spent
+    PrivacySpent(epsilon=1.000, delta=1e-05)
     """
 
     model: Any

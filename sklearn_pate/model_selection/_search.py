@@ -44,6 +44,7 @@ from sklearn_pate.accounting._calibrate import (
     calibrate_noise,
     check_delta_is_small,
 )
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent, state_cost
 from sklearn_pate.accounting._value_checks import Constraint
@@ -52,7 +53,6 @@ from sklearn_pate.accounting.composition import (
     SelectionLaw,
     upper_envelope,
 )
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn, noise_from
 from sklearn_pate.mechanisms._noisy_training import DisjointChoice, NoisyScores
@@ -70,7 +70,7 @@ from sklearn_pate.model_selection._trials import (
     list_candidates,
     plan_fit,
 )
-from sklearn_pate.publication._student_state import without_caches
+from sklearn_pate.publication._model_file import without_caches
 
 # Largest share that noise on scores may add to the epsilon charged to a ledger.
 _SHARE_OF_SCORES = 0.01

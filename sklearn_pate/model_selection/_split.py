@@ -71,11 +71,7 @@ class GroupHashSplit(BaseCrossValidator):
     }
 
     def __init__(
-        self,
-        test_size: float = 0.25,
-        n_splits: int = 1,
-        *,
-        random_state: Any = None,
+        self, test_size: float = 0.25, n_splits: int = 1, *, random_state: Any = None
     ) -> None:
         self.test_size = test_size
         self.n_splits = n_splits

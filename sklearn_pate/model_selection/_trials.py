@@ -1,5 +1,6 @@
 """Candidates of a private search, and their scores on private rows."""
 
+import contextlib
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from typing import Any, NamedTuple
@@ -261,9 +262,7 @@ def best_of_trials(
 
 
 def best_on_disjoint_rows(
-    candidates: Sequence[Candidate],
-    setup: TrialSetup,
-    noise: NoiseSource,
+    candidates: Sequence[Candidate], setup: TrialSetup, noise: NoiseSource
 ) -> SelectedTrial:
     """Fit each candidate on its own part of the rows, and select one by its score."""
     assert isinstance(setup.scoring, DisjointChoice)
@@ -290,14 +289,9 @@ def _predicted_codes(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.i
     In a batch, the last bits of a matrix product depend on the number of rows and on
     the position of a row; and a row that cannot be predicted makes the others fail.
     """
-    codes = (_predicted_code(fitted, X, row, classes) for row in range(X.shape[0]))
-    return np.fromiter(codes, dtype=np.intp, count=X.shape[0])
-
-
-def _predicted_code(fitted: Any, X: Any, row: int, classes: NDArray[Any]) -> int:
-    """Predict the class index of a row; -1 if its prediction fails."""
-    try:
-        (code,) = class_indices(fitted.predict(_safe_indexing(X, [row])), classes)
-    except Exception:
-        return -1
-    return code
+    codes = np.full(X.shape[0], -1)  # where a prediction fails
+    for row in range(len(codes)):
+        with contextlib.suppress(Exception):
+            predicted = fitted.predict(_safe_indexing(X, [row]))
+            (codes[row],) = class_indices(predicted, classes)
+    return codes

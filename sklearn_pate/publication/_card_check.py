@@ -8,6 +8,7 @@ from reprlib import Repr
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_pate.accounting._assumptions import (
     ASSUMPTIONS,
@@ -23,6 +24,7 @@ from sklearn_pate.mechanisms import InteractiveGNMax, NoisySum
 from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.mechanisms._noisy_training import DPSGDSteps
 from sklearn_pate.mechanisms._selected_fit import SelectedFit
+from sklearn_pate.metrics import PrivateMetrics
 from sklearn_pate.publication._deployment import Deployment
 from sklearn_pate.publication._privacy_card import (
     canonical_text,
@@ -75,6 +77,48 @@ def checked_statement(
     return spent
 
 
+def checked_metrics(card: dict[str, Any], spent: PrivacySpent) -> PrivateMetrics | None:
+    """Read the metrics on a card, or raise ValueError if a field contradicts them.
+
+    Their statement and their figures are computed again. None is returned for a card
+    without metrics.
+    """
+    if card["metrics"] is None:
+        return None
+    try:
+        metrics = PrivateMetrics._from_values(card["metrics"])
+    except ValueError as error:
+        raise ValueError(f"its metrics are wrong: {error}") from error
+    check_metrics(metrics, np.array(card["classes"]), spent)
+    return metrics
+
+
+def check_metrics(metrics: Any, classes: NDArray[Any], spent: PrivacySpent) -> None:
+    """Raise ValueError unless metrics can be published with a model."""
+    if not isinstance(metrics, PrivateMetrics):
+        raise ValueError(
+            f"metrics={metrics!r} must be PrivateMetrics; measure the model by "
+            "private_metrics(model, X, y, epsilon=...)."
+        )
+    if not np.array_equal(metrics.classes_, classes):
+        raise ValueError(
+            f"metrics are of classes {metrics.classes_.tolist()}, and the model has "
+            f"{classes.tolist()}; pass those of this model."
+        )
+    own = metrics.privacy_spent_
+    if not np.isfinite(own.epsilon):
+        raise ValueError(
+            "metrics have no privacy guarantee, as their noise was seeded; measure "
+            "again without a seed of the noise."
+        )
+    if (own.unit, own.relation) != (spent.unit, spent.relation):
+        raise ValueError(
+            f"metrics protect unit={own.unit!r} with relation={own.relation!r}, and "
+            f"the model unit={spent.unit!r} with relation={spent.relation!r}, so that "
+            "their costs do not add up; publish the metrics by themselves."
+        )
+
+
 def _differences(
     stated: Any, derived: Any, *path: str
 ) -> Iterator[tuple[str, Any, Any]]:
@@ -88,9 +132,7 @@ def _differences(
 
 
 def _derived(
-    card: dict[str, Any],
-    mechanism: Mechanism,
-    assumptions: tuple[Assumption, ...],
+    card: dict[str, Any], mechanism: Mechanism, assumptions: tuple[Assumption, ...]
 ) -> PrivacySpent:
     """Compute the statement of a mechanism; costs that are equal are the card's."""
     unit, delta, n_classes = card["unit"], card["delta"], len(card["classes"])

@@ -157,7 +157,7 @@ class Deployment:
             if one.name in _LISTS:
                 object.__setattr__(self, one.name, _texts(one.name, value))
             elif one.name != "n_units" and value is not None:
-                object.__setattr__(self, one.name, _text(one.name, value))
+                object.__setattr__(self, one.name, one_line(one.name, value))
         for name, choices in _CHOICES.items():
             if getattr(self, name) is not None:
                 check_option(name, getattr(self, name), choices)
@@ -228,7 +228,7 @@ def checked_deployment(
     return deployment
 
 
-def _text(name: str, value: Any) -> str:
+def one_line(name: str, value: Any) -> str:
     """Return a text in one line."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError(
@@ -255,7 +255,7 @@ def _texts(name: str, values: Any) -> tuple[str, ...]:
         raise ValueError(
             f"{name}={values!r} must be a list of texts, such as {name}=['...']."
         )
-    return tuple(_text(f"an item of {name}", one) for one in values)
+    return tuple(one_line(f"an item of {name}", one) for one in values)
 
 
 def _check_unit_name(name: str | None) -> None:

@@ -1,32 +1,42 @@
-"""Files of published models, with bounds on what is read."""
+"""Files of published models, with bounds on what is read, and students in them."""
 
 import hashlib
 import json
 import os
+import platform
+import sys
 import warnings
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from copy import copy, deepcopy
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
-from sklearn_pate.publication import _model_file as bounded
+from sklearn_pate._estimators._class_codes import is_of, last_step, with_last_step
 from sklearn_pate.publication._privacy_card import (
     canonical_text,
     check_card,
+    full_name,
     parse_card,
 )
-from sklearn_pate.publication._student_state import (
-    OWN_BUILDER,
-    OWN_NETWORKS,
-    TRAINED_NETWORK,
-    full_name,
-)
 
+# Networks whose weights are saved as arrays, without pickle.
+OWN_NETWORKS = frozenset(
+    f"sklearn_pate.students.networks.{name}"
+    for name in ("_fixmatch.FixMatchClassifier", "_gan.GANClassifier")
+)
+# Its module is rebuilt from the module's class, which a reader has to trust.
+TRAINED_NETWORK = "sklearn_pate.learners._dpsgd.TrainedNetwork"
+# Builder of our own networks, besides their default.
+OWN_BUILDER = "sklearn_pate.students.networks._modules.ConvSmall"
+_LEAVES = (str, bytes, int, float, type, FunctionType, ModuleType)
 # Largest sizes in bytes, compressed or not.
 LARGEST_CARD = 2**24
 LARGEST_INDEX = 2**28
@@ -61,6 +71,7 @@ TRUSTED = (
             "_estimators._class_codes.ContiguousClasses",
             "_synthetic._domain.Bins",
             "_synthetic._domain.Values",
+            "_synthetic._log_odds.LogOdds",
             "learners._naive_bayes.NaiveBayes",
             "learners._linear.DPLinearSVC",
             "learners._linear.DPLogisticRegression",
@@ -263,8 +274,8 @@ def read_pair(
     The card is returned without the sha256 of the model file; the paths are for errors.
     """
     model_path, card_path = paths_of(path)
-    model = bounded.read_file(model_path, "the model", bounded.LARGEST_MODEL)
-    text = bounded.read_file(card_path, "the privacy card", bounded.LARGEST_CARD)
+    model = read_file(model_path, "the model", LARGEST_MODEL)
+    text = read_file(card_path, "the privacy card", LARGEST_CARD)
     card = parse_card(text, card_path)
     if hashlib.sha256(model).hexdigest() != card.pop("sha256"):
         raise ValueError(
@@ -291,8 +302,8 @@ def add_card(saved: bytes, text: bytes) -> bytes:
         ):
             for member in source.namelist():
                 _add(archive, member, source.read(member), packing)
-            _add(archive, bounded.CARD_MEMBER, text, packing)
-        if len(saved) + len(text) <= bounded.max_unpacked(packed.tell()):
+            _add(archive, CARD_MEMBER, text, packing)
+        if len(saved) + len(text) <= max_unpacked(packed.tell()):
             break
     return packed.getvalue()
 
@@ -301,13 +312,11 @@ def embedded_card(model: bytes, path: Path) -> bytes:
     """Read the copy of the card in a model file; nothing is loaded."""
     try:
         with zipfile.ZipFile(BytesIO(model)) as archive:
-            return bounded.read_member(
-                archive, bounded.CARD_MEMBER, bounded.LARGEST_CARD
-            )
+            return read_member(archive, CARD_MEMBER, LARGEST_CARD)
     except Exception as error:
         raise ValueError(
             f"{path} holds no copy of its privacy card; it was not written by save() "
-            f"({bounded.printable(error)})."
+            f"({printable(error)})."
         ) from error
 
 
@@ -317,7 +326,7 @@ def untrusted_types(skops_io: ModuleType, model: bytes, path: Path) -> set[str]:
         return set(skops_io.get_untrusted_types(data=model))
     except Exception as error:
         raise ValueError(
-            f"{path} is no file that skops can read ({bounded.printable(error)})."
+            f"{path} is no file that skops can read ({printable(error)})."
         ) from error
 
 
@@ -335,3 +344,120 @@ def _add(archive: zipfile.ZipFile, member: str, content: bytes, packing: int) ->
     info = zipfile.ZipInfo(member)  # dated 1980
     info.compress_type = packing
     archive.writestr(info, content)
+
+
+def without_caches(student: Any) -> Any:
+    """Copy a fitted student without caches, callbacks and histories.
+
+    `memory` of a Pipeline, and callbacks and history of skorch networks, name folders
+    of this machine. The copy predicts the same.
+    """
+    student = deepcopy(student)
+    for one in reachable(student):
+        if isinstance(one, BaseEstimator) and _is_folder(vars(one).get("memory")):
+            one.memory = None
+        if is_of(one, "skorch") and hasattr(one, "callbacks_"):
+            one.callbacks, one.callbacks_ = None, []
+            one.history_ = type(one.history_)()
+    return student
+
+
+def taken_apart(student: Any) -> dict[str, Any]:
+    """Separate a network at the end of a student from its weights, to save both.
+
+    "weights" are arrays; they are missing for other students.
+    """
+    network = last_step(student)
+    if not _is_built_again(network):
+        return {"student": student}
+    network = copy(network)
+    module = network.__dict__.pop("module_")
+    weights = {name: tensor.numpy() for name, tensor in module.state_dict().items()}
+    return {"student": with_last_step(student, network), "weights": weights}
+
+
+def restored(content: dict[str, Any]) -> Any:
+    """Restore the student from the parts that `taken_apart` returned.
+
+    ValueError is raised if another model came with weights, a network came without, or
+    its module has tensors beside them.
+    """
+    student = content["student"]
+    network, has_weights = last_step(student), "weights" in content
+    if has_weights != _is_built_again(network):
+        which = "with" if has_weights else "without"
+        raise ValueError(f"a {type(network).__name__} {which} weights")
+    if not has_weights:
+        return student
+    torch = import_module("torch")
+    parametrize = import_module("torch.nn.utils.parametrize")
+    # On "meta", no memory is taken until the shapes have been compared.
+    with torch.device("meta"):
+        module = network._make_module()
+    for layer in list(module.modules()):
+        if parametrize.is_parametrized(layer):  # trained modules are not
+            for name in list(layer.parametrizations):
+                parametrize.remove_parametrizations(layer, name)
+            layer._load_state_dict_pre_hooks.clear()
+    weights = content["weights"].items()
+    weights = {name: torch.from_numpy(array) for name, array in weights}
+    module.load_state_dict(weights, assign=True)
+    if any(isinstance(one, torch.Tensor) and one.is_meta for one in reachable(module)):
+        raise ValueError(
+            f"a {type(module).__name__} with tensors that are not in its state_dict; "
+            "register them as persistent buffers"
+        )
+    network.module_ = module.eval()
+    return student
+
+
+def reachable(root: Any) -> Iterator[Any]:
+    """Yield every object reachable through attributes and items, once.
+
+    Texts, numbers, functions, modules and classes are left out.
+    """
+    seen: dict[int, Any] = {}
+    todo = [root]
+    while todo:
+        one = todo.pop()
+        if id(one) in seen or isinstance(one, _LEAVES):
+            continue
+        seen[id(one)] = one
+        yield one
+        if isinstance(one, dict):
+            todo += one.values()
+        elif isinstance(one, (list, tuple, set)):
+            todo += one
+        elif isinstance(one, np.ndarray) and one.dtype.hasobject:
+            todo += one.ravel().tolist()
+        todo += getattr(one, "__dict__", {}).values()
+
+
+def _is_folder(memory: Any) -> bool:
+    return isinstance(memory, (str, os.PathLike)) or hasattr(memory, "location")
+
+
+def _is_built_again(network: Any) -> bool:
+    """Check that a network's module, without its weights, follows from parameters."""
+    name = full_name(type(network))
+    if name == TRAINED_NETWORK:
+        return isinstance(network.module, type)
+    if name not in OWN_NETWORKS:
+        return False
+    return network.module is None or full_name(type(network.module)) == OWN_BUILDER
+
+
+def versions_of(model: Any) -> dict[str, str]:
+    """Return the versions of Python and of every package that a model uses."""
+    packages = {"numpy", "sklearn", "sklearn_pate"}
+    for one in reachable(model):
+        packages.update(kind.__module__.partition(".")[0] for kind in type(one).__mro__)
+    found = {
+        name: getattr(sys.modules.get(name), "__version__", None) for name in packages
+    }
+    found["scikit-learn"] = found.pop("sklearn")
+    # In some packages it is a module, which prints with its path.
+    named = {
+        name: str(found[name]) for name in sorted(found) if isinstance(found[name], str)
+    }
+    return {"python": platform.python_version()} | named

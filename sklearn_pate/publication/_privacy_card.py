@@ -2,12 +2,9 @@
 
 import json
 import math
-import platform
 import re
-import sys
 import unicodedata
 from collections.abc import Collection
-from datetime import UTC, datetime
 from importlib import import_module
 from numbers import Integral, Real
 from pathlib import Path
@@ -17,7 +14,6 @@ import numpy as np
 
 from sklearn_pate import mechanisms
 from sklearn_pate._inputs._file_content import strict_json
-from sklearn_pate._inputs._labels import plain_label
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
@@ -32,7 +28,6 @@ from sklearn_pate.mechanisms._noisy_training import (
 )
 from sklearn_pate.mechanisms._selected_fit import SelectedFit
 from sklearn_pate.publication._deployment import JOINERS, Deployment
-from sklearn_pate.publication._student_state import full_name, reachable
 
 #: Mechanisms of this package, whose cost can be computed from the card.
 OWN = {
@@ -65,7 +60,7 @@ _LARGEST = 2**53
 # The cost of each takes about 0.1 ms and 6 KB.
 _MOST_FITS = 10_000
 FORMAT = "sklearn_pate privacy card"
-FORMAT_VERSION = 9
+FORMAT_VERSION = 10
 
 _NOTHING = type(None)
 # The type of every field, but for the sha256 of the model file.
@@ -88,6 +83,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "mu": (float, _NOTHING),
     "facts": (dict,),
     "deployment": (dict,),
+    "metrics": (dict, _NOTHING),
     "assumptions": (list,),
     "profile": (list,),
     "curve": (list,),
@@ -112,6 +108,11 @@ _COUNTS = (*_OF_STATEMENT, "n_features")
 _LARGEST_COUNT = 2**53
 # A list of two values without spaces, over several lines; strings have no line breaks.
 _PAIR = re.compile(r"\[\n\s+(\S+),\n\s+(\S+)\n\s+\]")
+
+
+def full_name(kind: type) -> str:
+    """Return the name of a class with its module, as the privacy card has it."""
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def described(mechanism: Mechanism) -> dict[str, Any]:
@@ -266,24 +267,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def make_card(
-    published: Any, mechanism: Mechanism, deployment: Deployment
-) -> dict[str, Any]:
-    """Write the card of a published classifier, which is complete but for its card."""
-    names = getattr(published, "feature_names_in_", None)
-    return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        **release_fields(published.privacy_spent_, mechanism, deployment),
-        "model": full_name(type(published.student_)),
-        "classes": [plain_label(label) for label in published.classes_.tolist()],
-        "n_features": published.n_features_in_,
-        "feature_names": None if names is None else [str(name) for name in names],
-        "date": datetime.now(UTC).date().isoformat(),
-        "versions": versions_of(published.student_),
-    }
-
-
 def release_fields(
     spent: PrivacySpent, mechanism: Mechanism, deployment: Deployment
 ) -> dict[str, Any]:
@@ -409,22 +392,6 @@ def check_card(card: dict[str, Any], path: Path | str) -> None:
             raise ValueError(f"{path} is damaged: its {name} is {value}.")
         for text in _texts(value):
             _check_text(text, name, path)
-
-
-def versions_of(model: Any) -> dict[str, str]:
-    """Return the versions of Python and of every package that a model uses."""
-    packages = {"numpy", "sklearn", "sklearn_pate"}
-    for one in reachable(model):
-        packages.update(kind.__module__.partition(".")[0] for kind in type(one).__mro__)
-    found = {
-        name: getattr(sys.modules.get(name), "__version__", None) for name in packages
-    }
-    found["scikit-learn"] = found.pop("sklearn")
-    # In some packages it is a module, which prints with its path.
-    named = {
-        name: str(found[name]) for name in sorted(found) if isinstance(found[name], str)
-    }
-    return {"python": platform.python_version()} | named
 
 
 def _is_assumption(item: dict[str, Any]) -> bool:

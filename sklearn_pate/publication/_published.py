@@ -5,6 +5,7 @@ import html
 import os
 from collections.abc import Collection
 from copy import deepcopy
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, Self
@@ -29,7 +30,13 @@ from sklearn_pate._inputs._labels import plain_label
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
-from sklearn_pate.publication._card_check import checked_statement
+from sklearn_pate.mechanisms._mechanism import Mechanism
+from sklearn_pate.metrics import PrivateMetrics
+from sklearn_pate.publication._card_check import (
+    check_metrics,
+    checked_metrics,
+    checked_statement,
+)
 from sklearn_pate.publication._deployment import Deployment, checked_deployment
 from sklearn_pate.publication._model_file import (
     TRUSTED,
@@ -38,24 +45,25 @@ from sklearn_pate.publication._model_file import (
     import_skops,
     paths_of,
     printable,
+    reachable,
     read_pair,
+    restored,
+    taken_apart,
     type_names,
     unpack,
     untrusted_types,
+    versions_of,
     with_plain_members,
 )
 from sklearn_pate.publication._privacy_card import (
+    FORMAT,
+    FORMAT_VERSION,
     canonical_text,
     check_card,
     classes_to_trust,
-    make_card,
-    written_card,
-)
-from sklearn_pate.publication._student_state import (
     full_name,
-    reachable,
-    restored,
-    taken_apart,
+    release_fields,
+    written_card,
 )
 
 # Parts of the statement in the model file.
@@ -84,7 +92,10 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         Class labels.
 
     privacy_spent_ : PrivacySpent
-        Privacy statement.
+        Privacy statement of the model.
+
+    metrics_ : PrivateMetrics or None
+        Metrics that were published with the model, with a statement of their own.
 
     n_features_in_ : int
         Number of features.
@@ -127,6 +138,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     student_: Any
     classes_: NDArray[Any]
     privacy_spent_: PrivacySpent
+    metrics_: PrivateMetrics | None
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _card: dict[str, Any]
@@ -358,6 +370,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         """Set the statement that follows from the card, if the model file agrees."""
         try:
             spent = checked_statement(self._card, trusted=trusted)
+            metrics = checked_metrics(self._card, spent)
             for name, of_card, of_model in (
                 ("n_classes", len(self._card["classes"]), n_classes),
                 ("statement", self._card["statement"], statement),
@@ -368,7 +381,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             raise ValueError(
                 f"{card_path} contradicts itself or its model: {printable(error)}."
             ) from error
-        self.privacy_spent_ = spent
+        self.privacy_spent_, self.metrics_ = spent, metrics
 
     def _pack(self, skops_io: ModuleType) -> tuple[bytes, set[str]]:
         """Return the content of the model file, and the types that readers must trust.
@@ -484,8 +497,31 @@ def _enumerate(versions: dict[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
+def _make_card(
+    published: Any, mechanism: Mechanism, deployment: Deployment
+) -> dict[str, Any]:
+    """Write the card of a published classifier, which is complete but for its card."""
+    names = getattr(published, "feature_names_in_", None)
+    metrics = published.metrics_
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        **release_fields(published.privacy_spent_, mechanism, deployment),
+        "metrics": None if metrics is None else metrics.to_dict(),
+        "model": full_name(type(published.student_)),
+        "classes": [plain_label(label) for label in published.classes_.tolist()],
+        "n_features": published.n_features_in_,
+        "feature_names": None if names is None else [str(name) for name in names],
+        "date": datetime.now(UTC).date().isoformat(),
+        "versions": versions_of(published.student_),
+    }
+
+
 def publish(
-    estimator: Any, *, deployment: Deployment | None = None
+    estimator: Any,
+    *,
+    deployment: Deployment | None = None,
+    metrics: PrivateMetrics | None = None,
 ) -> PublishedClassifier:
     """Publish the model and the privacy statement of a fitted private classifier.
 
@@ -505,6 +541,11 @@ def publish(
         Description of data, purpose and responsibilities, which the card repeats. It
         is published, and no privacy statement covers it. None gives an empty one.
 
+    metrics : PrivateMetrics, default=None
+        Metrics of this model by :func:`~sklearn_pate.metrics.private_metrics`, which
+        the card repeats with their own privacy statement. The costs of model and
+        metrics add.
+
     Returns
     -------
     published : PublishedClassifier
@@ -517,8 +558,9 @@ def publish(
 
     ValueError
         If `estimator` is no private classifier of this package, or is a search whose
-        winner is none; or if `deployment` is no Deployment, or has a number of units
-        that the statement hides.
+        winner is none; if `deployment` is no Deployment, or has a number of units that
+        the statement hides; or if `metrics` are no PrivateMetrics of these classes,
+        have no guarantee, or protect another unit or relation.
 
     Warns
     -----
@@ -558,16 +600,18 @@ def publish(
     check_is_fitted(estimator, "privacy_spent_")
     spent, mechanism = estimator.privacy_spent_, estimator._released_by
     deployment = checked_deployment(deployment, spent)
+    if metrics is not None:
+        check_metrics(metrics, estimator.classes_, spent)
     published = PublishedClassifier()
     published.student_ = estimator._published_model()
     published.classes_ = estimator.classes_.copy()
-    published.privacy_spent_ = spent
+    published.privacy_spent_, published.metrics_ = spent, metrics
     published.n_features_in_ = int(estimator.n_features_in_)
     if hasattr(estimator, "feature_names_in_"):
         published.feature_names_in_ = estimator.feature_names_in_.copy()
     if hasattr(estimator, "_column_names"):
         published._column_names = [*estimator._column_names]
-    published._card = make_card(published, mechanism, deployment)
+    published._card = _make_card(published, mechanism, deployment)
     if not published._card["private"]:
         warn_user(
             "This model and its card have no privacy guarantee (epsilon=inf); before "

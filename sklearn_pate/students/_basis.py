@@ -1,5 +1,6 @@
 """Public basis of score models, and the model that a release gives."""
 
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -19,8 +20,8 @@ _MOST_LANDMARKS = 1000
 # Rows that the median distance is computed from.
 _ROWS_FOR_DISTANCE = 1000
 _ROWS_AT_ONCE = 5000
-# "auto": a class with a smaller share of the released probability is rare.
-_RARE = 0.2
+# Probabilities of equal rows differ by less.
+_ROUND_OFF = 1e-9
 
 
 class ScoreBasis(TransformerMixin, BaseEstimator):
@@ -45,6 +46,9 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
     rows_per_coordinate : int, default=1
         Smallest number of rows for each function.
 
+    in_order : bool, default=False
+        Whether columns are taken in their order, in place of principal components.
+
     Attributes
     ----------
     n_coordinates_ : int
@@ -66,11 +70,13 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         rbf: bool,
         random_state: Any = None,
         rows_per_coordinate: int = 1,
+        in_order: bool = False,
     ) -> None:
         self.max_coordinates = max_coordinates
         self.rbf = rbf
         self.random_state = random_state
         self.rows_per_coordinate = rows_per_coordinate
+        self.in_order = in_order
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Compute the functions from public rows.
@@ -91,13 +97,12 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         X = _dense(X)
         self._most = min(self.max_coordinates, 1 + len(X) // self.rows_per_coordinate)
         self.mean_ = X.mean(axis=0)
-        centred = X - self.mean_
-        _, singular, directions = np.linalg.svd(centred, full_matrices=False)
-        kept = singular > _NEGLIGIBLE * max(singular.max(initial=0), 1e-300)
-        directions = directions[kept][: self._most - 1].T
+        directions = self._directions(X - self.mean_)
+        n_directions = directions.shape[1]
+        directions = directions[:, : self._most - 1]
         self.landmarks_: NDArray[np.float64] | None = None
         kernel_weights = np.zeros((0, 0))
-        if self.rbf and kept.any() and kept.sum() + 1 < self._most:
+        if self.rbf and 0 < n_directions < self._most - 1:
             kernel_weights = self._choose_landmarks(X)
         self._orthogonalise(X, directions, kernel_weights)
         return self
@@ -124,11 +129,41 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         ]
         return np.concatenate(parts) if parts else np.ones((0, self.n_coordinates_))
 
+    def first(self, n_coordinates: int) -> Self:
+        """Return the basis of the first functions, as one that was fitted for these.
+
+        Parameters
+        ----------
+        n_coordinates : int
+            Number of functions.
+
+        Returns
+        -------
+        basis : ScoreBasis
+            Without landmarks where none of the functions depends on them.
+        """
+        basis = copy(self)
+        basis.intercept_ = self.intercept_[:n_coordinates]
+        basis.linear_weights_ = self.linear_weights_[:, :n_coordinates]
+        basis.landmark_weights_ = self.landmark_weights_[:, :n_coordinates]
+        basis.n_coordinates_ = len(basis.intercept_)
+        if not basis.landmark_weights_.any():
+            basis.landmarks_, basis.landmark_weights_ = None, np.zeros((0, 0))
+        return basis
+
     def _values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         values = self.intercept_ + (X - self.mean_) @ self.linear_weights_
         if self.landmarks_ is not None:
             values += self._kernel(X, self.landmarks_) @ self.landmark_weights_
         return values
+
+    def _directions(self, centred: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the directions of the linear functions, one a column."""
+        if self.in_order:
+            return np.eye(centred.shape[1])
+        _, singular, directions = np.linalg.svd(centred, full_matrices=False)
+        kept = singular > _NEGLIGIBLE * max(singular.max(initial=0), 1e-300)
+        return directions[kept].T
 
     def _choose_landmarks(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Choose public rows, and the weights of their kernel's eigenvectors."""
@@ -376,14 +411,34 @@ def as_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return probabilities / probabilities.sum(axis=1, keepdims=True)
 
 
-def resolve_threshold(threshold: Any, shares: NDArray[np.float64]) -> float | None:
-    """Return the threshold of two classes, None for the most probable of several.
+def resolve_threshold(
+    threshold: Any, probabilities: NDArray[np.float64]
+) -> float | None:
+    """Return the threshold of two classes, None for the most probable class.
 
-    `shares` are released mean probabilities. "auto" is one half, unless a class is
-    rare: then it is the mean probability, as hard labels would rarely name it.
+    `probabilities` are the released ones of public rows.
     """
-    if threshold != "auto":
+    if not isinstance(threshold, str):
         return float(threshold)
-    if len(shares) == 2 and shares.min() < _RARE:
-        return float(shares[1])
-    return None
+    if threshold == "accuracy" or probabilities.shape[1] != 2:
+        return None
+    of_second = np.sort(probabilities[:, 1])
+    mean = float(of_second.mean())
+    return mean if threshold == "balanced" else _matched_threshold(of_second, mean)
+
+
+def _matched_threshold(probabilities: NDArray[np.float64], share: float) -> float:
+    """Return the threshold that a share of sorted probabilities exceeds, or nearly.
+
+    Of those within the standard error of the share over these rows, the nearest to one
+    half. It lies between two probabilities that differ by more than round-off, so that
+    equal rows are predicted alike.
+    """
+    n_rows = len(probabilities)
+    low, high = np.r_[0.0, probabilities], np.r_[probabilities, 1.0]
+    cut = np.flatnonzero(high - low > _ROUND_OFF)
+    error = np.abs(1 - cut / n_rows - share)
+    cut = cut[error <= max(np.sqrt(share * (1 - share) / n_rows), error.min())]
+    between = (low[cut] + high[cut]) / 2
+    between[(low[cut] < 0.5 - _ROUND_OFF) & (high[cut] > 0.5 + _ROUND_OFF)] = 0.5
+    return float(between[np.argmin(np.abs(between - 0.5))])

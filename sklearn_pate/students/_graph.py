@@ -12,7 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.validation import check_consistent_length
 
-from sklearn_pate._estimators._class_codes import WrappingClassifier
+from sklearn_pate._estimators._class_codes import (
+    WrappingClassifier,
+    check_classifier,
+    check_transformer,
+)
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._labels import UNLABELED, read_targets
 from sklearn_pate.accounting._value_checks import Constraint, check_parameters
@@ -248,14 +252,10 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         return estimator.fit(_safe_indexing(X, rows), labels[rows])
 
     def _check_parameters(self) -> None:
-        self._check_estimator()
+        estimator = self._unfitted()
+        check_classifier("estimator", estimator)
+        check_transformer(self.representation)
         check_parameters(self)
-        estimator, representation = self._unfitted(), self.representation
-        if representation is not None and not hasattr(representation, "transform"):
-            raise ValueError(
-                f"representation={representation!r} is not a transformer; pass one, "
-                "such as PCA(50), or None."
-            )
         if self.n_rounds > 1 and not hasattr(estimator, "predict_proba"):
             raise ValueError(
                 f"n_rounds={self.n_rounds!r} needs predict_proba, which {estimator!r} "

@@ -453,9 +453,7 @@ class RepresentativeQueries(FixedQueries):
 
 
 def find_clusters(
-    features: NDArray[np.float64],
-    n_clusters: int,
-    random_state: np.random.RandomState,
+    features: NDArray[np.float64], n_clusters: int, random_state: np.random.RandomState
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Cluster public rows by k-means, on features whose columns are on one scale.
 

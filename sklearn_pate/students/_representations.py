@@ -12,14 +12,18 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.stats import skew
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
 from sklearn.preprocessing import OneHotEncoder, StandardScaler, normalize
 from sklearn.utils import Tags, _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._inputs._containers import channels_first, read_input_shape
 from sklearn_pate._inputs._features import check_features
-from sklearn_pate._inputs._odd_values import is_frame, is_missing, to_text
+from sklearn_pate._inputs._odd_values import is_frame, is_missing, to_number, to_text
 from sklearn_pate.accounting._value_checks import check_count
 
 # More public rows change neither ranges nor principal components noticeably.
@@ -60,7 +64,9 @@ _RIDGE = 0.01
 _IMAGES_AT_ONCE = 4
 
 
-class TableRepresentation(TransformerMixin, BaseEstimator):
+class TableRepresentation(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Principal components of the columns of a table, fitted on public rows.
 
     Pass it as ``representation=`` to :class:`~sklearn_pate.PATEClassifier`: teachers
@@ -222,22 +228,9 @@ class TableRepresentation(TransformerMixin, BaseEstimator):
             columns - self._components.mean_, self._components.components_.T
         )
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the result's columns.
-
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        names : ndarray of str
-            ``"table0"``, ``"table1"`` and so on.
-        """
-        check_is_fitted(self)
-        names = [f"table{place}" for place in range(self.n_components_)]
-        return np.array(names, dtype=object)
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -410,7 +403,7 @@ def _to_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _number(value: Any) -> float:
-    """Read one object as a number, or as NaN if it is none."""
+    """Read one object as a number, dates as days, or as NaN if it is none."""
     try:
         if isinstance(value, datetime):
             days = value.toordinal() - _EPOCH
@@ -418,14 +411,14 @@ def _number(value: Any) -> float:
             return (minutes * 60 + value.second) / 86400
         if isinstance(value, date):
             return float(value.toordinal() - _EPOCH)
-        return float(value)
-    except OverflowError:
-        return np.inf if value > 0 else -np.inf
-    except (TypeError, ValueError):
+    except ValueError:  # NaT
         return np.nan
+    return to_number(value)
 
 
-class ImageRepresentation(TransformerMixin, BaseEstimator):
+class ImageRepresentation(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Components of images that small changes leave alike, fitted on public images.
 
     Pass it as ``representation=`` to :class:`~sklearn_pate.PATEClassifier`. Filters of
@@ -575,22 +568,9 @@ class ImageRepresentation(TransformerMixin, BaseEstimator):
         X = check_features(self, X, reset=False, private=True)
         return self._projected(self._images(X), self.mean_, self.components_)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the result's columns.
-
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        names : ndarray of str
-            ``"image0"``, ``"image1"`` and so on.
-        """
-        check_is_fitted(self)
-        names = [f"image{place}" for place in range(self.components_.shape[1])]
-        return np.array(names, dtype=object)
+    @property
+    def _n_features_out(self) -> int:
+        return self.components_.shape[1]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -16,8 +16,10 @@ from sklearn.utils.validation import check_consistent_length, has_fit_parameter
 
 from sklearn_pate._estimators._class_codes import (
     WrappingClassifier,
+    check_classifier,
     fit_class_indices,
     last_step,
+    soften_probabilities,
 )
 from sklearn_pate._estimators._isolation import MAX_SEED, seeded_clone, seeded_globals
 from sklearn_pate._inputs._labels import UNLABELED, read_classes
@@ -53,11 +55,9 @@ def soften(histograms: ArrayLike, temperature: float = 1.0) -> NDArray[np.float6
         raise ValueError(
             "histograms holds NaN or infinity; leave out rows without an answer."
         )
-    largest = histograms.max(axis=1, keepdims=True)
-    # Divided by the largest, no power overflows; without a positive one, all are 1.
-    counted = np.where(largest > 0, np.maximum(histograms, 0), 1)
-    weights = (counted / np.where(largest > 0, largest, 1)) ** (1 / temperature)
-    return weights / weights.sum(axis=1, keepdims=True)
+    is_counted = histograms.max(axis=1, keepdims=True) > 0
+    positive = np.where(is_counted, np.maximum(histograms, 0), 1)
+    return soften_probabilities(positive, temperature)
 
 
 class DistillationClassifier(WrappingClassifier):
@@ -153,7 +153,7 @@ class DistillationClassifier(WrappingClassifier):
         ValueError
             If a parameter is invalid, or y holds one class only or no numbers.
         """
-        self._check_estimator()
+        check_classifier("estimator", self._unfitted())
         check_number("temperature", self.temperature, 0, math.inf, closed="neither")
         X = self._check_rows(X, reset=True)
         check_consistent_length(X, y)

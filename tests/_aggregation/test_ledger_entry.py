@@ -19,8 +19,8 @@ from sklearn_pate import (
     Votes,
 )
 from sklearn_pate.accounting._assumptions import OTHER_RANDOM_STATE
-from sklearn_pate.accounting.ledger._entries import PrivacyCost
-from sklearn_pate.accounting.ledger._fit_entry import FitEntry
+from sklearn_pate.accounting._entries import PrivacyCost
+from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.mechanisms import GumbelMax, InteractiveGNMax, LNMax, NoisyHistogram
 from sklearn_pate.mechanisms._mechanism import Response
 from sklearn_pate.mechanisms._noise import NoiseSource

@@ -341,7 +341,7 @@ def test_a_rare_class_is_ranked_and_named():
     X, y = make_classification(
         20_000, 10, n_informative=4, weights=[0.93], class_sep=0.8, random_state=0
     )
-    clf = make(n_teachers=200)
+    clf = make(n_teachers=200, mechanism=MeanScores(threshold="balanced"))
     clf.fit(X[:15_000], y[:15_000], X_public=PublicData(X[15_000:16_000]))
     X_test, y_test = X[16_000:], y[16_000:]
     assert clf.student_.threshold is not None

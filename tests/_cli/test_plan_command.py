@@ -74,7 +74,7 @@ def test_a_newton_fit_is_planned_on_noisy_counts(capsys, tmp_path):
 
 
 def test_help_has_examples(capsys):
-    commands = ("plan", "report", "add", "study", "vote", "fit-votes")
+    commands = ("plan", "measure", "report", "add", "study", "vote", "fit-votes")
     for arguments in (["--help"], *([command, "--help"] for command in commands)):
         with pytest.raises(SystemExit) as stopped:
             main(arguments)
@@ -100,7 +100,7 @@ def test_it_runs_as_a_module():
         check=True,
     )
     assert done.stdout.startswith("usage: python -m sklearn_pate [-h]")
-    for command in ("plan", "report", "study", "vote", "fit-votes"):
+    for command in ("plan", "measure", "report", "study", "vote", "fit-votes"):
         assert f"\n    {command}" in done.stdout
 
 

@@ -144,7 +144,7 @@ def test_newton_steps(blobs, terminal):
         "calibrating the noise ...",
         "preparing public rows ...",
         "representing the rows ...",
-        *[f"summing rows {done}/3" for done in range(4)],
+        *[f"summing rows {done}/5" for done in range(6)],
     ]
 
 

@@ -31,7 +31,7 @@ DOMAIN = {
     "sex": ["F", "M"],
     "income": {"edges": [0, 100, 200, 400, 800], "missing": True},
 }
-SYNTHETIC = PrivateMarginals(DOMAIN, n_rows=200, sigma=3.0)
+SYNTHETIC = PrivateMarginals(DOMAIN, n_bins=32, n_rows=200, sigma=3.0)
 SHAPES = {
     "age": (2, 32),
     "sex": (2, 2),

@@ -99,4 +99,4 @@ def test_a_wrong_domain_is_refused(name):
 @pytest.mark.parametrize("declared", [{"a": [1]}, {"a": [2], "b": ["x"]}, {}])
 def test_a_domain_without_rows_needs_a_column_with_two_values(declared):
     with pytest.raises(ValueError, match=r"^domain="):
-        count_tables(declared, 32)
+        count_tables(declared)

@@ -2,13 +2,25 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.semi_supervised import SelfTrainingClassifier
 
-from sklearn_pate import DPNewtonClassifier, PATEClassifier, PrivateMarginals
-from sklearn_pate.learners import PETDLClassifier, PrivateKNNClassifier
+from sklearn_pate import (
+    DPNewtonClassifier,
+    PATEClassifier,
+    PrivateMarginals,
+    PublishedClassifier,
+)
+from sklearn_pate._synthetic._log_odds import LogOdds
+from sklearn_pate.learners import (
+    DPNaiveBayesClassifier,
+    PETDLClassifier,
+    PrivateKNNClassifier,
+)
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
@@ -123,3 +135,74 @@ def test_a_newton_fit_is_within_the_epsilon_that_was_asked_for():
     assert type(clf.mechanism_.mechanism) is NewtonSteps
     assert 3.99 < clf.privacy_spent_.epsilon <= 4
     assert clf.score(TABLE, Y) > 0.75
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "share", "n_coordinates"),
+    [(0.5, 0.95, 2), (8.0, 0.7, 7)],  # six columns with their sum, and a constant
+)
+def test_the_noise_decides_about_a_coefficient_for_each_column(
+    epsilon, share, n_coordinates
+):
+    clf = DPNewtonClassifier(epsilon=epsilon, synthetic=PrivateMarginals(DOMAIN))
+    plan = clf.plan_fit(TABLE, Y)
+    assert plan.n_coordinates == n_coordinates
+    release = clf.fit(TABLE, Y).mechanism_
+    total = release.cost(0, 2).mu ** 2
+    assert release.counts.mu**2 / total == pytest.approx(share, abs=0.02)
+    assert len(clf.coefficients_) <= n_coordinates
+
+
+def test_a_published_model_of_log_odds_predicts_as_before(tmp_path):
+    clf = DPNewtonClassifier(epsilon=8.0, synthetic=PrivateMarginals(DOMAIN))
+    clf.fit(TABLE, Y)
+    assert type(clf.representation_) is LogOdds
+    clf.publish().save(tmp_path / "model.skops")
+    published = PublishedClassifier.load(tmp_path / "model.skops")
+    assert_array_equal(published.predict_proba(TABLE), clf.predict_proba(TABLE))
+
+
+def test_odd_values_of_rows_are_predicted_and_learned_from_without_an_error():
+    odd = TABLE.astype({"age": float})
+    odd.loc[:3, "age"] = [np.nan, np.inf, -np.inf, 1e308]
+    odd.loc[4:6, "sex"] = ["?", None, "M"]
+    clf = DPNewtonClassifier(epsilon=8.0, synthetic=PrivateMarginals(DOMAIN))
+    assert np.isfinite(clf.fit(odd, Y).predict_proba(odd)).all()
+
+
+ADULT_DOMAIN = {
+    "age": (17, 90),
+    "education-num": (1, 16),
+    "capital-gain": (0, 1, 5000, 10_000, 100_000),
+    "capital-loss": (0, 1, 1500, 2500, 5000),
+    "hours-per-week": (1, 99),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_rows", [2000, 20_000])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_it_ranks_rows_no_worse_than_naive_bayes(data_set, n_rows, epsilon):
+    X, y = data_set("adult", as_frame=True, return_X_y=True)
+    names = [name for name in X if X[name].dtype == "category" or name in ADULT_DOMAIN]
+    X, y = X[names], (y == ">50K").to_numpy().astype(int)
+    X_test, y_test = X[25_000:], y[25_000:]
+
+    def auc(clf):
+        clf.fit(X[:n_rows], y[:n_rows])
+        return roc_auc_score(y_test, clf.predict_proba(X_test)[:, 1])
+
+    synthetic = PrivateMarginals(ADULT_DOMAIN)
+    newton, bayes = (
+        np.mean([auc(make(seed)) for seed in range(3)])
+        for make in (
+            lambda seed: DPNewtonClassifier(
+                epsilon=epsilon, synthetic=synthetic, classes=[0, 1], random_state=seed
+            ),
+            lambda seed: DPNaiveBayesClassifier(
+                ADULT_DOMAIN, epsilon=epsilon, classes=[0, 1], random_state=seed
+            ),
+        )
+    )
+    assert newton > bayes - 0.01
+    assert newton > (0.8 if n_rows == 2000 else 0.87)

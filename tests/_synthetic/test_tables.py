@@ -1,16 +1,11 @@
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.optimize import minimize
 
 from sklearn_pate import PrivateMarginals
-from sklearn_pate._synthetic._marginals import (
-    Marginals,
-    count_cells,
-    nearest_on_simplex,
-)
+from sklearn_pate._synthetic._marginals import Marginals, count_cells
 from sklearn_pate._teachers._shards import group_ids, one_row_of_groups
 from tests._synthetic.odd_cells import ODD, column_of
 
@@ -165,61 +160,20 @@ def test_counts_are_by_column_class_and_cell():
     assert counts(table, by_class=False).tolist() == total.tolist()
 
 
-@pytest.mark.slow
-@given(
-    values=st.lists(st.integers(-50, 50), min_size=2, max_size=6),
-    total=st.integers(1, 100),
-)
-def test_the_nearest_table_is_the_one_of_a_quadratic_programme(values, total):
-    values = np.array(values, dtype=float)
-    found = nearest_on_simplex(values, total)
-    assert np.all(found >= 0)
-    np.testing.assert_allclose(found.sum(), total)
-    programme = minimize(
-        lambda x: np.sum((x - values) ** 2),
-        np.full(len(values), total / len(values)),
-        jac=lambda x: 2 * (x - values),
-        bounds=[(0, None)] * len(values),
-        constraints={"type": "eq", "fun": lambda x: x.sum() - total},
-        method="SLSQP",
-        options={"ftol": 1e-12},
-    )
-    assume(programme.success)
-    np.testing.assert_allclose(found, programme.x, atol=1e-4)
-
-
 def marginals(*tables, n_rows=None, by_class=True):
-    """Return noisy tables of columns with listed values."""
+    """Return tables of columns with listed values, with hardly any noise."""
     tables = [np.array(one) for one in tables]
     domain = PrivateMarginals(
         {j: [*range(one.shape[1])] for j, one in enumerate(tables)}
     )._read(np.empty((0, len(tables))))
     noisy = np.concatenate([one.ravel() for one in tables])
-    return Marginals(domain, 2, by_class, noisy, n_rows)
-
-
-@given(
-    table=st.lists(st.integers(-100, 100), min_size=6, max_size=6),
-    n_rows=st.integers(1, 1000) | st.none(),
-)
-def test_a_denoised_table_has_no_negative_count_and_the_total(table, n_rows):
-    table = np.reshape(table, (2, 3))
-    denoised = marginals(table, n_rows=n_rows).denoised()[0]
-    assert np.all(denoised >= 0)
-    total = max(1, table.sum()) if n_rows is None else n_rows
-    np.testing.assert_allclose(denoised.sum(), total)
-
-
-@pytest.mark.parametrize("n_rows", [None, 60])
-def test_a_table_without_a_positive_count_becomes_uniform(n_rows):
-    denoised = marginals([[-5, -90, 0], [-3, -8, -2]], n_rows=n_rows).denoised()[0]
-    np.testing.assert_allclose(denoised, np.full((2, 3), (n_rows or 1) / 6))
+    return Marginals(domain, 2, by_class, noisy, n_rows, 0.01)
 
 
 def test_columns_of_drawn_rows_follow_the_tables_by_class():
     # Class 0 has the values 0 and 1 in the first column, class 1 has 2 and 3.
     first = np.array([[300, 100, 0, 0], [0, 0, 100, 900]])
-    second = np.array([[90, 10], [20, 180]])
+    second = np.array([[360, 40], [100, 900]])
     drawn = marginals(first, second).draw(40_000, 0, equal_classes=True).X
     is_one = (drawn[:, 0] >= 2).astype(int)
     # Classes are equally frequent, whatever their counts.
@@ -239,25 +193,6 @@ def test_columns_of_drawn_rows_follow_the_tables_by_class():
         assert stats.chi2_contingency(table).pvalue > 1e-6
 
 
-def test_a_class_without_any_mass_takes_the_sums_over_classes():
-    drawn = (
-        marginals([[900, 300, 0], [-900, -800, -700]])
-        .draw(20_000, 0, equal_classes=True)
-        .X
-    )
-    seen = np.bincount(drawn[:, 0].astype(int), minlength=3)
-    assert seen[2] == 0
-    share = marginals([[900, 300, 0], [-900, -800, -700]], n_rows=1200).denoised()
-    assert share[0][1].sum() == 0
-    drawn = (
-        marginals([[900, 300, 0], [-900, -800, -700]], n_rows=1200)
-        .draw(20_000, 0, equal_classes=True)
-        .X
-    )
-    n_seen = int(np.sum(drawn == 1))
-    assert stats.binomtest(n_seen, 20_000, 0.25).pvalue > 1e-6
-
-
 def test_tables_without_classes_are_drawn_from_alike():
     drawn = (
         marginals([[300, 100, 0]], by_class=False).draw(20_000, 0, equal_classes=True).X
@@ -268,7 +203,7 @@ def test_tables_without_classes_are_drawn_from_alike():
 
 def test_a_column_with_one_value_has_no_table_and_is_drawn():
     domain = PrivateMarginals({0: [7], 1: [0, 1]})._read(np.empty((0, 2)))
-    noisy = Marginals(domain, 2, True, np.array([5, 1, 1, 5]), None)
+    noisy = Marginals(domain, 2, True, np.array([5, 1, 1, 5]), None, 0.01)
     assert list(noisy.tables) == [1]
     assert set(noisy.draw(50, 0, equal_classes=True).X[:, 0]) == {7}
 

@@ -1,5 +1,6 @@
 import json
 import stat
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -288,7 +289,7 @@ def votes_file(path, **changes):
         key=0,
         privacy_unit="row",
     )
-    header = parts.header.to_dict() | {"classes": ["ill", "well"]} | changes
+    header = asdict(parts.header) | {"classes": ["ill", "well"]} | changes
     write_votes(path, header, parts._counts)
     return path
 

@@ -9,7 +9,7 @@ from sklearn_pate import PATEClassifier, PrivateMarginals
 from sklearn_pate._aggregation import _entry
 from sklearn_pate._synthetic._marginals import count_cells
 from sklearn_pate.inspection import audit_neighbours
-from sklearn_pate.inspection._audit_result import epsilon_lower_bound
+from sklearn_pate.inspection._audits import epsilon_lower_bound
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 

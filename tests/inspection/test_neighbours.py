@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate._aggregation._rows import PrivateInputs
 from sklearn_pate.inspection import audit_neighbours
-from sklearn_pate.inspection._audit_result import epsilon_lower_bound
+from sklearn_pate.inspection._audits import epsilon_lower_bound
 from sklearn_pate.learners import PrivateKNNClassifier
 from sklearn_pate.mechanisms import GNMax
 

@@ -8,12 +8,12 @@ from dp_accounting.pld import PLDAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_pate import BudgetExceededError, PrivacyLedger, PublishedClassifier
 from sklearn_pate.inspection import PrivacyReport
-from sklearn_pate.inspection._audit_result import epsilon_lower_bound
+from sklearn_pate.inspection._audits import epsilon_lower_bound
 from sklearn_pate.learners import DPNaiveBayesClassifier
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.testing import seeded_noise
@@ -51,7 +51,7 @@ def counts_of(clf):
 
 
 def test_counts_are_those_of_rows_by_column_and_class(without_noise):
-    clf = make().fit(FRAME, Y)
+    clf = make(n_bins=32).fit(FRAME, Y)
     is_ill = Y == "ill"
     assert_array_equal(
         clf.marginals_["job"][0],
@@ -190,7 +190,8 @@ def test_a_published_classifier_predicts_the_same(tmp_path, as_array):
 
 
 @pytest.mark.slow
-def test_it_ranks_adult_well(data_set):
+@pytest.mark.parametrize("epsilon", [0.25, 1.0])
+def test_it_ranks_adult_well_and_its_probabilities_beat_a_constant(data_set, epsilon):
     X, y = data_set("adult", as_frame=True, return_X_y=True)
     X = X.drop(columns="fnlwgt")
     domain = {
@@ -200,9 +201,35 @@ def test_it_ranks_adult_well(data_set):
         "capital-gain": (0, 1, 5000, 10_000, 20_000, 100_000),
         "capital-loss": (0, 1, 1000, 2000, 5000),
     }
-    clf = DPNaiveBayesClassifier(domain).fit(X[:32_561], y[:32_561])
+    clf = DPNaiveBayesClassifier(domain, epsilon=epsilon).fit(X[:32_561], y[:32_561])
+    is_rich = y[32_561:] == clf.classes_[1]
     scores = clf.predict_proba(X[32_561:])[:, 1]
-    assert roc_auc_score(y[32_561:] == clf.classes_[1], scores) > 0.88
+    assert roc_auc_score(is_rich, scores) > 0.88
+    assert abs(np.mean(scores) - np.mean(is_rich)) < 0.02
+    # A constant has 0.55.
+    assert log_loss(is_rich, scores) < 0.36
+
+
+def test_what_a_row_gets_does_not_depend_on_other_rows():
+    clf = make().fit(FRAME, Y)
+    together = clf.predict_proba(FRAME)
+    for row in (0, 7, N_ROWS - 1):
+        alone = clf.predict_proba(FRAME.iloc[[row]])
+        assert_array_equal(alone[0], together[row])
+
+
+@pytest.mark.parametrize("unit", ["row", "group"])
+def test_the_number_of_bins_depends_on_public_numbers_alone(unit):
+    def shapes(n_rows, n_groups, **parameters):
+        groups = {"groups": np.arange(n_rows) % n_groups} if unit == "group" else {}
+        clf = make(privacy_unit=unit, **parameters)
+        clf.fit(FRAME[:n_rows], Y[:n_rows], **groups)
+        return {name: table.shape for name, table in clf.marginals_.items()}
+
+    few, many = shapes(1000, 100, epsilon=0.5), shapes(N_ROWS, 900, epsilon=8.0)
+    # The number of rows is public, and the number of groups is not.
+    assert (few == many) == (unit == "group")
+    assert few["age"][1] <= many["age"][1]
 
 
 @pytest.mark.slow

@@ -90,7 +90,7 @@ def test_a_plan_is_what_a_fit_states(blobs):
     spent = clf.privacy_spent_
     assert clf.plan_privacy(X, y, X_public=X_public) == spent
     assert (plan.epsilon, plan.mechanism) == (spent.epsilon, spent.mechanism)
-    assert plan.n_coordinates == len(clf.coefficients_)
+    assert 0.9 * plan.n_coordinates < len(clf.coefficients_) <= plan.n_coordinates
     assert "every row contributes one vector" in " ".join(str(plan).split())
     numbers = plan_newton_fit(4000, n_classes=3, epsilon=2.0)
     assert (numbers.epsilon, numbers.mechanism) == (plan.epsilon, plan.mechanism)
@@ -125,6 +125,35 @@ def test_adult_needs_no_encoder_and_no_number(adult, epsilon, accuracy):
     assert clf.score(X[37560:], y[37560:]) > accuracy
 
 
+@pytest.fixture(scope="module")
+def rare(adult):
+    """Return Adult with a sixth of the richer people, a share of 5 %."""
+    X, y = adult
+    poorer = np.flatnonzero(y != ">50K")
+    kept = np.sort(np.r_[poorer, np.flatnonzero(y == ">50K")[::6]])
+    kept = np.random.RandomState(0).permutation(kept)
+    return X.iloc[kept], y.iloc[kept]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("shifted", [False, True])
+def test_mean_and_predicted_share_are_those_of_a_rare_class(rare, epsilon, shifted):
+    X, y = rare
+    public, X_test = X[20_000:25_000], X[25_000:]
+    is_rare = y[25_000:].to_numpy() == ">50K"
+    if shifted:  # half of the younger people are missing
+        young = public["age"].to_numpy() < 35
+        public = public[~young | (np.arange(5000) % 2 == 0)]
+    clf = DPNewtonClassifier(epsilon=epsilon, random_state=0)
+    clf.fit(X[:20_000], y[:20_000], X_public=PublicData(public))
+    probabilities = clf.predict_proba(X_test)[:, 1]
+    assert abs(probabilities.mean() - is_rare.mean()) < 0.01
+    predicted = np.mean(clf.predict(X_test) == ">50K")
+    assert is_rare.mean() / 1.5 < predicted < 1.5 * is_rare.mean()
+    assert roc_auc_score(is_rare, probabilities) > 0.83
+
+
 @pytest.mark.slow
 def test_public_rows_of_another_population_are_warned_of(adult):
     X, y = adult
@@ -146,9 +175,10 @@ def test_public_rows_of_another_population_are_warned_of(adult):
         ({"max_coordinates": 0}, "max_coordinates=0"),
         (
             {"threshold": 2},
-            "threshold=2 must be a number strictly between 0 and",
+            "threshold=2 must be 'auto', 'balanced', 'accuracy' or a probability",
         ),
         ({"threshold": 0.3}, "threshold=0.3 is for two classes, and there are 3"),
+        ({"threshold": "mean"}, "threshold='mean' must be 'auto', 'balanced',"),
         ({"epsilon": None}, "epsilon=None"),
         ({"epsilon": 0}, "epsilon=0"),
         ({"delta": 0}, "delta=0"),
@@ -233,7 +263,7 @@ def test_a_repeated_fit_gets_the_same_function_at_no_cost(blobs, tmp_path):
     assert len(ledger.entries()) == 1
 
 
-@pytest.mark.parametrize("n_answered", [0, 1, 2])
+@pytest.mark.parametrize("n_answered", range(5))
 def test_a_fit_killed_between_steps_resumes(blobs, tmp_path, monkeypatch, n_answered):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=5, delta=1e-5)
     draw, done = StoredSums.draw, []
@@ -258,10 +288,10 @@ def test_a_fit_killed_between_steps_resumes(blobs, tmp_path, monkeypatch, n_answ
 
     monkeypatch.setattr(NewtonSteps, "release", counted)
     clf = fitted(blobs, ledger=ledger)
-    assert len(drawn) == 3 - n_answered
+    assert len(drawn) == 5 - n_answered
     assert len(ledger.entries()) == 1
     assert_array_equal(clf.coefficients_, fitted(blobs, ledger=ledger).coefficients_)
-    assert len(drawn) == 3 - n_answered
+    assert len(drawn) == 5 - n_answered
 
 
 def test_a_fit_beyond_the_budget_draws_nothing(blobs, tmp_path, monkeypatch):

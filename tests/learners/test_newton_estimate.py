@@ -13,12 +13,12 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate._votes._sums import STEPS
 from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu
-from sklearn_pate.inspection._audit_result import epsilon_lower_bound
-from sklearn_pate.learners._newton import (
-    _Curvature,
-    _Newton,
-    _PrivateRows,
-    _Step,
+from sklearn_pate.inspection._audits import epsilon_lower_bound
+from sklearn_pate.learners._newton_steps import (
+    Curvature,
+    Newton,
+    PrivateRows,
+    Step,
     n_coordinates,
 )
 from sklearn_pate.mechanisms._noisy_sum import StoredSums
@@ -44,7 +44,7 @@ def test_calibrated_noise_costs_at_most_epsilon(epsilon, delta):
     assert 0.999 * epsilon < spent <= epsilon
 
 
-def test_three_steps_cost_as_much_as_one_release_of_all_lengths():
+def test_the_steps_cost_as_much_as_one_release_of_all_lengths():
     sigma, delta = 5000.0, 1e-6
     together = NewtonSteps(noise_scale=sigma / STEPS).cost(0, 2).epsilon(delta)
     steps = [gdp_mu(sigma, 4 * share * STEPS**2) for share in SHARES]
@@ -52,7 +52,7 @@ def test_three_steps_cost_as_much_as_one_release_of_all_lengths():
 
 
 @pytest.mark.slow
-def test_the_cost_is_that_of_three_gaussians_by_dp_accounting():
+def test_the_cost_is_that_of_five_gaussians_by_dp_accounting():
     noise_scale, delta = 4.0, 1e-5
     accountant = PLDAccountant()
     for share in SHARES:
@@ -67,9 +67,9 @@ def test_the_renyi_curve_is_that_of_a_gaussian():
     assert_allclose(curve.values, curve.orders * 4 / (2 * 4.0**2))
 
 
-def test_the_shares_sum_to_the_whole_and_are_three():
+def test_the_shares_sum_to_the_whole_and_are_five():
     assert sum(SHARES) == 1
-    assert len(SHARES) == 3  # as statements say
+    assert len(SHARES) == 5  # as statements say
 
 
 # Estimate
@@ -101,12 +101,16 @@ class Estimate(NamedTuple):
 def estimate(rows, n_classes, noise_scale, groups=None, n_units=None):
     X, y, basis, values = rows
     start = np.zeros((values.shape[1], n_classes - 1))
-    private = _PrivateRows(X, y, groups, basis.transform, size=start.size)
+    private = PrivateRows(
+        X, y, groups, lambda X, n: basis.first(n).transform(X), size=start.size
+    )
     mechanism = NewtonSteps(noise_scale=noise_scale)
-    newton = _Newton(mechanism, values, n_units or len(X), start)
+    newton = Newton(
+        mechanism, values, n_units or len(X), start, lambda evenness: len(values)
+    )
     sums, steps = StoredSums(mechanism, None), []
-    for number, share in enumerate(SHARES):
-        step = newton.step(share)
+    for number in range(len(SHARES)):
+        step = newton.step()
         released = sums.draw(number, partial(private.sum, step))
         newton.move(step, released)
         steps.append((step, released))
@@ -149,8 +153,7 @@ def test_later_steps_come_closer():
         p = probabilities(rows, coefficients)
         return -np.mean(np.log(p[np.arange(len(y)), y]))
 
-    losses = [loss(step.coef) for step, _ in released.steps]
-    losses.append(loss(released.coefficients))
+    losses = [loss(step.coef) for step, _ in released.steps[1:]]
     assert losses == sorted(losses, reverse=True)
 
 
@@ -168,7 +171,7 @@ def test_the_noise_has_the_stated_scale_in_every_step():
     rows = rows_of(2, n_rows=1000)
     silent = (rows[0], np.full(1000, -1), *rows[2:])
     runs = [estimate(silent, 2, noise_scale=3.0).steps for _ in range(60)]
-    for step in range(3):
+    for step in (1, 2, 3):
         noise = np.ravel([steps[step][1] for steps in runs])
         assert_allclose(noise.std(), 3 * STEPS, rtol=0.06)
         assert abs(noise.mean()) < 4 * 3 * STEPS / np.sqrt(noise.size)
@@ -177,8 +180,8 @@ def test_the_noise_has_the_stated_scale_in_every_step():
 def test_the_steps_use_the_shares_and_the_estimate_before():
     steps = estimate(rows_of(2, n_rows=500), 2, noise_scale=1.0).steps
     assert tuple(step.share for step, _ in steps) == SHARES
-    assert not steps[0][0].coef.any()
-    assert steps[1][0].coef.any()
+    assert not steps[1][0].coef.any()
+    assert steps[2][0].coef.any()
 
 
 def test_the_result_is_a_function_of_the_sums_and_of_public_rows():
@@ -193,7 +196,7 @@ def test_any_released_coefficients_have_a_curvature(size, n_values):
     rng = np.random.RandomState(0)
     values = rng.standard_normal((50, 4))
     coef = size * rng.standard_normal((4, n_values))
-    curvature = _Curvature.at(values, coef, 1.0)
+    curvature = Curvature.at(values, coef, 1.0)
     for factor in (curvature.left, curvature.right):
         assert np.linalg.eigvalsh(factor).min() > 0
 
@@ -231,10 +234,13 @@ def test_more_noise_allows_fewer_coordinates():
     assert (counts[0], counts[-1]) == (500, 5)
 
 
-def test_classes_share_the_coordinates_that_the_noise_allows():
-    mechanism = NewtonSteps(noise_scale=4.0)
-    assert n_coordinates(mechanism, 1200, 10_000, 2) == 30
-    assert n_coordinates(mechanism, 1200, 10_000, 4) == 10
+def test_the_number_of_coordinates_follows_noise_classes_and_their_shares():
+    mechanism = NewtonSteps(noise_scale=4.0)  # mu = 1/2
+    assert n_coordinates(mechanism, 1200, 10_000, 2) == 17
+    assert n_coordinates(mechanism, 1200, 10_000, 2, evenness=0.25) == 8
+    assert n_coordinates(mechanism, 1200, 10_000, 21) == 15
+    ordered = [n_coordinates(mechanism, 1200, 10_000, n, ordered=True) for n in (2, 4)]
+    assert ordered == [150, 50]
 
 
 def test_a_coordinate_needs_ten_public_rows():
@@ -250,7 +256,7 @@ def test_the_largest_number_of_coordinates_is_kept():
 @pytest.mark.parametrize("n_classes", [2, 2000, 10**5])
 def test_rounding_takes_less_than_half_of_the_shortest_vector(n_classes):
     n = n_coordinates(NewtonSteps(noise_scale=0.1), 10**8, 10**6, n_classes)
-    assert np.sqrt(n * (n_classes - 1)) / 2 < np.sqrt(SHARES[0]) * STEPS - 1
+    assert np.sqrt(n * (n_classes - 1)) / 2 < np.sqrt(SHARES[1]) * STEPS - 1
 
 
 # Parameters
@@ -269,6 +275,10 @@ def test_noise_beyond_what_can_be_drawn_is_refused():
 # Audit: the label of one row is changed; all others contribute nothing
 
 
+def first_of(X, n):
+    return X[:, :n]
+
+
 def audit(n_trials=1500, delta=0.01):
     """Return a lower bound of epsilon by trials, and the stated epsilon."""
     # The second of two coordinates is far from zero: its vector must be clipped.
@@ -277,16 +287,17 @@ def audit(n_trials=1500, delta=0.01):
     public = np.sqrt(2) * np.eye(2)
     scores = np.zeros((2, n_trials))
     for own, trial in np.ndindex(2, n_trials):
-        private = _PrivateRows(row, codes[[own]], None, np.asarray, size=2)
+        private = PrivateRows(row, codes[[own]], None, first_of, size=2)
         # With few rows, noise would make the model so sure that a row moves nothing.
-        newton = _Newton(mechanism, public, 10_000, np.zeros((2, 1)))
+        newton = Newton(mechanism, public, 10_000, np.zeros((2, 1)), lambda _: 2)
         sums = StoredSums(mechanism, None)
-        for number, share in enumerate(SHARES):
-            step = newton.step(share)
+        for number in range(len(SHARES)):
+            step = newton.step()
             released = sums.draw(number, partial(private.sum, step))
             newton.move(step, released)
-            left, right = step.factors(np.vstack([row, row]), codes)
-            one, other = step.rounded(left * right)
+            values = first_of(np.vstack([row, row]), len(step.coef))
+            left, right = step.factors(values, codes)
+            one, other = step.rounded(left[:, :, None] * right[:, None])
             scores[own, trial] += np.vdot(released - (one + other) / 2, one - other)
     lower, _ = epsilon_lower_bound(*scores, delta=delta, confidence=0.9999)
     return lower, mechanism.cost(0, 2).epsilon(delta)
@@ -300,8 +311,8 @@ def test_the_honest_mechanism_passes_its_audit():
 
 @pytest.mark.slow
 def test_a_unit_that_is_counted_three_times_is_found(monkeypatch):
-    exact = _PrivateRows.sum
-    monkeypatch.setattr(_PrivateRows, "sum", lambda self, step: 3 * exact(self, step))
+    exact = PrivateRows.sum
+    monkeypatch.setattr(PrivateRows, "sum", lambda self, step: 3 * exact(self, step))
     lower, claimed = audit()
     assert lower > claimed
 
@@ -309,9 +320,21 @@ def test_a_unit_that_is_counted_three_times_is_found(monkeypatch):
 @pytest.mark.slow
 def test_missing_clipping_is_found(monkeypatch):
     monkeypatch.setattr(
-        _Step,
+        Step,
         "rounded",
         lambda self, vectors: np.rint(vectors.reshape(len(vectors), -1) / self.unit),
     )
+    lower, claimed = audit()
+    assert lower > claimed
+
+
+@pytest.mark.slow
+def test_labels_beyond_their_share_are_found(monkeypatch):
+    of_mean = Step.of_mean
+
+    def beyond(coef, share, radius=1.5):
+        return of_mean(coef, 4.0, radius)
+
+    monkeypatch.setattr(Step, "of_mean", beyond)
     lower, claimed = audit()
     assert lower > claimed

@@ -12,11 +12,12 @@ from scipy.linalg import helmert
 from scipy.special import softmax
 
 from sklearn_pate._votes._sums import STEPS
-from sklearn_pate.learners import _newton
-from sklearn_pate.learners._newton import _PrivateRows, _Step
+from sklearn_pate.learners import _newton_steps
+from sklearn_pate.learners._newton_steps import PrivateRows, Step
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 
 SHARES = NewtonSteps.shares
+FIRST, LAST = SHARES[0], SHARES[-1]
 N_COORDINATES, N_VALUES = 4, 2  # three classes
 SHAPE = (N_COORDINATES, N_VALUES)
 ANY_NUMBER = st.floats(allow_nan=True, allow_infinity=True, width=64)
@@ -28,7 +29,7 @@ def step_of(shape=SHAPE, radius=1.0, share=0.25, seed=0):
     left, right = (
         np.eye(size) + 0.1 * rng.standard_normal((size, size)) for size in shape
     )
-    return _Step(rng.standard_normal(shape), left, right, radius, share)
+    return Step(rng.standard_normal(shape), left, right, radius, share)
 
 
 def squared(vector):
@@ -56,7 +57,7 @@ def test_no_vector_exceeds_its_share(vectors, radius, share):
 )
 def test_long_vectors_are_clipped_within_their_share(seed, scale, share):
     vectors = scale * np.random.RandomState(seed).standard_normal((2, 500, 9))
-    step = _Step(np.zeros((500, 9)), np.eye(500), np.eye(9), 1.0, share)
+    step = Step(np.zeros((500, 9)), np.eye(500), np.eye(9), 1.0, share)
     for one in step.rounded(vectors):
         assert squared(one) <= share * STEPS**2
 
@@ -65,6 +66,24 @@ def test_all_steps_together_are_within_the_unit():
     longest = [step_of(share=share).longest for share in SHARES]
     assert longest == [isqrt(int(share * STEPS**2)) for share in SHARES]
     assert sum(one**2 for one in longest) <= STEPS**2
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    scale=st.sampled_from([1e-3, 1.0, 1e3]),
+    n_classes=st.sampled_from([2, 3, 50]),
+)
+def test_labels_less_probabilities_are_within_their_share(seed, scale, n_classes):
+    coef = scale * np.random.RandomState(seed).standard_normal((4, n_classes - 1))
+    values = np.c_[np.ones(n_classes), coef[:3, :1].T.repeat(n_classes, axis=0)]
+    step = Step.of_mean(coef, LAST)
+    left, right = step.factors(values, np.arange(n_classes))
+    for vectors in (left[:, :, None] * right[:, None], 9.0 * right[:, None]):
+        for one in step.rounded(vectors):
+            assert squared(one) <= LAST * STEPS**2
+    # No label is clipped: lengths are at most those of e_y - p.
+    assert np.linalg.norm(right, axis=1).max() <= np.sqrt(2) + 1e-12
 
 
 @given(
@@ -102,7 +121,7 @@ def test_a_vector_that_is_not_finite_is_zero(bad):
 
 
 def test_the_vector_of_a_row_is_the_gradient_of_its_log_likelihood():
-    step = _Step(
+    step = Step(
         np.random.RandomState(1).standard_normal(SHAPE),
         np.eye(N_COORDINATES),
         np.eye(N_VALUES),
@@ -125,10 +144,10 @@ def test_the_vector_of_a_row_is_the_gradient_of_its_log_likelihood():
 # Neighbours, bit by bit
 
 
-def values_of(X):
+def values_of(X, n):
     """Compute values of a basis, with matrix products and exponentials."""
     weights = np.random.RandomState(5).standard_normal((X.shape[1], N_COORDINATES))
-    return np.exp(-np.abs(X)) @ weights
+    return (np.exp(-np.abs(X)) @ weights)[:, :n]
 
 
 def table(n_rows=60, seed=2):
@@ -138,7 +157,7 @@ def table(n_rows=60, seed=2):
 
 def rows_of(X, codes, group_of_row=None):
     size = N_COORDINATES * N_VALUES
-    return _PrivateRows(X, codes, group_of_row, values_of, size=size)
+    return PrivateRows(X, codes, group_of_row, values_of, size=size)
 
 
 def sums_of(X, codes, group_of_row=None, step=None):
@@ -147,8 +166,17 @@ def sums_of(X, codes, group_of_row=None, step=None):
 
 @pytest.fixture(params=[2**21, 64], ids=["one block", "blocks of 8 rows"])
 def blocks(request, monkeypatch):
-    monkeypatch.setattr(_newton, "_AT_ONCE", request.param)
+    monkeypatch.setattr(_newton_steps, "_AT_ONCE", request.param)
 
+
+# The first and the last step sum labels less probabilities.
+OF_GRADIENTS, OF_LABELS = step_of(), Step.of_mean(step_of().coef, LAST)
+OF_SHARES = Step.of_mean(np.zeros((1, N_VALUES)), FIRST, np.sqrt(2 / 3))
+STEPS_OF_A_FIT = pytest.mark.parametrize(
+    "step",
+    [OF_GRADIENTS, OF_LABELS, OF_SHARES],
+    ids=["gradients", "labels", "shares"],
+)
 
 ODD_ROWS = [
     ([0.3, -0.2, 0.1], 2),
@@ -163,23 +191,24 @@ ODD_ROWS = [
 @pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("place", [0, 17, 59])
 @pytest.mark.parametrize(("row", "label"), ODD_ROWS)
-def test_a_replaced_row_changes_its_own_vector_alone(place, row, label):
+@STEPS_OF_A_FIT
+def test_a_replaced_row_changes_its_own_vector_alone(step, place, row, label):
     X, codes = table()
     without = codes.copy()
     without[place] = -1  # contributes zeros at the same place
-    rest = sums_of(X, without)
-    longest = step_of().longest
+    rest = sums_of(X, without, step=step)
     for one, code in ((X[place], codes[place]), (row, label)):
         other_X, other_codes = X.copy(), codes.copy()
         other_X[place], other_codes[place] = one, code
-        own = sums_of(other_X, other_codes) - rest
-        assert squared(own) <= longest**2
+        own = sums_of(other_X, other_codes, step=step) - rest
+        assert squared(own) <= step.longest**2
         # The same vector in a table whose other rows are all different.
         rows, labels = table(seed=3)
         rows[place], labels[place] = one, code
         silent = labels.copy()
         silent[place] = -1
-        assert_array_equal(sums_of(rows, labels) - sums_of(rows, silent), own)
+        moved = sums_of(rows, labels, step=step) - sums_of(rows, silent, step=step)
+        assert_array_equal(moved, own)
 
 
 @pytest.mark.neighbours
@@ -187,7 +216,7 @@ def test_a_replaced_row_changes_its_own_vector_alone(place, row, label):
 @pytest.mark.parametrize("most_kept", [0, 2000, 2**29])
 @pytest.mark.parametrize("of_groups", [False, True])
 def test_values_of_an_earlier_step_change_no_sum(monkeypatch, most_kept, of_groups):
-    monkeypatch.setattr(_newton, "_MOST_KEPT", most_kept)
+    monkeypatch.setattr(_newton_steps, "_MOST_KEPT", most_kept)
     X, codes, groups = group_table()
     groups = groups if of_groups else None
     rows = rows_of(X, codes, groups)
@@ -201,30 +230,33 @@ def group_table():
     return X, codes, np.random.RandomState(4).randint(-1, 12, 80)
 
 
-def own_vector(X, codes, groups, group):
+def own_vector(X, codes, groups, group, step=None):
     """Return the vector of a group that is alone."""
     rows = groups == group
-    return sums_of(X[rows], codes[rows], groups[rows])
+    return sums_of(X[rows], codes[rows], groups[rows], step)
 
 
 @pytest.mark.neighbours
 @pytest.mark.parametrize("group", [0, 5, 11])
-def test_a_removed_group_takes_its_own_vector_with_it(group):
+@STEPS_OF_A_FIT
+def test_a_removed_group_takes_its_own_vector_with_it(step, group):
     X, codes, groups = group_table()
     kept = groups != group
-    moved = sums_of(X, codes, groups) - sums_of(X[kept], codes[kept], groups[kept])
-    own = own_vector(X, codes, groups, group)
+    moved = sums_of(X, codes, groups, step)
+    moved -= sums_of(X[kept], codes[kept], groups[kept], step)
+    own = own_vector(X, codes, groups, group, step)
     assert own.any()
     assert_array_equal(moved, own)
-    assert squared(own) <= step_of().longest ** 2
+    assert squared(own) <= step.longest**2
 
 
 @pytest.mark.neighbours
 @pytest.mark.parametrize(("row", "label"), ODD_ROWS)
-def test_a_changed_group_changes_its_own_vector_alone(row, label):
+@STEPS_OF_A_FIT
+def test_a_changed_group_changes_its_own_vector_alone(step, row, label):
     X, codes, groups = group_table()
-    own = own_vector(X, codes, groups, 5)
-    rest = sums_of(X, codes, groups) - own
+    own = own_vector(X, codes, groups, 5, step)
+    rest = sums_of(X, codes, groups, step) - own
     other_X, other_codes = X.copy(), codes.copy()
     place = np.flatnonzero(groups == 5)[0]
     other_X[place], other_codes[place] = row, label
@@ -232,9 +264,10 @@ def test_a_changed_group_changes_its_own_vector_alone(row, label):
     other_X = np.vstack([np.tile(X[place], (7, 1)), other_X])
     other_codes = np.r_[np.full(7, 1), other_codes]
     other_groups = np.r_[np.full(7, 5), groups]
-    other = own_vector(other_X, other_codes, other_groups, 5)
-    assert squared(other) <= step_of().longest ** 2
-    assert_array_equal(sums_of(other_X, other_codes, other_groups) - other, rest)
+    other = own_vector(other_X, other_codes, other_groups, 5, step)
+    assert squared(other) <= step.longest**2
+    moved = sums_of(other_X, other_codes, other_groups, step) - other
+    assert_array_equal(moved, rest)
 
 
 def test_a_group_contributes_one_vector_however_many_rows_it_has():
@@ -259,7 +292,7 @@ def test_rows_without_a_label_or_a_group_contribute_nothing():
 
 
 def test_opposite_labels_nearly_reach_the_bound():
-    step = _Step(np.zeros((1, 1)), np.eye(1), np.eye(1), 0.1, 0.6)
+    step = Step(np.zeros((1, 1)), np.eye(1), np.eye(1), 0.1, 0.6)
     one, other = (
         step.rounded(
             np.prod(step.factors(np.ones((1, 1)), np.array([code])), axis=0)[

@@ -49,7 +49,7 @@ def violations(value, schema, place="card"):
             "minItems": lambda least: len(value) >= least,
             "maxItems": lambda most: len(value) <= most,
             "pattern": lambda pattern: re.search(pattern, value),
-            "required": lambda required: {*required} <= {*value},
+            "required": lambda required: value is None or {*required} <= {*value},
         }.items()
         if keyword in schema and not is_valid(schema[keyword])
     ]

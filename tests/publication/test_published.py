@@ -302,6 +302,7 @@ def test_it_holds_the_student_and_the_statement_only(planted):
     assert sorted(vars(publish(planted[0]))) == [
         "_card",
         "classes_",
+        "metrics_",
         "n_features_in_",
         "privacy_spent_",
         "student_",

@@ -8,7 +8,7 @@ import torch
 
 from sklearn_pate import PublishedClassifier
 from sklearn_pate.learners import DPSGDClassifier
-from sklearn_pate.publication._student_state import restored, taken_apart
+from sklearn_pate.publication._model_file import restored, taken_apart
 from tests.publication.learners import (
     CLASSES,
     LEARNERS,

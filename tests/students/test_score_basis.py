@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
 from sklearn.decomposition import PCA
 
 from sklearn_pate.students._basis import (
@@ -80,18 +81,75 @@ def test_scores_become_probabilities():
     assert_allclose(as_probabilities(np.zeros((1, 3))), 0.25)
 
 
+def of_two_classes(second):
+    second = np.asarray(second, dtype=float)
+    return np.c_[1 - second, second]
+
+
+@pytest.mark.parametrize("sharpness", [0.01, 0.3, 1.0, 5.0])
+@pytest.mark.parametrize("intercept", [-4.0, -1.5, 0.0, 2.0])
+def test_by_default_a_class_is_predicted_as_often_as_its_mean_probability(
+    sharpness, intercept
+):
+    scores = np.random.RandomState(0).standard_normal(2000)
+    second = expit(intercept + sharpness * scores)
+    threshold = resolve_threshold("auto", of_two_classes(second))
+    share = second.mean()
+    atol = np.sqrt(share * (1 - share) / 2000) + 1 / 2000
+    assert_allclose(np.mean(second > threshold), share, atol=atol)
+
+
+def test_of_thresholds_that_public_rows_cannot_tell_apart_one_half_is_taken():
+    second = np.r_[np.linspace(0.01, 0.3, 60), np.linspace(0.52, 0.99, 40)]
+    assert abs(second.mean() - 0.4) < 0.05
+    assert resolve_threshold("auto", of_two_classes(second)) == 0.5
+
+
 @pytest.mark.parametrize(
-    ("threshold", "shares", "expected"),
+    ("second", "n_predicted"),
     [
-        ("auto", [0.7, 0.3], None),
-        ("auto", [0.9, 0.1], 0.1),
-        ("auto", [0.15, 0.85], 0.85),
-        ("auto", [0.05, 0.5, 0.45], None),
-        (0.3, [0.7, 0.3], 0.3),
+        ([0.1] * 7 + [0.45] * 3, 3),  # a quantile would predict none
+        ([0.2] * 5, 0),
+        ([0.45 + 1e-16, 0.45, 0.45 - 1e-16] + [0.1] * 7, 3),  # but for round-off
+        ([0.7] * 5, 5),
+        ([0.0, 0.0, 1.0], 1),
+        ([0.0] * 3, 0),
+        ([1.0] * 3, 3),
+        ([0.3], 0),
     ],
 )
-def test_the_threshold_moves_only_for_a_rare_class(threshold, shares, expected):
-    assert resolve_threshold(threshold, np.array(shares)) == expected
+def test_rows_with_equal_probabilities_are_predicted_alike(second, n_predicted):
+    threshold = resolve_threshold("auto", of_two_classes(second))
+    assert 0 < threshold < 1
+    assert np.sum(np.array(second) > threshold) == n_predicted
+
+
+@pytest.mark.parametrize(
+    ("threshold", "second", "expected"),
+    [
+        ("balanced", [0.1, 0.3], 0.2),
+        ("accuracy", [0.1, 0.3], None),
+        (0.3, [0.1, 0.3], 0.3),
+    ],
+)
+def test_other_thresholds_are_the_mean_one_half_and_a_number(
+    threshold, second, expected
+):
+    assert resolve_threshold(threshold, of_two_classes(second)) == expected
+
+
+def test_of_several_classes_the_most_probable_one_is_predicted():
+    assert resolve_threshold("auto", np.full((5, 3), 1 / 3)) is None
+
+
+@pytest.mark.parametrize("n_coordinates", [1, 3, 6, 20])
+def test_the_first_functions_are_those_of_all(rows, n_coordinates):
+    basis = ScoreBasis(20, True, random_state=0).fit(rows)
+    first = basis.first(n_coordinates)
+    expected = basis.transform(rows)[:, :n_coordinates]
+    assert_allclose(first.transform(rows), expected, atol=1e-12)
+    n_linear = np.count_nonzero(~basis.landmark_weights_.any(axis=0))
+    assert (first.landmarks_ is None) == (n_coordinates <= n_linear)
 
 
 class Identity:

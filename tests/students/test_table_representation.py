@@ -263,9 +263,10 @@ def test_an_integer_seed_repeats_the_fit_and_pickles(n_rows):
 def test_names_of_the_columns_and_of_the_result(public):
     representation = TableRepresentation(2, random_state=0).fit(public)
     assert list(representation.feature_names_in_) == list(public)
-    assert list(representation.get_feature_names_out()) == ["table0", "table1"]
+    names = ["tablerepresentation0", "tablerepresentation1"]
+    assert list(representation.get_feature_names_out()) == names
     framed = representation.set_output(transform="pandas").transform(public)
-    assert list(framed) == ["table0", "table1"]
+    assert list(framed) == names
     with pytest.raises(ValueError, match="feature names"):
         representation.transform(public[list(public)[::-1]])
 

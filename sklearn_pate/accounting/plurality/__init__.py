@@ -7,9 +7,4 @@ from sklearn_pate.accounting.plurality._neighbouring_votes import (
     sanitize,
 )
 
-__all__ = [
-    "enumerated_cost",
-    "log_moment",
-    "release_parameters",
-    "sanitize",
-]
+__all__ = ["enumerated_cost", "log_moment", "release_parameters", "sanitize"]

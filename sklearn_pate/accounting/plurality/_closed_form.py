@@ -23,9 +23,7 @@ LARGEST_COUNT = 2**31 - 1
 _BLOCK_SIZE = 2_000_000
 
 
-def log_moment(
-    log_q: NDArray[np.float64], log_ratio: NDArray[np.float64], order: float
-) -> NDArray[np.float64]:
+def log_moment(log_q: _Array, log_ratio: _Array, order: float) -> _Array:
     """Compute (a - 1) D_a(P || Q) of laws over the last axis.
 
     Parameters
@@ -481,9 +479,7 @@ def permute_and_flip_worst_case(
     return pure_dp_curve(2 * c, orders)
 
 
-def distinct_rows(
-    rows: NDArray[Any],
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the first index of each distinct row, and the distinct row of each row.
 
     Distinct rows are in lexicographic order. Sorts one number per row.
@@ -518,9 +514,9 @@ class Batch:
     """
 
     index: NDArray[np.intp]
-    values: NDArray[np.float64]
-    sizes: NDArray[np.float64]
-    scores: NDArray[np.float64]
+    values: _Array
+    sizes: _Array
+    scores: _Array
 
 
 class UniqueQueries:
@@ -531,9 +527,7 @@ class UniqueQueries:
     vector, and `repeats` the number of queries of each vector.
     """
 
-    def __init__(
-        self, counts: NDArray[np.float64], expected: NDArray[np.float64] | None
-    ) -> None:
+    def __init__(self, counts: _Array, expected: _Array | None) -> None:
         self._n_classes = counts.shape[1]
         self._has_scores = expected is not None
         # Whole votes in 32 bits: a million queries fit into little memory.
@@ -577,11 +571,7 @@ class UniqueQueries:
                     scores=np.take_along_axis(vectors, at + offset, axis=1),
                 )
 
-    def levels_of(
-        self,
-        counts: NDArray[np.float64],
-        expected: NDArray[np.float64] | None,
-    ) -> NDArray[np.intp]:
+    def levels_of(self, counts: _Array, expected: _Array | None) -> NDArray[np.intp]:
         """Return the level of each class of each query in the query's vector."""
         scores = counts if expected is None else counts - expected
         order = np.lexsort((scores, counts), axis=1)
@@ -600,7 +590,7 @@ class UniqueQueries:
         return starts
 
 
-def check_counts(counts: ArrayLike) -> NDArray[np.float64]:
+def check_counts(counts: ArrayLike) -> _Array:
     """Return vote counts as a float64 array, or raise."""
     check_not_masked("counts", counts)
     counts = np.asarray(counts)

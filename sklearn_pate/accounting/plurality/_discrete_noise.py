@@ -14,6 +14,7 @@ from scipy.special import gammaln, log_ndtr
 
 from sklearn_pate.accounting._value_checks import check_not_masked
 
+_Array = NDArray[np.float64]
 # From this standard deviation on, the tail of the discrete Gaussian comes from a
 # formula; below, from a table.
 LARGE_SIGMA = 32
@@ -64,15 +65,15 @@ class DiscreteGaussian:
         above = np.log1p(-np.exp(below[::-1]))
         self._log_cdf = np.concatenate([below, above, [0.0]])
 
-    def log_pmf(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_pmf(self, z: _Array) -> _Array:
         """Compute ln Pr[Z = z]."""
         return -(z * z) / (2 * self.sigma**2) + self._log_mass
 
-    def log_pmf_step(self, z: NDArray[np.float64], step: Any) -> NDArray[np.float64]:
+    def log_pmf_step(self, z: _Array, step: Any) -> _Array:
         """Compute ln Pr[Z = z + step] - ln Pr[Z = z]."""
         return -(step * (2 * z + step)) / (2 * self.sigma**2)
 
-    def log_cdf(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_cdf(self, z: _Array) -> _Array:
         """Compute ln Pr[Z <= z] at whole numbers, or at any z if sigma >= 32."""
         if self.sigma < LARGE_SIGMA:
             # Beyond the table F is 1, or a sum of few terms.
@@ -87,8 +88,8 @@ class DiscreteGaussian:
         return self._with_deep_tail(z, smooth + np.log1p(-correction), far)
 
     def _with_deep_tail(
-        self, z: NDArray[np.float64], found: NDArray[np.float64], far: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
+        self, z: _Array, found: _Array, far: NDArray[np.bool_]
+    ) -> _Array:
         """Replace ln F(z) where z < -sigma^2, so that the mass falls by e a step."""
         if np.any(far):
             deep = z[far][..., np.newaxis]
@@ -96,9 +97,7 @@ class DiscreteGaussian:
             found[far] = self.log_pmf(z[far]) + np.log(np.exp(steps).sum(axis=-1))
         return found
 
-    def nodes(
-        self, values: NDArray[np.float64], sizes: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def nodes(self, values: _Array, sizes: _Array) -> tuple[_Array, _Array]:
         """Return points and weights that approximate a sum over all whole numbers.
 
         `values` and `sizes`, of shape (n_vectors, n_levels), are the vote counts of
@@ -131,23 +130,21 @@ class DiscreteLaplace:
     def __init__(self, gamma: float) -> None:
         self.gamma = gamma
 
-    def log_pmf(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_pmf(self, z: _Array) -> _Array:
         """Compute ln Pr[Z = z]."""
         return np.log(np.tanh(self.gamma / 2)) - self.gamma * np.abs(z)
 
-    def log_pmf_step(self, z: NDArray[np.float64], step: Any) -> NDArray[np.float64]:
+    def log_pmf_step(self, z: _Array, step: Any) -> _Array:
         """Compute ln Pr[Z = z + step] - ln Pr[Z = z]."""
         return self.gamma * (np.abs(z) - np.abs(z + step))
 
-    def log_cdf(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_cdf(self, z: _Array) -> _Array:
         """Compute ln Pr[Z <= z], z whole or between whole numbers of one sign."""
         norm = np.log1p(np.exp(-self.gamma))
         tail = -self.gamma * np.abs(np.where(z < 0, z, z + 1)) - norm
         return np.where(z < 0, tail, np.log1p(-np.exp(tail)))
 
-    def nodes(
-        self, values: NDArray[np.float64], sizes: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def nodes(self, values: _Array, sizes: _Array) -> tuple[_Array, _Array]:
         """Return points and weights as `DiscreteGaussian.nodes` does.
 
         Between two counts every factor is an exponential or one minus an exponential,
@@ -164,9 +161,7 @@ class DiscreteLaplace:
             weights[i, : len(found)] = weight
         return points, weights
 
-    def _rule(
-        self, row: NDArray[np.float64], n_classes: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _rule(self, row: _Array, n_classes: float) -> tuple[_Array, _Array]:
         kinks = np.unique(row[:, None] + np.arange(-1, 2))
         left = kinks[0] - ceil(_DEPTH / (self.gamma * n_classes)) - 1
         right = kinks[-1] + ceil(_DEPTH / self.gamma) + 1
@@ -186,7 +181,7 @@ class DiscreteLaplace:
 
 
 @lru_cache(maxsize=4096)
-def sum_rule(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def sum_rule(n: int) -> tuple[_Array, _Array]:
     """Return points and weights of Gauss quadrature for the sum over 0, 1, ..., n - 1.
 
     At most 20 points, all terms if there are no more; the weights sum to n. Golub and
@@ -202,9 +197,7 @@ def sum_rule(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 @lru_cache(maxsize=256)
-def tie_nodes(
-    slope: float, n_classes: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def tie_nodes(slope: float, n_classes: int) -> tuple[_Array, _Array]:
     """Return points in (0, 1) and weights that average over a random priority in ties.
 
     Breaking ties at random is adding to each noisy count a uniform number in [0, 1):
@@ -279,9 +272,7 @@ class NoisyCheck:
         """
         return self._threshold - largest
 
-    def log_probabilities(
-        self, largest: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def log_probabilities(self, largest: _Array) -> tuple[_Array, _Array]:
         """Compute the log-probabilities of passing and failing, by largest count."""
         needed = self.needed(np.asarray(largest, dtype=np.float64))
         return self._noise.log_cdf(-needed), self._noise.log_cdf(needed - 1)

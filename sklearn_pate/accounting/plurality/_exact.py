@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._value_checks import check_not_masked
+from sklearn_pate.accounting._value_checks import check_not_masked, check_option
 from sklearn_pate.accounting.plurality._closed_form import (
     Batch,
     UniqueQueries,
@@ -50,7 +50,7 @@ def neighbours_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def enumerated_cost(
-    log_law: Callable[[NDArray[np.int64]], NDArray[np.float64]],
+    log_law: Callable[[NDArray[np.int64]], _Array],
     counts: ArrayLike,
     orders: ArrayLike = DEFAULT_ORDERS,
 ) -> RdpCurve:
@@ -404,11 +404,7 @@ def local_costs(
     direction: Literal["both", "forward"] = "both",
 ) -> LocalCosts:
     """Compute `local_cost`, and the largest cost of one query."""
-    if direction not in ("both", "forward"):
-        raise ValueError(
-            f"direction={direction!r} is unknown; use 'both', or 'forward' for the "
-            "direction of the papers."
-        )
+    check_option("direction", direction, ("both", "forward"))
     counts = check_counts(counts)
     orders = np.asarray(orders, dtype=np.float64)
     whole = None
@@ -449,9 +445,7 @@ def more_than_claimed(cost: RdpCurve, claim: RdpCurve) -> bool:
     return bool(np.any(np.isfinite(cost.values) & (cost.values > allowed)))
 
 
-def _below(
-    ceiling: NDArray[np.float64], costs: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _below(ceiling: _Array, costs: _Array) -> _Array:
     """Replace costs that float64 cannot represent, or exceed the ceiling by rounding.
 
     A cost above the ceiling by more than rounding stays: the ceiling is then wrong.
@@ -460,14 +454,12 @@ def _below(
     return np.where(rounded, np.minimum(costs, ceiling), costs)
 
 
-def _within(values: NDArray[np.float64], reach: float) -> NDArray[np.float64]:
+def _within(values: _Array, reach: float) -> _Array:
     """Raise counts that are farther than `reach` behind the largest one."""
     return np.maximum(values, values.max(axis=1, keepdims=True) - reach)
 
 
-def log_losing(
-    plurality: Plurality, counts: ArrayLike, order: float = 1.0
-) -> NDArray[np.float64]:
+def log_losing(plurality: Plurality, counts: ArrayLike, order: float = 1.0) -> _Array:
     """Compute the exact log-probability that the most-voted class does not win.
 
     Sensitive. If several classes have most votes, it is the same for each of them. Of
@@ -499,7 +491,7 @@ class _Teachers:
         self._votes_by_teacher = votes_by_teacher
         self._total = np.zeros((len(votes_by_teacher), n_orders))
 
-    def add(self, batch: Batch, costs: NDArray[np.float64]) -> None:
+    def add(self, batch: Batch, costs: _Array) -> None:
         """Add the costs of a batch, of shape (n_vectors, n_levels + 1, n_orders)."""
         row = np.full(len(self._queries.repeats), -1)
         row[batch.index] = np.arange(len(batch.index))
@@ -509,7 +501,7 @@ class _Teachers:
             level = np.where(vote < 0, len(cost) - 1, self._levels[query, vote])
             self._total += cost[level]
 
-    def largest(self) -> NDArray[np.float64]:
+    def largest(self) -> _Array:
         """Return the largest sum over the teachers."""
         return self._total.max(axis=0)
 
@@ -518,9 +510,9 @@ def _costs_by_loser(
     plurality: Plurality,
     check: NoisyCheck | None,
     batch: Batch,
-    orders: NDArray[np.float64],
+    orders: _Array,
     direction: str,
-) -> NDArray[np.float64]:
+) -> _Array:
     """Return the largest cost of a move, by loser of a vote and by order."""
     near = _within(batch.values, plurality.reach(orders[-1]))
     moves = plurality.moves(near, batch.sizes)
@@ -555,11 +547,8 @@ def _costs_by_loser(
 
 
 def _with_check(
-    check: NoisyCheck,
-    batch: Batch,
-    log_p: NDArray[np.float64],
-    change: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    check: NoisyCheck, batch: Batch, log_p: _Array, change: _Array
+) -> tuple[_Array, _Array]:
     """Add the outcome without an answer to the classes, for n and for each n'."""
     after, _ = after_move(batch.scores, batch.sizes)
     log_pass, log_fail = check.log_probabilities(batch.scores.max(axis=1))

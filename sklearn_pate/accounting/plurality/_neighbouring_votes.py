@@ -13,13 +13,19 @@ from scipy.special import log_ndtr, ndtri, ndtri_exp
 
 from sklearn_pate.accounting._gdp import gdp_mu
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting._value_checks import check_count, check_positive, counted
+from sklearn_pate.accounting._value_checks import (
+    check_count,
+    check_number,
+    check_positive,
+    counted,
+)
 from sklearn_pate.accounting.plurality._optimal import (
     check_log_q,
     gaussian_optimal_cost,
     pure_optimal_cost,
 )
 
+_Array = NDArray[np.float64]
 # Rows and cells of queries on the grid.
 _Cells = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -69,7 +75,7 @@ class VoteCosts:
         self.n_teachers = int(n_teachers)
         self.has_threshold = log_pass is not None
         self.is_gaussian = sigma is not None
-        cost_of: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+        cost_of: Callable[[_Array], _Array]
         if sigma is not None and pure_epsilon is None:
             step = gdp_mu(sigma)
             if not np.isfinite(step):
@@ -181,11 +187,8 @@ class VoteCosts:
 
 
 def joint_costs(
-    costs: NDArray[np.float64],
-    log_pass: NDArray[np.float64],
-    log_fail: NDArray[np.float64],
-    order: float,
-) -> NDArray[np.float64]:
+    costs: _Array, log_pass: _Array, log_fail: _Array, order: float
+) -> _Array:
     """Bound the cost of a threshold step and an answer together, in both directions.
 
     `costs` holds the Renyi cost of the answer alone at the order; `log_pass` and
@@ -206,9 +209,7 @@ def joint_costs(
     return joint
 
 
-def _widen(
-    table: NDArray[np.float64], extreme: np.ufunc, axes: tuple[int, ...]
-) -> NDArray[np.float64]:
+def _widen(table: _Array, extreme: np.ufunc, axes: tuple[int, ...]) -> _Array:
     """Replace each entry by the extreme one among it and its neighbours."""
     for axis in axes:
         table = np.moveaxis(table, axis, 0)
@@ -221,7 +222,7 @@ def _widen(
 
 def _check_threshold(
     log_pass: ArrayLike, log_fail: ArrayLike, n_teachers: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[_Array, _Array]:
     """Return the log-probabilities of the threshold step as arrays, or raise."""
     log_pass = np.asarray(log_pass, dtype=np.float64)
     log_fail = np.asarray(log_fail, dtype=np.float64)
@@ -284,27 +285,6 @@ def smooth_sensitivity_cost(
     ratio = (-order * smoothness - math.log1p(left) / 2) / (order - 1)
     shift = 1 + quantile * noise_scale * math.expm1(smoothness)
     return ratio + order * shift**2 / (2 * noise_scale**2 * (1 - (order - 1) * growth))
-
-
-def published_smooth_sensitivity_cost(
-    order: float, smoothness: float, noise_scale: float
-) -> float:
-    """Compute the cost of the release by the 2018 PATE paper: **not an upper bound**.
-
-    Kept to show its error: at order 30, smoothness 0.016 and noise scale 10.13 it is
-    0.374, where the divergence between N(0, s^2) and N(e^-b, s^2 e^-2b), which are
-    possible neighbours, is 2.598. The parameters are those of
-    `smooth_sensitivity_cost`, which is correct; `inf` unless 2 a b < 1.
-
-    a e^{2b}/s^2 + [-ln(1 - 2ab)/2 + a b]/(a-1) (Papernot et al. 2018, Theorem 23, as
-    coded). It is below the true cost once a b exceeds about 0.3.
-    """
-    check_order(order)
-    if 2 * order * smoothness >= 1:
-        return math.inf
-    return order * math.exp(2 * smoothness) / noise_scale**2 + (
-        -math.log1p(-2 * order * smoothness) / 2 + order * smoothness
-    ) / (order - 1)
 
 
 @dataclass(frozen=True)
@@ -432,11 +412,7 @@ def sanitize(
     The guarantee is about the votes at hand: epsilon bounds what these answers reveal
     about one teacher, plus the worst-case cost of this release.
     """
-    if not isinstance(confidence, Real) or not 0.5 <= confidence < 1:
-        raise ValueError(
-            f"confidence={confidence!r} must be at least 0.5 and less than 1; 0.975 "
-            "adds two standard deviations."
-        )
+    check_number("confidence", confidence, 0.5, 1, closed="left")
     quantile = float(ndtri(confidence))
     release_cost = smooth_sensitivity_cost(order, smoothness, noise_scale, quantile)
     if not release_cost < np.inf:

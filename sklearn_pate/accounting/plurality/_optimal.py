@@ -14,7 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
 from sklearn_pate.accounting._gdp import gdp_mu
-from sklearn_pate.accounting._value_checks import check_not_masked, check_positive
+from sklearn_pate.accounting._value_checks import (
+    check_not_masked,
+    check_option,
+    check_positive,
+)
 from sklearn_pate.accounting.plurality._closed_form import (
     gaussian_worst_case,
     pure_dp_curve,
@@ -39,7 +43,7 @@ _ROUND_OFF = 8 * np.finfo(np.float64).eps
 
 def pure_optimal_cost(
     log_q: ArrayLike, epsilon: float, orders: ArrayLike, direction: str = "both"
-) -> NDArray[np.float64]:
+) -> _Array:
     """Compute the tightest Renyi cost of an epsilon-DP answer, given q. Sensitive.
 
     `log_q`, of shape (n_queries,), is the logarithm of q; any upper bound on it gives a
@@ -87,7 +91,7 @@ def pure_optimal_cost(
 
 def gaussian_optimal_cost(
     log_q: ArrayLike, sigma: float, orders: ArrayLike, direction: str = "both"
-) -> NDArray[np.float64]:
+) -> _Array:
     """Compute the tightest Renyi cost of a GNMax answer, given q. Sensitive.
 
     `sigma` is the scale of the discrete Gaussian noise on every count. The costs are at
@@ -370,9 +374,6 @@ def _check(
         "forward": lambda order: (1 - order,),
         "backward": lambda order: (order,),
     }
-    if direction not in powers:
-        raise ValueError(
-            f"direction={direction!r} is unknown; use 'both', 'forward' or 'backward'."
-        )
+    check_option("direction", direction, powers)
     # Finite, also for q = 0.
     return np.maximum(log_q, -1e300), orders, powers[direction]

@@ -260,10 +260,7 @@ def _search_plane(noise: DiscreteGaussian, step: int, orders: _Array) -> _Array:
 
 
 def log_law(
-    noise: DiscreteGaussian,
-    x: NDArray[Any],
-    y: NDArray[Any],
-    inside: NDArray[np.bool_],
+    noise: DiscreteGaussian, x: NDArray[Any], y: NDArray[Any], inside: NDArray[np.bool_]
 ) -> _Array:
     """Return ln Pr[c wins], ln Pr[d wins] and ln Pr[neither], by lead of c and of d.
 
@@ -526,11 +523,7 @@ def _search_plane_of_laplace(
 
 
 def _beyond(
-    noise: DiscreteLaplace,
-    far: float,
-    orders: _Array,
-    alone: _Array,
-    at_border: _Array,
+    noise: DiscreteLaplace, far: float, orders: _Array, alone: _Array, at_border: _Array
 ) -> _Array:
     """Bound the divergence where both leads are above `far`.
 
@@ -573,11 +566,7 @@ def _first_boxes(ends: _Array) -> _Array:
 
 
 def _bound(
-    noise: DiscreteLaplace,
-    boxes: _Array,
-    orders: _Array,
-    reached: _Array,
-    slack: float,
+    noise: DiscreteLaplace, boxes: _Array, orders: _Array, reached: _Array, slack: float
 ) -> _Array:
     """Bound the largest divergence over boxes of leads, in both directions, by order.
 
@@ -638,10 +627,7 @@ def _pairs(noise: DiscreteLaplace, boxes: _Array) -> _Law:
     )
     upper = np.array([[log_after, log_before], [change, -back]])
     lower = np.array(
-        [
-            [low_after, low, high_after, high],
-            [smallest, -smallest, largest, -largest],
-        ]
+        [[low_after, low, high_after, high], [smallest, -smallest, largest, -largest]]
     )
     return upper, lower
 

@@ -14,6 +14,7 @@ THOUSAND = 1000
 _EXACT = Context(prec=60)
 _HERE = "sklearn_pate.inspection.report"
 TEXTS = read_table(_HERE, "texts.toml")
+PAGE = read_text(_HERE, "page.html")
 STYLE, FLOW_STYLE = read_text(_HERE, "style.css"), read_text(_HERE, "flow.css")
 #: Heading and question of each field of a Deployment.
 QUESTIONS: dict[str, list[str]] = TEXTS["question"]

@@ -19,6 +19,7 @@ from sklearn_pate.accounting._assumptions import (
     QUALITY_ROWS_PUBLIC,
     Assumption,
 )
+from sklearn_pate.accounting._ledger import PrivacyLedger, read_entries
 from sklearn_pate.accounting._profile import (
     PrivacyProfile,
     compose_profiles,
@@ -31,7 +32,6 @@ from sklearn_pate.accounting._statement import (
     kind_of,
     plans_privacy,
 )
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger, read_entries
 from sklearn_pate.inspection._leaks import leaks_of_steps
 from sklearn_pate.inspection.report._blocks import (
     THOUSAND,
@@ -40,17 +40,19 @@ from sklearn_pate.inspection.report._blocks import (
     two_digits_up,
     wrong_once_in,
 )
-from sklearn_pate.inspection.report._guarantee import missing_in, unit_assumption
-from sklearn_pate.publication._deployment import Deployment, checked_deployment
-from sklearn_pate.publication._model_file import paths_of, read_pair
-from sklearn_pate.publication._privacy_card import (
-    canonical_text,
-    statement_fields,
-    versions_of,
+from sklearn_pate.inspection.report._sections import missing_in, unit_assumption
+from sklearn_pate.metrics import PrivateMetrics
+from sklearn_pate.publication._card_check import check_metrics
+from sklearn_pate.publication._deployment import (
+    Deployment,
+    checked_deployment,
+    one_line,
 )
+from sklearn_pate.publication._model_file import paths_of, read_pair, versions_of
+from sklearn_pate.publication._privacy_card import canonical_text, statement_fields
 
 FORMAT = "sklearn_pate privacy report"
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 
 FALSE_ALARMS = (1, 10, 50, 100)  # of a thousand
 SEVERAL = (1, 2, 3, 5, 10)
@@ -88,6 +90,22 @@ def deployment_of(
     return on_card or given
 
 
+def metrics_of(
+    learner: Any, metrics: PrivateMetrics | None, spent: PrivacySpent
+) -> PrivateMetrics | None:
+    """Return the private metrics of a model: those on its card, or given ones."""
+    on_card = learner.metrics_ if has_card(learner) else None
+    if metrics is None:
+        return on_card
+    check_metrics(metrics, learner.classes_, spent)
+    if on_card is not None and on_card.to_dict() != metrics.to_dict():
+        raise ValueError(
+            "metrics differ from those on the card of the model; leave them out to use "
+            "the card, or publish the model again with the new ones."
+        )
+    return metrics
+
+
 def name_file(learner: Any, model_file: str | os.PathLike[str]) -> dict[str, str]:
     """Return name and sha256 of a published model's file, without loading the model.
 
@@ -115,11 +133,11 @@ def name_file(learner: Any, model_file: str | os.PathLike[str]) -> dict[str, str
 
 def collect_facts(
     clf: Any,
-    *,
     title: str | None,
     quality: Any,
     evaluated_on: str | None,
     quality_is_public: bool | None,
+    metrics: PrivateMetrics | None,
     ledger: PrivacyLedger | None,
     model_file: Any,
     deployment: Deployment | None,
@@ -135,8 +153,10 @@ def collect_facts(
     if title is None:
         title = described.get("name", "Privacy report")
     else:
-        title = _check_text("title", title)
+        title = one_line("title", title)
     figures = _quality(quality, evaluated_on, quality_is_public)
+    metrics = metrics_of(learner, metrics, spent)
+    total = spent if metrics is None else spent + metrics.privacy_spent_
     history = _ledger_facts(ledger, spent)
     leaks = [
         {"name": leak.name, "estimator": leak.estimator, "what": str(leak)}
@@ -150,6 +170,7 @@ def collect_facts(
     private = bool(np.isfinite(spent.epsilon)) and not leaks
     kind = kind_of(spent)
     model = _model_of(learner)
+    card = learner.card if has_card(learner) else None
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -160,27 +181,27 @@ def collect_facts(
         "private": private,
         **statement_fields(spent),
         "kind": kind,
-        "promise": _promise(spent) if private else None,
+        # Of all that is published: the model, and its metrics.
+        "promise": _promise(total) if private else None,
         "costs": _costs(spent, kind) if private else None,
         "not_covered": leaks,
         "assumptions": [
             asdict(one)
-            for one in _assumptions(spent, steps, figures, described.get("unit_name"))
+            for one in _assumptions(total, steps, figures, described.get("unit_name"))
         ],
         "deployment": described,
-        "to_fill_in": missing_in(described, figures) if private else [],
+        "to_fill_in": missing_in(described, figures, metrics) if private else [],
         # A PublishedClassifier was not fitted, and its card does not name the fit.
-        "classifier": None if has_card(learner) else type(learner).__name__,
+        "classifier": None if card else type(learner).__name__,
         "model": _name_of(model),
         "model_file": None if model_file is None else name_file(learner, model_file),
-        "published": learner.card.get("date") if has_card(learner) else None,
+        "published": card and card.get("date"),
         "n_classes": len(learner.classes_),
         "n_features": int(learner.n_features_in_),
         "quality": figures,
+        "metrics": None if metrics is None else _metrics(metrics, total),
         "ledger": history,
-        "versions": (
-            learner.card["versions"] if has_card(learner) else versions_of(model)
-        ),
+        "versions": card["versions"] if card else versions_of(model),
     }
 
 
@@ -208,13 +229,12 @@ def _statement_of(learner: Any, clf: Any) -> PrivacySpent:
             "(privacy_spent_); pass a fitted private classifier, such as "
             "PATEClassifier, or a Pipeline that ends in one."
         )
+    if spent.release in ("metrics", "several", "measured"):
+        raise ValueError(
+            f"clf is of type {type(clf).__name__}, whose statement is that of several "
+            "releases; report on its model, with its metrics as metrics."
+        )
     return spent
-
-
-def _check_text(name: str, text: Any) -> str:
-    if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"{name}={text!r} must be a text of at least one letter.")
-    return " ".join(text.split())
 
 
 def _quality(
@@ -252,9 +272,32 @@ def _quality(
         )
     return {
         "figures": figures,
-        "evaluated_on": _check_text("evaluated_on", evaluated_on),
+        "evaluated_on": one_line("evaluated_on", evaluated_on),
         "public": bool(is_public),
     }
+
+
+def _metrics(metrics: PrivateMetrics, total: PrivacySpent) -> dict[str, Any]:
+    """Write private metrics with their statement, and the cost with that of the fit."""
+    values = metrics.to_dict()
+    return {
+        **{name: values[name] for name in ("statement", "epsilon", "delta", "n_rows")},
+        "figures": values["figures"],
+        "by_subgroup": [
+            {"subgroup": _name_of_subgroup(value), "figures": one}
+            for value, one in zip(
+                values["subgroups"], values["by_subgroup"], strict=False
+            )
+        ],
+        "total": {
+            "epsilon": float(total.epsilon) if np.isfinite(total.epsilon) else None,
+            "delta": float(total.delta),
+        },
+    }
+
+
+def _name_of_subgroup(value: Any) -> str:
+    return "missing" if value is None else str(value)
 
 
 def _figure(name: str, value: Any) -> float | dict[str, float]:
@@ -267,7 +310,7 @@ def _figure(name: str, value: Any) -> float | dict[str, float]:
 
 def _named(what: str, names: list[Any], values: dict[Any, Any]) -> dict[str, Any]:
     """Return the values by their names as short texts, which must differ."""
-    texts = [_check_text(what, name) for name in names]
+    texts = [one_line(what, name) for name in names]
     named = dict(zip(texts, values.values(), strict=True))
     if len(named) < len(values):
         raise ValueError(

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from sklearn_pate._inputs._file_content import check_can_write, write_files
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.inspection.report._blocks import (
     INTERNAL_STYLE,
+    PAGE,
     STYLE,
     Bullets,
     Checks,
@@ -28,13 +29,15 @@ from sklearn_pate.inspection.report._blocks import (
     draw_data_flow,
 )
 from sklearn_pate.inspection.report._facts import collect_facts
-from sklearn_pate.inspection.report._guarantee import conclusion_of, epsilon_text
 from sklearn_pate.inspection.report._registry import registry_record, registry_yaml
 from sklearn_pate.inspection.report._sections import (
     banner_of,
+    conclusion_of,
+    epsilon_text,
     may_be_published,
     sections_of,
 )
+from sklearn_pate.metrics import PrivateMetrics
 from sklearn_pate.publication import Deployment
 
 _EXPONENT = re.compile(r"(?:delta=)?\d[\d.]*e-\d+")
@@ -54,30 +57,18 @@ def to_html(facts: dict[str, Any]) -> str:
         style += INTERNAL_STYLE
     kind = "plain" if facts["private"] and not facts["promise"]["weak"] else "bad"
     gauge = _gauge(facts["promise"]["guesses"]) if facts["private"] else ""
-    sections = "\n".join(map(_section, sections_of(facts)))
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<header>
-{shown}<h1>{escape(facts["title"])}</h1>
-<p class="meta">Written on <time datetime="{facts["date"]}">{facts["date"]}</time>. \
-{escape(may_be_published(facts))}</p>
-<p class="conclusion {kind}">{escape(conclusion_of(facts))}</p>
-{gauge}</header>
-<main>
-{sections}
-</main>
-</body>
-</html>
-"""
+    return PAGE.format(
+        title=title,
+        style=style,
+        banner=shown,
+        heading=escape(facts["title"]),
+        date=facts["date"],
+        may_be_published=escape(may_be_published(facts)),
+        kind=kind,
+        conclusion=escape(conclusion_of(facts)),
+        gauge=gauge,
+        sections="\n".join(map(_section, sections_of(facts))),
+    )
 
 
 def _gauge(guesses: dict[str, int]) -> str:
@@ -326,6 +317,7 @@ class PrivacyReport:
         quality: dict[str, Any] | None = None,
         evaluated_on: str | None = None,
         quality_is_public: bool | None = None,
+        metrics: PrivateMetrics | None = None,
         ledger: PrivacyLedger | None = None,
         model_file: str | os.PathLike[str] | None = None,
         deployment: Deployment | None = None,
@@ -357,6 +349,12 @@ class PrivacyReport:
             Whether these rows are public, labels included. If so, this is one more
             assumption to sign.
 
+        metrics : PrivateMetrics, default=None
+            Metrics of the model on private rows, by
+            :func:`~sklearn_pate.metrics.private_metrics`. They may be published: the
+            page has their privacy statement, and the total with that of the fit. None
+            takes those on the card of a PublishedClassifier.
+
         ledger : PrivacyLedger, default=None
             Ledger whose history is shown: its budget, and the user, time and cost of
             each entry. **It names users, and shows which fits used equal data**: the
@@ -381,7 +379,9 @@ class PrivacyReport:
         ------
         ValueError
             If `clf` has no privacy statement, `quality` comes without `evaluated_on` or
-            `quality_is_public`, `ledger` protects another unit or relation,
+            `quality_is_public`, `metrics` are of other classes, have no guarantee or
+            differ from those on the card, `ledger` or `metrics` protect another unit or
+            relation,
             `model_file` is damaged or has another card than `clf`, or `deployment` has
             a number of units that the statement hides, or differs from that on the
             card.
@@ -398,13 +398,14 @@ class PrivacyReport:
         return cls(
             collect_facts(
                 clf,
-                title=title,
-                quality=quality,
-                evaluated_on=evaluated_on,
-                quality_is_public=quality_is_public,
-                ledger=ledger,
-                model_file=model_file,
-                deployment=deployment,
+                title,
+                quality,
+                evaluated_on,
+                quality_is_public,
+                metrics,
+                ledger,
+                model_file,
+                deployment,
             )
         )
 

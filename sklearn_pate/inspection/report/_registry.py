@@ -2,107 +2,82 @@
 
 import json
 import re
-from collections.abc import Iterable
+from string import Formatter
 from typing import Any
 
 import numpy as np
 
 from sklearn_pate.accounting._calibrate import six_digits
 from sklearn_pate.accounting._statement import sentences_of, write_epsilon
-from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting._value_checks import counted, read_table
 from sklearn_pate.inspection.report._blocks import QUESTIONS
-from sklearn_pate.inspection.report._guarantee import figure_text
-
-TO_FILL_IN = "TO FILL IN"
-#: Fields of a Deployment that the registry requires.
-REQUIRED = (
-    "name",
-    "intended_use",
-    "description",
-    "region",
-    "curator",
-    "curator_kind",
-    "authors",
+from sklearn_pate.inspection.report._sections import (
+    epsilon_text,
+    estimate_text,
+    figure_text,
+    named_estimates,
+    number_text,
 )
-# Fields that the highest tier asks for, beside those that follow from the statement.
-_HIGHEST_TIER = ("epsilon_justification", "tuning", "data_security")
-_VARIANTS = {"pure": "Pure DP", "approximate": "Approximate DP"}
-_ACTORS = {
-    "curator": "Data curator",
-    "controller": "Controller",
-    "model_owner": "Owner of the model",
-    "recipients": "Recipients of the model",
-    "contact": "Contact",
-}
-_OTHERS = {
-    "retention": "Retention",
-    "legal_basis": "Legal basis",
-    "impact_assessment": "Impact assessment",
-}
+
+_TABLE = read_table("sklearn_pate.inspection.report", "registry.toml")
+#: Fields of a Deployment that the registry requires.
+REQUIRED: list[str] = _TABLE["required"]
+TO_FILL_IN = "TO FILL IN"
 # A number with an exponent, and no point, that is the value of a name.
 _WITHOUT_POINT = re.compile(r'(?m)(\s*"\w+": \d+)(?=e-?\d+,?$)')
 
 
 def registry_record(facts: dict[str, Any]) -> dict[str, Any]:
     """Write the record of a report that has a guarantee and may be published."""
-    given, words = facts["deployment"], sentences_of(facts["facts"])
-    actors = _listed(given, _ACTORS)
-
-    def asked(name: str) -> str:
-        return given.get(name, f"{TO_FILL_IN}: {QUESTIONS[name][1]}")
-
-    basic = {
-        "name": asked("name"),
-        "data_curators": [
-            {
-                "data_curator_name": asked("curator"),
-                "data_curator_type": asked("curator_kind").capitalize()
-                if "curator_kind" in given
-                else asked("curator_kind"),
-            }
-        ],
-        "description": asked("description"),
-        "intended_use": asked("intended_use"),
-        "data_product_type": "Machine learning model",
-        "data_product_region": asked("region"),
-        "publication_date": facts["published"] or facts["date"],
+    given, says = facts["deployment"], sentences_of(facts["facts"])
+    quality, unit, name = facts["quality"], facts["unit"], given.get("unit_name")
+    parameters: dict[str, float] = {"epsilon": float(write_epsilon(facts["epsilon"]))}
+    if facts["delta"]:
+        parameters["delta"] = facts["delta"]
+    if facts["facts"]["rho"] is not None:
+        parameters["rho"] = six_digits(facts["facts"]["rho"], np.ceil)
+    sentences = (one["sentence"] for one in facts["assumptions"])
+    figures = {} if quality is None else quality["figures"]
+    utility = ", ".join(f"{one} {figure_text(two)}" for one, two in figures.items())
+    if quality is not None:
+        utility = f"{utility}, on {quality['evaluated_on']}"
+    metrics, of_metrics = facts["metrics"], None
+    if metrics is not None:
+        named = named_estimates(metrics["figures"]).items()
+        estimates = ", ".join(f"{one} {estimate_text(two)}" for one, two in named)
+        utility = _joined(utility, _TABLE["metrics"]["utility"].format(estimates))
+        costs = [
+            f"epsilon={epsilon_text(one)} and delta={number_text(one['delta'])}"
+            for one in (metrics, metrics["total"])
+        ]
+        of_metrics = _TABLE["metrics"]["details"].format(*costs)
+    slug = re.sub(r"[^a-z0-9]+", "_", given.get("name", "to fill in").lower())
+    audits = [f"Audit: {one}." for one in given.get("audits", [])]
+    words = {
+        "facts": facts,
+        "given": _given(given),
+        "says": says,
+        "slug": slug.strip("_") or "model",
+        "date": facts["published"] or facts["date"],
+        "variant": _TABLE["variant"][facts["facts"]["variant"]],
+        "columns": counted(facts["n_features"], "column"),
+        "classes": counted(facts["n_classes"], "class"),
+        "unprotected": says.get("unprotected", "None."),
+        "unit": unit if name is None else f"{name} (one {unit})",
+        "parameters": parameters,
+        "mu": f"{says['mu']} " if "mu" in says else "",
+        "guesses": facts["promise"]["guesses"],
+        "assumptions": " ".join(f"{one[0].upper()}{one[1:]}." for one in sentences),
+        "actors": _listed(given, "actors"),
+        "tuning": _joined(says["tuning"], given.get("tuning")),
+        "security": given.get("data_security", f"{TO_FILL_IN}."),
+        "versions": ", ".join(f"{one} {two}" for one, two in facts["versions"].items()),
+        "utility": utility,
+        "of_metrics": f" {of_metrics}" if of_metrics else "",
+        "more": _joined(*audits, _listed(given, "others")),
+        "tier": _tier(given),
     }
-    if "sector" in given:
-        basic["data_product_sector"] = given["sector"].capitalize()
-    return {
-        "url_slug": _slug(given.get("name", "to fill in")),
-        "deployment": {
-            "basic": basic,
-            "dp_variant": {
-                "variant_name": _VARIANTS[facts["facts"]["variant"]],
-                "data_domain": f"Tables with {counted(facts['n_features'], 'column')} "
-                f"and {counted(facts['n_classes'], 'class')}.",
-                "unprotected_quantities": words.get("unprotected", "None."),
-            },
-            "privacy_loss": _privacy_loss(facts, words),
-            "deployment_model": {
-                "model_name": "Central",
-                "model_name_details": words["trust_model"],
-                "trust_assumptions": _joined(
-                    f"{one['sentence']}." for one in facts["assumptions"]
-                ),
-                **({"actors": actors} if actors else {}),
-                "release_type": "One release",
-                "release_type_details": words["release_type"],
-                "data_source_type": "Static",
-                "data_source_type_details": words["data_source"],
-                "access_type": "Non-interactive",
-                "access_type_details": words["access"],
-            },
-            "implementation": _implementation(facts, words),
-            "administrative": {
-                "status": "Draft",
-                "registry_authors": given.get("authors")
-                or [f"{TO_FILL_IN}: {QUESTIONS['authors'][1]}"],
-                "tier": _tier(given),
-            },
-        },
-    }
+    return _filled(_TABLE["record"], words)
 
 
 def registry_yaml(facts: dict[str, Any]) -> str:
@@ -115,7 +90,7 @@ def registry_yaml(facts: dict[str, Any]) -> str:
     record = _WITHOUT_POINT.sub(r"\1.0", record)
     missing = [
         f"# {name}: {QUESTIONS[name][1]}"
-        for name in (*REQUIRED, *_HIGHEST_TIER)
+        for name in (*REQUIRED, *_TABLE["highest_tier"])
         if name not in facts["deployment"]
     ]
     lines = ["# Draft for the registry of differential privacy deployments."]
@@ -124,83 +99,47 @@ def registry_yaml(facts: dict[str, Any]) -> str:
     return "\n".join([*lines, record, ""])
 
 
+def _filled(template: Any, words: dict[str, Any]) -> Any:
+    """Fill in the words of a record; a field without a value is left out."""
+    if isinstance(template, dict):
+        fields = {name: _filled(one, words) for name, one in template.items()}
+        return {name: one for name, one in fields.items() if one not in (None, "")}
+    if isinstance(template, list):
+        return [_filled(one, words) for one in template]
+    alone = re.fullmatch(r"\{([^{}]+)\}", template)  # of any type
+    if alone:
+        return Formatter().get_field(alone[1], (), words)[0]
+    return template.format(**words)
+
+
+def _given(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a Deployment, with what is to be filled in."""
+    asked = {
+        name: f"{TO_FILL_IN}: {question}" for name, (_, question) in QUESTIONS.items()
+    }
+    required = (*REQUIRED, "epsilon_justification")
+    missing = {name: asked[name] if name in required else None for name in QUESTIONS}
+    capitals = {
+        name: given[name].capitalize()
+        for name in ("curator_kind", "sector")
+        if name in given
+    }
+    authors = given.get("authors", [asked["authors"]])
+    return missing | given | capitals | {"authors": authors}
+
+
 def _tier(given: dict[str, Any]) -> int:
     """Return the tier whose fields are complete, 1 also for an incomplete record."""
     if any(name not in given for name in REQUIRED):
         return 1
-    return 2 if any(name not in given for name in _HIGHEST_TIER) else 3
+    return 2 if any(name not in given for name in _TABLE["highest_tier"]) else 3
 
 
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "model"
+def _listed(given: dict[str, Any], table: str) -> str:
+    """Write some fields with their headings."""
+    headings = _TABLE[table].items()
+    return _joined(*(f"{to}: {given[name]}." for name, to in headings if name in given))
 
 
-def _privacy_loss(facts: dict[str, Any], words: dict[str, str]) -> dict[str, Any]:
-    given, unit = facts["deployment"], facts["unit"]
-    parameters: dict[str, float] = {"epsilon": float(write_epsilon(facts["epsilon"]))}
-    if facts["delta"]:
-        parameters["delta"] = facts["delta"]
-    details = [words["variant"], "Epsilon is in nats, and rounded up."]
-    rho = facts["facts"]["rho"]
-    if rho is not None:
-        parameters["rho"] = six_digits(rho, np.ceil)
-    if "mu" in words:
-        details.append(words["mu"])
-    guesses = facts["promise"]["guesses"]
-    details.append(
-        "Guesses which of two neighbouring data sets was used are right in at most "
-        f"{guesses['right_at_most']} of {guesses['of']} cases."
-    )
-    name = given.get("unit_name")
-    loss = {
-        "privacy_unit": unit if name is None else f"{name} (one {unit})",
-        "privacy_unit_details": f"Neighbouring data sets: {facts['neighbours']}. "
-        f"Protected: {facts['facts']['protected']}.",
-        "privacy_parameters": parameters,
-        "privacy_parameters_details": " ".join(details),
-    }
-    if "n_units" in given:
-        loss["number_of_privacy_units"] = given["n_units"]
-    return loss
-
-
-def _implementation(facts: dict[str, Any], words: dict[str, str]) -> dict[str, str]:
-    given, quality = facts["deployment"], facts["quality"]
-    versions = ", ".join(f"{one} {two}" for one, two in facts["versions"].items())
-    security = given.get("data_security", f"{TO_FILL_IN}.")
-    written = {
-        "preprocessing_and_hyperparameter_tuning": " ".join(
-            filter(None, (words["tuning"], given.get("tuning")))
-        ),
-        "mechanisms": f"{facts['mechanism']}. {words['arithmetic']} "
-        f"{words['randomness']} {words['timing']} Security of the data: {security} "
-        f"Software: {versions}.",
-        "composition": words["composition"],
-        "post_processing": words["post_processing"],
-        "justification": given.get(
-            "epsilon_justification",
-            f"{TO_FILL_IN}: {QUESTIONS['epsilon_justification'][1]}",
-        ),
-    }
-    if quality is not None:
-        figures = ", ".join(
-            f"{name} {figure_text(value)}" for name, value in quality["figures"].items()
-        )
-        written["utility"] = f"{figures}, on {quality['evaluated_on']}"
-    more = [f"Audit: {one}." for one in given.get("audits", [])]
-    more.append(_listed(given, _OTHERS))
-    if any(more):
-        written["additional_information"] = " ".join(filter(None, more))
-    return written
-
-
-def _listed(given: dict[str, Any], headings: dict[str, str]) -> str:
-    return " ".join(
-        f"{heading}: {given[name]}."
-        for name, heading in headings.items()
-        if name in given
-    )
-
-
-def _joined(sentences: Iterable[str]) -> str:
-    return " ".join(one[0].upper() + one[1:] for one in sentences)
+def _joined(*sentences: str | None) -> str:
+    return " ".join(filter(None, sentences))

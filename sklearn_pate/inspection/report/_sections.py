@@ -1,11 +1,16 @@
-"""Sections of a report, with their sources."""
+"""Sections of a report: guarantee, deployment, evidence, assumptions, appendix."""
 
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
-from sklearn_pate.accounting._assumptions import ROW_BY_ROW
+from sklearn_pate.accounting._assumptions import ROW_BY_ROW, Assumption
+from sklearn_pate.accounting._statement import HEADINGS, sentences_of, write_epsilon
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.inspection.report._blocks import (
+    QUESTIONS,
     TEXTS,
+    THOUSAND,
     Block,
     Bullets,
     Checks,
@@ -17,19 +22,134 @@ from sklearn_pate.inspection.report._blocks import (
     Text,
     flow_of,
 )
-from sklearn_pate.inspection.report._guarantee import (
-    PARAGRAPHS,
-    at_most,
-    attackers_section,
-    deployment_section,
-    epsilon_text,
-    evidence_section,
-    fields_section,
-    guarantee_sections,
-    number_text,
-)
+from sklearn_pate.metrics import PrivateMetrics
 
+# Columns of a table of metrics.
+_MOST_COLUMNS = 4
 _COUNTED = {"parties": "Parties", "neighbours": "Neighbours that vote"}
+
+
+def sections_of(facts: dict[str, Any]) -> list[Section]:
+    """Write all sections in order, as plain text that is not escaped yet."""
+    if facts["private"]:
+        sections = [_protection(facts), _unit_of_privacy(facts), _limits(facts)]
+    else:
+        sections = [_no_protection(facts)]
+        if facts["not_covered"]:
+            sections.append(_not_covered(facts))
+    if facts["deployment"] or facts["to_fill_in"]:
+        sections.append(_deployment(facts))
+    has_evidence = (
+        facts["quality"] is not None
+        or facts["metrics"] is not None
+        or "audits" in facts["deployment"]
+    )
+    if facts["private"] or has_evidence:
+        sections.append(_evidence(facts))
+    return [*sections, _assumptions(facts), *_appendix(facts)]
+
+
+def conclusion_of(facts: dict[str, Any]) -> str:
+    """Summarise the guarantee in two or three sentences."""
+    if facts["epsilon"] is None:
+        return _words("conclusion of no guarantee")
+    if not facts["private"]:
+        names = ", ".join(one["name"] for one in facts["not_covered"])
+        return _words("conclusion of a pipeline", names=names)
+    promise = facts["promise"]
+    return _words(
+        "conclusion",
+        weak="This guarantee is weak. " if promise["weak"] else "",
+        guessed=_guessed(facts),
+        guesses=at_most(promise["guesses"]),
+        by_chance=promise["guesses"]["by_chance"],
+    )
+
+
+def banner_of(facts: dict[str, Any]) -> str | None:
+    """Write the warning at the top of an internal report."""
+    if not facts["internal"]:
+        return None
+    return _words("banner", why=", and ".join(facts["internal_because"]))
+
+
+def may_be_published(facts: dict[str, Any]) -> str:
+    """Write the sentence about publication of page and model."""
+    if facts["internal"]:
+        return "For the data holder only."
+    if facts["private"]:
+        return "May be published with the model."
+    return "This page may be published. The model may not."
+
+
+def at_most(guesses: Mapping[str, int]) -> str:
+    """Write the largest number of correct guesses."""
+    right, of = guesses["right_at_most"], guesses["of"]
+    return f"at most {right} of {of}" if right < of else f"perhaps all of {of}"
+
+
+def epsilon_text(cost: Mapping[str, Any]) -> str:
+    """Write epsilon with three decimals, rounded up, or "inf"."""
+    return "inf" if cost["epsilon"] is None else write_epsilon(cost["epsilon"])
+
+
+def number_text(value: float) -> str:
+    """Write a number with as few digits as identify it."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
+
+
+def figure_text(value: float | Mapping[str, float]) -> str:
+    """Write a figure of quality, or one for each subpopulation."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name} {number_text(one)}" for name, one in value.items())
+    return number_text(value)
+
+
+def estimate_text(one: Mapping[str, float | None]) -> str:
+    """Write an estimate with its interval."""
+    if one["value"] is None:
+        return "hidden by the noise"
+    return f"{one['value']:.3f} ({one['low']:.3f} to {one['high']:.3f})"
+
+
+def named_estimates(
+    figures: Mapping[str, Any],
+) -> dict[str, Mapping[str, float | None]]:
+    """Return estimates by name, with the class in the name if they have one."""
+    named: dict[str, Mapping[str, float | None]] = {}
+    for name, one in figures.items():
+        text = name.replace("roc_auc", "AUC").replace("_", " ")
+        of_class = {} if "low" in one else one
+        named |= {f"{text} of {label}": inner for label, inner in of_class.items()}
+        if "low" in one:
+            named[text] = one
+    return named
+
+
+def missing_in(
+    deployment: dict[str, Any],
+    quality: dict[str, Any] | None = None,
+    metrics: PrivateMetrics | None = None,
+) -> list[str]:
+    """List what a report asks for and is not given: fields, figures of quality."""
+    missing = [name for name in TEXTS["asked"] if name not in deployment]
+    figures = {} if quality is None else quality["figures"]
+    is_given = any(isinstance(one, dict) for one in figures.values()) or (
+        metrics is not None and len(metrics.subgroups_) > 1
+    )
+    return missing if is_given else [*missing, "quality"]
+
+
+def unit_assumption(unit: str, unit_name: str) -> Assumption:
+    """Return the assumption that the unit of privacy is what the user calls it."""
+    texts = TEXTS["unit"][unit]
+    question = texts["question"].format(name=unit_name)
+    return Assumption(
+        "unit-named",
+        texts["confirmed"].format(name=unit_name),
+        f"{question} The guarantee for this {unit_name} is then weaker: see the table.",
+    )
 
 
 def sources_of(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -43,108 +163,244 @@ def sources_of(facts: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple((one["reference"], one["address"]) for one in papers)
 
 
-def sections_of(facts: dict[str, Any]) -> list[Section]:
-    """Write all sections in order, as plain text that is not escaped yet."""
-    sections = guarantee_sections(facts)
-    if facts["deployment"] or facts["to_fill_in"]:
-        sections.append(deployment_section(facts))
-    has_evidence = facts["quality"] is not None or "audits" in facts["deployment"]
-    if facts["private"] or has_evidence:
-        sections.append(evidence_section(facts))
-    return [*sections, _assumptions(facts), *_appendix(facts)]
+def _words(paragraph: str, /, **words: object) -> str:
+    """Fill in the words of a paragraph."""
+    return TEXTS["paragraphs"][paragraph].format(**words)
 
 
-def _appendix(facts: dict[str, Any]) -> list[Section]:
-    """Write the sections for readers who check the statement."""
-    text = "For readers who check the statement. Nothing below has to be signed."
-    sections = [Section("Appendix", [Text(text)], starts_page=True), _method(facts)]
-    if facts["private"]:
-        sections.append(attackers_section(facts))
-    if facts["costs"] is not None:
-        sections.append(_costs(facts))
-    if facts["private"]:
-        sections.append(fields_section(facts))
-    sections.append(_parameters(facts))
-    if facts["ledger"] is not None:
-        sections.append(_ledger(facts["ledger"]))
-    packages = Table(
-        "Packages", ("Package", "Version"), tuple(facts["versions"].items())
+def _text(paragraph: str, /, *, is_warning: bool = False, **words: object) -> Text:
+    """Return a paragraph with its words."""
+    return Text(_words(paragraph, **words), is_warning)
+
+
+def _table(name: str, rows: Iterable[tuple[str, ...]], **words: object) -> Table:
+    """Return a table with its caption and heads."""
+    caption, *head = (text.format(**words) for text in TEXTS["table"][name])
+    return Table(caption, tuple(head), tuple(rows))
+
+
+def _guessed(facts: dict[str, Any]) -> str:
+    """Write the guess of an attacker about one unit, by the user's name for it."""
+    unit, name = facts["unit"], facts["deployment"].get("unit_name")
+    texts = TEXTS["unit"][unit]
+    if name is None:
+        words = {"one": texts["one"], "are": "is", "they": "it", "have": "has"}
+    else:
+        words = {"one": texts["named"].format(name=name)}
+        words |= {"are": "are", "they": "they", "have": "have"}
+    return texts["guess"][facts["relation"]].format(**words)
+
+
+def _title(facts: dict[str, Any]) -> str:
+    name = facts["deployment"].get("unit_name", facts["unit"])
+    return f"Protection of one {name}"
+
+
+def _private(cost: Mapping[str, Any]) -> str:
+    """Write the cost of a fit, of metrics, or of both as an adjective."""
+    pair = f"epsilon={epsilon_text(cost)}, delta={number_text(cost['delta'])}"
+    return f"({pair})-differentially private"
+
+
+def _no_protection(facts: dict[str, Any]) -> Section:
+    name = "void" if facts["epsilon"] is None else "classifier alone"
+    text = _text(name, is_warning=True, private=_private(facts))
+    return Section(_title(facts), [text])
+
+
+def _not_covered(facts: dict[str, Any]) -> Section:
+    items = tuple((one["name"], one["what"]) for one in facts["not_covered"])
+    text = _text("not covered", is_warning=True)
+    return Section("Parts without a guarantee", [text, Bullets(items)])
+
+
+def _protection(facts: dict[str, Any]) -> Section:
+    promise, metrics, cost = facts["promise"], facts["metrics"], facts
+    covered = {"fit": _private(facts)}
+    if metrics is not None:
+        cost = metrics["total"]
+        covered |= {"metrics": _private(metrics), "total": _private(cost)}
+    guarantee = _words(
+        "guarantee" if metrics is None else "guarantee with metrics",
+        **covered,
+        unit=facts["unit"],
+        guesses=at_most(promise["guesses"]),
+        by_chance=THOUSAND // 2,
     )
-    proofs, section = PARAGRAPHS["proofs"], TEXTS["proofs"].get(facts["kind"])
-    if section is not None:
-        proofs += f', in its section "{section}"'
-    return [
-        *sections,
-        Section("Versions", [packages]),
-        Section("References", [Text(f"{proofs}."), Sources(sources_of(facts))]),
-    ]
+    if cost["delta"]:
+        one_in = int(1 / Fraction(repr(cost["delta"])))  # down: a larger probability
+        guarantee += f" {_words('delta', one_in=one_in)}"
+    blocks: list[Block] = [Text(guarantee)]
+    if promise["weak"]:
+        once = promise["wrong_once_in"]
+        often = "more than a million" if once is None else f"{once:,}"
+        blocks.append(_text("weak", is_warning=True, often=often))
+    # The bound is compared with examples that everybody can compute.
+    guesses = promise["guesses"]
+    examples = [(int(number), text) for number, text in TEXTS["examples"].items()]
+    of_this = (guesses["right_at_most"], "This publication, at most")
+    lines = sorted([*examples, of_this], key=lambda line: line[0])
+    rows = ((str(number), text) for number, text in lines)
+    table = _table("comparison", rows, of=guesses["of"])
+    return Section(_title(facts), [*blocks, table])
 
 
-def banner_of(facts: dict[str, Any]) -> str | None:
-    """Write the warning at the top of an internal report."""
-    if not facts["internal"]:
-        return None
-    why = ", and ".join(facts["internal_because"])
-    return f"INTERNAL: do not publish this page. No privacy statement covers it: {why}."
+def _unit_of_privacy(facts: dict[str, Any]) -> Section:
+    unit = TEXTS["unit"][facts["unit"]]
+    text = unit["text"]
+    if facts["relation"] == "add-remove":
+        text += f" {_words('add-remove', unit=facts['unit'])}"
+    rows = map(_line_of_several, facts["promise"]["several"])
+    change = f"Change of the data that the guarantee covers: {facts['neighbours']}."
+    table = _table("several", rows, **unit)
+    return Section("Unit of privacy", [Text(text), Text(change), table])
 
 
-def may_be_published(facts: dict[str, Any]) -> str:
-    """Write the sentence about publication of page and model."""
-    if facts["internal"]:
-        return "For the data holder only."
-    if facts["private"]:
-        return "May be published with the model."
-    return "This page may be published. The model may not."
+def _line_of_several(one: dict[str, Any]) -> tuple[str, str, str, str]:
+    right = str(one["guesses"]["right_at_most"])
+    if one["delta"] >= 1:
+        return str(one["units"]), "no guarantee", "", right
+    return str(one["units"]), f"{one['epsilon']:.3f}", number_text(one["delta"]), right
+
+
+def _limits(facts: dict[str, Any]) -> Section:
+    kind, two_fits = facts["kind"], facts["costs"]["two_fits"]
+    has_public_rows = kind not in ("counts", "learner") and facts["n_tables"] is None
+    words = {
+        "epsilon": f"{two_fits['epsilon']:.3f}",
+        "delta": number_text(two_fits["delta"]),
+        "guesses": at_most(two_fits["guesses"]),
+        "covered": _words("search" if kind == "search" else "fit"),
+    }
+    texts = dict(TEXTS["limits"])
+    if facts["metrics"] is not None:
+        texts["Quality of the model"] += f" {_words('covered metrics')}"
+    items = tuple(
+        (subject, text.format(**words))
+        for subject, text in texts.items()
+        if has_public_rows or subject != "Public rows"
+    )
+    return Section("Limits of the guarantee", [Bullets(items)])
+
+
+def _deployment(facts: dict[str, Any]) -> Section:
+    """Write the description by the people responsible, with lines to fill in."""
+    lines = [_line(facts, name) for name in QUESTIONS if name != "audits"]
+    table = _table("description", (line for line in lines if line is not None))
+    return Section("Use and responsibilities", [_text("description"), table])
+
+
+def _line(facts: dict[str, Any], name: str) -> tuple[str, str] | None:
+    """Write a field that is given, or asked for."""
+    heading, question = QUESTIONS[name]
+    if name in facts["deployment"]:
+        value = facts["deployment"][name]
+        return heading, "; ".join(value) if isinstance(value, list) else str(value)
+    return (heading, f"to fill in: {question}") if name in facts["to_fill_in"] else None
+
+
+def _evidence(facts: dict[str, Any]) -> Section:
+    """Write audits, figures of quality and metrics, with lines to fill in."""
+    quality, audits = facts["quality"], _line(facts, "audits")
+    rows = [] if audits is None else [audits]
+    if quality is not None:
+        rows += [(name, figure_text(one)) for name, one in quality["figures"].items()]
+    if "quality" in facts["to_fill_in"]:
+        rows.append(("Quality by subpopulation", _words("by subpopulation")))
+    blocks: list[Block] = [_table("evidence", rows)] if rows else []
+    if quality is not None:
+        kind = "public" if quality["public"] else "private"
+        on = quality["evaluated_on"]
+        blocks.append(_text("figures", kind=kind, evaluated_on=on))
+        if not quality["public"]:
+            blocks.append(_text("no guarantee of figures", is_warning=True))
+    return Section("Evidence", [*blocks, *_metrics(facts["metrics"])])
+
+
+def _metrics(metrics: dict[str, Any] | None) -> list[Block]:
+    """Write private metrics, by subgroup, and their own statement."""
+    if metrics is None:
+        return []
+    columns = {"All rows": named_estimates(metrics["figures"])}
+    columns |= {
+        one["subgroup"]: named_estimates(one["figures"])
+        for one in metrics["by_subgroup"]
+    }
+    tables: list[Block] = []
+    for start in range(0, len(columns), _MOST_COLUMNS):
+        shown = dict([*columns.items()][start : start + _MOST_COLUMNS])
+        rows = tuple(
+            (name, *(estimate_text(one[name]) for one in shown.values()))
+            for name in columns["All rows"]
+        )
+        caption = "Metrics on private rows, with 95 % intervals"
+        more = ", more subgroups" if start else ""
+        tables.append(Table(f"{caption}{more}", ("Metric", *shown), rows))
+    total = _private(metrics["total"])
+    return [*tables, _text("metrics", statement=metrics["statement"], total=total)]
 
 
 def _assumptions(facts: dict[str, Any]) -> Section:
     if not facts["private"]:
-        text = "There is no guarantee. Assumptions of this fit:"
         items = tuple((one["sentence"], "") for one in facts["assumptions"])
-        return Section("Assumptions", [Text(text), Bullets(items)])
-    text = (
-        "The guarantee depends on facts that the software cannot check. A person who "
-        "knows the data has to confirm each of them:"
-    )
+        return Section("Assumptions", [_text("of no guarantee"), Bullets(items)])
     items = tuple((one["sentence"], one["question"]) for one in facts["assumptions"])
-    blocks: list[Block] = [Text(text), Checks(items)]
-    file = facts["model_file"]
-    if file is not None:
+    blocks: list[Block] = [_text("to confirm"), Checks(items)]
+    if facts["model_file"] is not None:
         date = facts["published"]
         when = "" if date is None else f", published on {date}"
-        text = (
-            f"The signatures apply to the model in {file['name']}{when}, and to no "
-            f"other. The sha256 of this file is {file['sha256']}."
-        )
-        blocks.append(Text(text))
+        blocks.append(_text("signed file", when=when, **facts["model_file"]))
     roles = ("Data holder", "Data protection")
     return Section("Assumptions to sign", [*blocks, Signatures(roles)])
 
 
+def _appendix(facts: dict[str, Any]) -> list[Section]:
+    """Write the sections for readers who check the statement."""
+    sections = [
+        Section("Appendix", [_text("appendix")], starts_page=True),
+        _method(facts),
+    ]
+    if facts["private"]:
+        detections = facts["promise"]["detections"]
+        names = ("false_alarms", "detected_at_most")
+        rows = (tuple(str(one[name]) for name in names) for one in detections)
+        texts = [_text("attackers"), _text("certainty")]
+        sections.append(Section("Attackers", [*texts, _table("detections", rows)]))
+    if facts["costs"] is not None:
+        sections.append(_costs(facts))
+    if facts["private"]:
+        words = sentences_of(facts["facts"]).items()
+        table = _table("facts", ((HEADINGS[name], text) for name, text in words))
+        sections.append(Section("Statement", [table]))
+    sections.append(_parameters(facts))
+    if facts["ledger"] is not None:
+        sections.append(_ledger(facts["ledger"]))
+    proofs, section = _words("proofs"), TEXTS["proofs"].get(facts["kind"])
+    if section is not None:
+        proofs += f', in its section "{section}"'
+    return [
+        *sections,
+        Section("Versions", [_table("packages", facts["versions"].items())]),
+        Section("References", [Text(f"{proofs}."), Sources(sources_of(facts))]),
+    ]
+
+
 def _method(facts: dict[str, Any]) -> Section:
     kind, unit = facts["kind"], facts["unit"]
-    steps = flow_of(
-        kind,
-        unit=unit,
-        n_teachers=facts["n_teachers"],
-        n_queries=facts["n_queries"],
-        n_tables=facts["n_tables"],
-        mechanism=facts["mechanism"],
-        model=facts["model"],
-    )
-    caption = "Data flow. Private data stay with the data holder."
+    names = ("unit", "n_teachers", "n_queries", "n_tables", "mechanism", "model")
+    steps = flow_of(kind, **{name: facts[name] for name in names})
     method, columns = TEXTS["method"][kind], counted(facts["n_tables"], "column")
     if facts["n_tables"] is not None:
         method = f"{TEXTS['synthetic']['method']} {method}"
     text = Text(method.format(unit=unit, columns=columns))
     if not facts["private"]:
-        text = Text("Despite the steps shown, there is no guarantee.", is_warning=True)
-    return Section("Method", [text, Picture(steps, caption)])
+        text = _text("despite the steps", is_warning=True)
+    return Section("Method", [text, Picture(steps, _words("flow"))])
 
 
 def _costs(facts: dict[str, Any]) -> Section:
     costs = facts["costs"]
-    rows = tuple(
+    rows = (
         (
             f"{one['epsilon']:.3f}",
             number_text(one["delta"]),
@@ -152,19 +408,17 @@ def _costs(facts: dict[str, Any]) -> Section:
         )
         for one in costs["pairs"]
     )
-    text = PARAGRAPHS["profile"].format(unit=facts["unit"])
-    table = Table("Privacy profile of this fit", ("epsilon", "delta", "Note"), rows)
-    blocks: list[Block] = [Text(text), table]
+    text = _text("profile", unit=facts["unit"])
+    blocks: list[Block] = [text, _table("profile", rows)]
     one = costs["one_query"]
     if one is not None:
-        text = (
-            "An equal share of this cost, for one of "
-            f"{counted(facts['n_queries'], 'query')}, "
-            f"is at most epsilon={one['epsilon']:.3f} at "
-            f"delta={number_text(one['delta'])}. Epsilon grows more slowly than the "
-            "number of queries."
+        text = _text(
+            "one query",
+            queries=counted(facts["n_queries"], "query"),
+            epsilon=f"{one['epsilon']:.3f}",
+            delta=number_text(one["delta"]),
         )
-        blocks.append(Text(text))
+        blocks.append(text)
     return Section("Privacy cost", blocks)
 
 
@@ -189,35 +443,31 @@ def _parameters(facts: dict[str, Any]) -> Section:
         "Classes": facts["n_classes"],
         "Features": facts["n_features"],
     }
-    rows = tuple((name, str(one)) for name, one in named.items() if one is not None)
-    table = Table("Parameters of the fit", ("Name", "Value"), rows)
-    return Section("Parameters", [table])
+    rows = ((name, str(one)) for name, one in named.items() if one is not None)
+    return Section("Parameters", [_table("parameters", rows)])
 
 
 def _ledger(ledger: dict[str, Any]) -> Section:
     entries = ledger["entries"]
-    text = PARAGRAPHS["ledger"].format(
+    text = _text(
+        "ledger",
         epsilon=number_text(ledger["epsilon"]),
         delta=number_text(ledger["delta"]),
         guesses=at_most(ledger["guesses"]),
         spent=f"{ledger['spent']:.2%}",
         entries=counted(len(entries), "entry"),
     )
-    blocks: list[Block] = [Text(text)]
-    if entries:
-        head = ("Entry", "Time (UTC)", "User", "Description", "Data, fit")
-        rows = tuple(
-            (
-                str(one["number"]),
-                one["time"],
-                one["who"],
-                one["what"],
-                ", ".join(filter(None, (one["dataset"], one["fit"]))),
-                f"{one['epsilon']:.3f} ({number_text(one['delta'])})",
-                f"{one['share']:.2%}",
-            )
-            for one in entries
+    rows = (
+        (
+            str(one["number"]),
+            one["time"],
+            one["who"],
+            one["what"],
+            ", ".join(filter(None, (one["dataset"], one["fit"]))),
+            f"{one['epsilon']:.3f} ({number_text(one['delta'])})",
+            f"{one['share']:.2%}",
         )
-        caption = f"Entries since {ledger['created']} (UTC)"
-        blocks.append(Table(caption, (*head, "epsilon (delta)", "Share"), rows))
-    return Section("Privacy ledger", blocks)
+        for one in entries
+    )
+    table = [_table("ledger", rows, created=ledger["created"])] if entries else []
+    return Section("Privacy ledger", [text, *table])

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim.lr_scheduler import OneCycleLR
 
-from sklearn_pate._estimators._isolation import MAX_SEED, seeded_globals
+from sklearn_pate._estimators._isolation import MAX_SEED, one_thread, seeded_globals
 from sklearn_pate._estimators._progress import check_verbose
 from sklearn_pate._inputs._containers import check_device
 from sklearn_pate.accounting._value_checks import Constraint, check_parameters
@@ -24,7 +24,6 @@ from sklearn_pate.students.networks._augmentation import (
 from sklearn_pate.students.networks._modules import build_module, encoder_module
 from sklearn_pate.students.networks._network_classifier import (
     NetworkEstimator,
-    one_torch_thread,
     predict_logits,
 )
 
@@ -173,8 +172,11 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
         batch_size = min(self.batch_size, len(inputs))
         n_steps = self.max_epochs * (len(inputs) // batch_size)
         seed = check_random_state(self.random_state).randint(MAX_SEED)
-        with seeded_globals(seed), one_torch_thread():
-            features = self._make_features()
+        with seeded_globals(seed), one_thread():
+            if self.module is None:
+                features = encoder_module(self.input_shape_)
+            else:
+                features = build_module(self.module, self.input_shape_)
             n_dimensions = predict_logits(features, inputs[:2]).shape[1]
             net = NeuralNet(
                 TwoCopies(features, n_dimensions, self._make_augmentation()),
@@ -224,11 +226,6 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
         check_is_fitted(self, "module_")
         inputs = self._as_inputs(self._check_rows(X, reset=False))
         return functional.normalize(predict_logits(self.module_, inputs)).numpy()
-
-    def _make_features(self) -> nn.Module:
-        if self.module is None:
-            return encoder_module(self.input_shape_)
-        return build_module(self.module, self.input_shape_)
 
     def _make_augmentation(self) -> Any:
         if self.augmentation is not None:

@@ -21,7 +21,6 @@ from sklearn_pate.students.networks._modules import (
     Discriminator,
     build_module,
     check_builder,
-    default_discriminator,
     default_generator,
 )
 from sklearn_pate.students.networks._network_classifier import (
@@ -368,14 +367,9 @@ class GANClassifier(SemiSupervisedNetwork):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _augments_automatically(self) -> bool:
-        return isinstance(self.augmentation, str) and self.augmentation == "auto"
-
     def _make_module(self) -> nn.Module:
-        if self.module is None:
-            return default_discriminator(
-                self.input_shape_, len(self.classes_), self.noise
-            )
+        if self.module is None and len(self.input_shape_) == 1:
+            return Discriminator(self.input_shape_, len(self.classes_), self.noise)
         module = super()._make_module()
         hidden_layer(module)  # raises if the generator has nothing to match
         return module
@@ -395,7 +389,7 @@ class GANClassifier(SemiSupervisedNetwork):
 
     def _make_net(self, module: nn.Module, **shared: Any) -> GANNet:
         augmentation = self.augmentation
-        if self._augments_automatically():
+        if isinstance(augmentation, str):  # "auto"
             of_images = len(self.input_shape_) == 3
             augmentation = ImageAugmentation() if of_images else None
         return GANNet(

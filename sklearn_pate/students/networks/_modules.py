@@ -1,7 +1,6 @@
 """Default networks of students: classifiers, encoders, discriminators, generators."""
 
 import math
-from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -40,21 +39,13 @@ def default_module(input_shape: tuple[int, ...], n_classes: int) -> nn.Module:
     `input_shape` is (n_features,) for rows, or (channels, height, width) for images.
     """
     if len(input_shape) == 1:
-        return _perceptron(*input_shape, n_classes)
-    return _convolutional(input_shape, n_classes)
-
-
-def _perceptron(n_features: int, n_classes: int) -> nn.Module:
-    return nn.Sequential(
-        nn.Linear(n_features, 128),
-        nn.ReLU(),
-        nn.Linear(128, 128),
-        nn.ReLU(),
-        nn.Linear(128, n_classes),
-    )
-
-
-def _convolutional(input_shape: tuple[int, ...], n_classes: int) -> nn.Module:
+        return nn.Sequential(
+            nn.Linear(*input_shape, 128),
+            nn.ReLU(),
+            nn.Linear(128, 128),
+            nn.ReLU(),
+            nn.Linear(128, n_classes),
+        )
     channels, height, width = input_shape
 
     def block(n_in: int, n_out: int, size: int) -> tuple[nn.Module, ...]:
@@ -74,17 +65,6 @@ def _convolutional(input_shape: tuple[int, ...], n_classes: int) -> nn.Module:
         nn.ReLU(),
         nn.Linear(128, n_classes),
     )
-
-
-def conv_middle(input_shape: tuple[int, ...], n_classes: int) -> nn.Sequential:
-    """Build a network of the size of PETDL's teachers, which also takes flat rows.
-
-    Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
-    ensembles", call it ConvMiddle and give no layers, but its 157.1 thousand parameters
-    for MNIST (Table 3). These layers have 156 thousand: strided convolutions, which are
-    fast without a GPU, and no batch normalisation.
-    """
-    return _reduced(input_shape, n_classes, (32, 64, 64), 96, normalized=False)
 
 
 @dataclass(frozen=True)
@@ -130,44 +110,28 @@ class ConvSmall:
     def __call__(self, input_shape: tuple[int, ...], n_classes: int) -> nn.Sequential:
         """Build a network from a batch of inputs of this shape to logits."""
         check_number("compression", self.compression, 1, math.inf)
-        widths = [max(1, round(width / self.compression)) for width in _SMALL]
-        return _reduced(input_shape, n_classes, widths[:3], widths[3], normalized=True)
-
-
-def _reduced(
-    input_shape: tuple[int, ...],
-    n_classes: int,
-    widths: Sequence[int],
-    n_hidden: int,
-    *,
-    normalized: bool,
-) -> nn.Sequential:
-    """Build a network that ends in a narrow hidden layer, for images or rows."""
-    n_in, *size = input_shape
-    images = bool(size)
-
-    def block(
-        layer: nn.Module, width: int, kind: type[nn.Module]
-    ) -> tuple[nn.Module, ...]:
-        return (layer, kind(width), nn.ReLU()) if normalized else (layer, nn.ReLU())
-
-    layers = [nn.Flatten(), nn.Unflatten(1, tuple(input_shape))]
-    for width, kernel in zip(widths, (5, 3, 3), strict=True):
-        if images:
-            conv = nn.Conv2d(n_in, width, kernel, 2, kernel // 2, bias=not normalized)
-            layers += block(conv, width, nn.BatchNorm2d)
-            size = [math.ceil(length / 2) for length in size]
-        else:
-            linear = nn.Linear(n_in, width, bias=not normalized)
-            layers += block(linear, width, nn.BatchNorm1d)
-        n_in = width
-    hidden = nn.Linear(n_in * math.prod(size), n_hidden, bias=not normalized)
-    return nn.Sequential(
-        *layers,
-        nn.Flatten(),
-        *block(hidden, n_hidden, nn.BatchNorm1d),
-        nn.Linear(n_hidden, n_classes),
-    )
+        *widths, n_hidden = (
+            max(1, round(width / self.compression)) for width in _SMALL
+        )
+        n_in, *size = input_shape
+        layers = [nn.Flatten(), nn.Unflatten(1, tuple(input_shape))]
+        for width, kernel in zip(widths, (5, 3, 3), strict=True):
+            if size:
+                conv = nn.Conv2d(n_in, width, kernel, 2, kernel // 2, bias=False)
+                layers += [conv, nn.BatchNorm2d(width), nn.ReLU()]
+                size = [math.ceil(length / 2) for length in size]
+            else:
+                linear = nn.Linear(n_in, width, bias=False)
+                layers += [linear, nn.BatchNorm1d(width), nn.ReLU()]
+            n_in = width
+        return nn.Sequential(
+            *layers,
+            nn.Flatten(),
+            nn.Linear(n_in * math.prod(size), n_hidden, bias=False),
+            nn.BatchNorm1d(n_hidden),
+            nn.ReLU(),
+            nn.Linear(n_hidden, n_classes),
+        )
 
 
 def encoder_module(input_shape: tuple[int, ...]) -> nn.Module:
@@ -242,15 +206,6 @@ class Discriminator(nn.Sequential):
                 layer.bias.copy_((layer.bias - mean) / scale)
                 outputs = layer(inputs)
             inputs = outputs
-
-
-def default_discriminator(
-    input_shape: tuple[int, ...], n_classes: int, noise: float
-) -> nn.Module:
-    """Build a perceptron for rows, or a convolutional network for images."""
-    if len(input_shape) == 1:
-        return Discriminator(input_shape, n_classes, noise)
-    return _convolutional(input_shape, n_classes)
 
 
 def default_generator(n_latent: int, input_shape: tuple[int, ...]) -> nn.Module:

@@ -2,8 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -23,7 +22,7 @@ from torch.optim.swa_utils import AveragedModel
 
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
 from sklearn_pate._estimators._hidden_layer import hidden_layer, hidden_of_batch
-from sklearn_pate._estimators._isolation import MAX_SEED, seeded_globals
+from sklearn_pate._estimators._isolation import MAX_SEED, one_thread, seeded_globals
 from sklearn_pate._estimators._progress import check_verbose
 from sklearn_pate._inputs._containers import (
     channels_first,
@@ -77,20 +76,6 @@ class _StopWhenSettled(Callback):
             raise _Settled
 
 
-@contextmanager
-def one_torch_thread() -> Iterator[None]:
-    """Let torch compute with one thread.
-
-    In networks this small, two threads take ten times as long, waiting for each other.
-    """
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(n_threads)
-
-
 def predict_logits(module: nn.Module, inputs: Tensor, batch_size: int = 1000) -> Tensor:
     """Apply a module to many inputs in evaluation mode; outputs are on the CPU."""
     module.eval()
@@ -123,11 +108,7 @@ class SemiSupervisedNet(NeuralNet):
         **parameters: Any,
     ) -> None:
         super().__init__(
-            module,
-            criterion,
-            optimizer=optimizer,
-            train_split=None,
-            **parameters,
+            module, criterion, optimizer=optimizer, train_split=None, **parameters
         )
         self.labeled_batch_size = labeled_batch_size
         self.averaging = averaging
@@ -532,7 +513,8 @@ class SemiSupervisedNetwork(ProbabilityScoresMixin, ClassifierMixin, NetworkEsti
         self._learn_scale(X)
         rows = PublicRows(self._as_inputs(X), torch.from_numpy(targets))
         seed = check_random_state(self.random_state).randint(MAX_SEED)
-        with seeded_globals(seed), one_torch_thread():
+        # Networks this small take ten times as long with two threads.
+        with seeded_globals(seed), one_thread():
             module = self._make_module()
             if hint is not None:
                 module = hint.teach(module, rows.inputs, self.device)

@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_pate.accounting._statement import HEADINGS, NEIGHBOURS
 from sklearn_pate.inspection.report._blocks import QUESTIONS
-from sklearn_pate.inspection.report._guarantee import missing_in
+from sklearn_pate.inspection.report._sections import missing_in
 from sklearn_pate.mechanisms import NoisyHistogram
 from sklearn_pate.publication import Deployment
 from tests.inspection.report.reported import (

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
-from numbers import Real
 from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, Literal
@@ -23,11 +22,11 @@ from numpy.typing import NDArray
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve, check_delta
 from sklearn_pate.accounting._statement import check_neighbours
-from sklearn_pate.accounting._value_checks import counted, read_text
+from sklearn_pate.accounting._value_checks import check_number, counted, read_text
 from sklearn_pate.exceptions import BudgetExceededError, LedgerError
 
 if TYPE_CHECKING:
-    from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+    from sklearn_pate.accounting._ledger import PrivacyLedger
 
 
 _Array = NDArray[np.float64]
@@ -38,7 +37,7 @@ FORMAT_VERSION = 3
 SECONDS_TO_WAIT = 60.0
 KEY_BYTES = 32
 
-TABLES = read_text("sklearn_pate.accounting.ledger", "tables.sql")
+TABLES = read_text("sklearn_pate.accounting", "ledger.sql")
 
 
 @dataclass(frozen=True)
@@ -72,12 +71,7 @@ class PrivacyCost:
                 "release, such as privacy_spent_.profile, or None."
             )
         check_delta(self.delta)
-        uncovered_delta = self.uncovered_delta
-        if not isinstance(uncovered_delta, Real) or not 0 <= uncovered_delta < 1:
-            raise ValueError(
-                f"uncovered_delta={uncovered_delta!r} must be a number from 0 to 1; "
-                "leave it at 0 if the curve always holds."
-            )
+        check_number("uncovered_delta", self.uncovered_delta, 0, 1, closed="left")
         for name in ("unit", "relation", "description", "dataset", "fit"):
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"{name}={getattr(self, name)!r} must be a str.")

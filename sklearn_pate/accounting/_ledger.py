@@ -12,12 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_pate.accounting._profile import PrivacyProfile
-from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
-from sklearn_pate.accounting._value_checks import counted
-from sklearn_pate.accounting.composition import RenyiFilter
-from sklearn_pate.accounting.ledger._entries import (
+from sklearn_pate.accounting._entries import (
     PrivacyCost,
     admits,
     costs,
@@ -30,6 +25,11 @@ from sklearn_pate.accounting.ledger._entries import (
     total_costs,
     transaction,
 )
+from sklearn_pate.accounting._profile import PrivacyProfile
+from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
+from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting.composition import RenyiFilter
 from sklearn_pate.exceptions import BudgetExceededError, LedgerError
 
 

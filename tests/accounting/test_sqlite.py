@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sklearn_pate import LedgerError, PrivacyLedger
-from tests.accounting.ledger.charges import charge
+from tests.accounting.charges import charge
 
 HERE = Path(__file__).parent
 

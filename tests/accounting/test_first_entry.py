@@ -9,10 +9,10 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import BudgetExceededError, PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting._entries import costs
 from sklearn_pate.accounting._gdp import largest_gdp_mu
 from sklearn_pate.accounting.bounds import pure_dp_curve
 from sklearn_pate.accounting.composition import RenyiFilter
-from sklearn_pate.accounting.ledger._entries import costs
 from sklearn_pate.learners import (
     DPLogisticRegression,
     DPSGDClassifier,
@@ -22,7 +22,7 @@ from sklearn_pate.learners import (
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.mechanisms._noisy_max import NoisyHistogram
 from sklearn_pate.model_selection import PrivateSearchCV
-from tests.accounting.ledger.charges import curve
+from tests.accounting.charges import curve
 
 EPSILON, DELTA = 1.0, 1e-5
 RNG = np.random.default_rng(0)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_pate.accounting.ledger._entries import (
+from sklearn_pate.accounting._entries import (
     PrivacyCost,
     check_cost,
     curve_to_bytes,
     enter,
 )
-from sklearn_pate.accounting.ledger._ledger import PrivacyLedger
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.exceptions import BudgetExceededError
 
 

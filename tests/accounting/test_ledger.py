@@ -15,11 +15,11 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate import BudgetExceededError, LedgerError, PATEClassifier, PrivacyLedger
 from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting._entries import costs, total_costs
 from sklearn_pate.accounting.bounds import pure_dp_curve
-from sklearn_pate.accounting.ledger._entries import costs, total_costs
 from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.mechanisms import PermuteAndFlip
-from tests.accounting.ledger.charges import WHAT, charge, curve
+from tests.accounting.charges import WHAT, charge, curve
 
 
 def test_an_entry_is_read_when_the_file_is_opened_again(path, ledger):

@@ -1,1 +1,0 @@
-"""Privacy ledger and its file."""

@@ -1,0 +1,523 @@
+"""Result of an audit, its statistics, and the audit of learners by fits."""
+
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import beta
+from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
+
+from sklearn_pate._aggregation._checks import check_n_jobs
+from sklearn_pate._aggregation._fit_plan import write_lower_bound
+from sklearn_pate._estimators._isolation import autologging_off
+from sklearn_pate._inputs._labels import PublicData
+from sklearn_pate._pate import PATEClassifier
+from sklearn_pate.accounting._rdp import check_delta
+from sklearn_pate.accounting._statement import (
+    PrivacySpent,
+    plans_privacy,
+    write_epsilon,
+)
+from sklearn_pate.accounting._value_checks import check_count, check_number, counted
+from sklearn_pate.accounting.plurality._exact import ROUNDING
+from sklearn_pate.exceptions import StudentWarning
+from sklearn_pate.learners._private_knn import PrivateKNNClassifier
+
+# More candidates take longer and find no better event.
+_MOST_THRESHOLDS = 1000
+# Classifiers that answer queries about public rows.
+_WITH_ANSWERS = (PATEClassifier, PrivateKNNClassifier)
+# In place of an answer, for public rows that were no query.
+_NO_QUERY = -2
+
+
+def clopper_pearson(
+    n_hits: ArrayLike, n_trials: int, alpha: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Bound a probability from below and from above, each with confidence 1 - alpha.
+
+    Clopper and Pearson (1934), "The use of confidence or fiducial limits illustrated in
+    the case of the binomial". Exact, without a normal approximation.
+    """
+    n_hits = np.asarray(n_hits)
+    n_misses = n_trials - n_hits
+    # The parameters of a beta distribution must not be 0.
+    lower = beta.ppf(alpha, np.maximum(n_hits, 1), n_misses + 1)
+    upper = beta.isf(alpha, n_hits + 1, np.maximum(n_misses, 1))
+    return np.where(n_hits == 0, 0.0, lower), np.where(n_misses == 0, 1.0, upper)
+
+
+def _epsilon_bound(
+    n_hits: ArrayLike,
+    n_false_hits: ArrayLike,
+    n_trials: int,
+    delta: float,
+    alpha: float,
+) -> NDArray[np.float64]:
+    """Bound epsilon by ln((p - delta) / q), with error probability alpha in all."""
+    p_lower, _ = clopper_pearson(n_hits, n_trials, alpha / 2)
+    _, q_upper = clopper_pearson(n_false_hits, n_trials, alpha / 2)
+    return np.log(np.maximum(p_lower - delta, np.finfo(float).tiny) / q_upper)
+
+
+def epsilon_lower_bound(
+    scores: NDArray[np.float64],
+    neighbour_scores: NDArray[np.float64],
+    *,
+    delta: float,
+    confidence: float,
+) -> tuple[float, str]:
+    """Bound epsilon from below by scores of trials on two neighbouring data sets.
+
+    The first half of the trials chooses the event, "the score is at least (or at most)
+    t", and the data set where it is more probable; the second half measures this event.
+    NaN is a score above all numbers. If trials were used to choose the score function,
+    they are in the first half. The result is a bound, not negative, and the number of
+    observations.
+
+    (epsilon, delta)-differential privacy bounds P(S) <= exp(epsilon) Q(S) + delta for
+    every event S and both orders of the data sets. With Clopper-Pearson bounds, each at
+    half of the error probability, epsilon >= ln((P_lower(S) - delta) / Q_upper(S)):
+    Jagielski, Ullman, Oprea (2020), "Auditing differentially private machine learning:
+    how private is private SGD?". The choice of the event costs no confidence, as other
+    trials measure it. Any fixed order of the scores is valid, also with NaN last.
+    """
+    # NaN does not compare, but has the last rank.
+    _, ranks = np.unique(
+        np.concatenate([scores, neighbour_scores]), return_inverse=True
+    )
+    data_sets = np.split(ranks, [len(scores)])
+    n_choosing = len(scores) // 2
+    n_measuring = len(scores) - n_choosing
+    alpha = 1 - confidence
+    candidates = []
+    # Either data set may have the higher scores, and either tail the better event.
+    for sign, order in product((1, -1), (1, -1)):
+        p, q = (sign * ranks for ranks in data_sets[::order])
+        thresholds = np.unique(np.concatenate([p[:n_choosing], q[:n_choosing]]))
+        if len(thresholds) > _MOST_THRESHOLDS:
+            kept = np.linspace(0, len(thresholds) - 1, _MOST_THRESHOLDS).astype(int)
+            thresholds = thresholds[kept]
+        hits, false_hits = (
+            n_choosing - np.searchsorted(np.sort(ranks[:n_choosing]), thresholds)
+            for ranks in (p, q)
+        )
+        # The expected result of the measuring half.
+        bounds = _epsilon_bound(hits, false_hits, n_choosing, delta, alpha)
+        candidates.append((bounds.max(), thresholds[bounds.argmax()], p, q))
+    _, threshold, p, q = max(candidates, key=lambda candidate: candidate[0])
+    n_hits, n_false_hits = (
+        np.count_nonzero(ranks[n_choosing:] >= threshold) for ranks in (p, q)
+    )
+    epsilon = _epsilon_bound(n_hits, n_false_hits, n_measuring, delta, alpha)
+    evidence = (
+        f"an event observed in {n_hits} of {counted(n_measuring, 'trial')} on one data "
+        f"set, and in {n_false_hits} of {n_measuring} on the other"
+    )
+    return max(float(epsilon), 0.0), evidence
+
+
+def log_ratio_scores(
+    symbols: NDArray[np.integer],
+    neighbour_symbols: NDArray[np.integer],
+    n_choosing: int,
+    *,
+    pooled: bool,
+) -> tuple[NDArray[np.float64], ...]:
+    """Score trials by the estimated log-likelihood ratio of their answers.
+
+    Answers have shape (n_trials, n_answers), scores (n_trials,), for each data set. The
+    ratios are estimated from the first `n_choosing` trials of each data set; `pooled`
+    if all answers of a trial have the same distribution.
+    """
+    known, codes = np.unique(
+        np.concatenate([symbols, neighbour_symbols]), return_inverse=True
+    )
+    n_answers = symbols.shape[1]
+    codes = codes.reshape(-1, n_answers)
+    if not pooled:
+        codes = codes + len(known) * np.arange(n_answers)
+    data_sets = np.split(codes, [len(symbols)])
+    size = len(known) * (1 if pooled else n_answers)
+    first, second = (
+        np.bincount(codes[:n_choosing].ravel(), minlength=size) + 0.5
+        for codes in data_sets
+    )
+    log_ratio = np.log(first / second)
+    # Ratios that may be due to chance are dropped.
+    log_ratio[log_ratio**2 < 4 * (1 / first + 1 / second)] = 0.0
+    return tuple(log_ratio[codes].sum(axis=1) for codes in data_sets)
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """Result of an audit. Sensitive if the audit used sensitive data.
+
+    Parameters
+    ----------
+    epsilon_lower : float
+        Lower bound of epsilon at `delta`, at the stated confidence. 0 if the audit
+        found nothing.
+
+    epsilon_claimed : float
+        Claimed epsilon at the same `delta`.
+
+    delta : float
+        Probability mass that epsilon does not cover.
+
+    confidence : float
+        Probability that an audit of a true claim does not contradict it.
+
+    evidence : str
+        Observations, in numbers.
+
+    exact_share : float, default=None
+        Exact Renyi cost of the audited votes as a share of the claimed Renyi cost of
+        all votes, at the order where it is largest. None if it was not computed, as
+        where the mechanism does not state the distribution of its answers.
+
+    answers_follow_law : bool, default=None
+        Whether the answers have the distribution that the mechanism states, from which
+        the exact cost is computed. None if it was not tested. True at a false
+        distribution that differs too little for the number of trials.
+
+    Notes
+    -----
+    `epsilon_lower` comes from exact binomial bounds (Clopper and Pearson 1934): see
+    :func:`~sklearn_pate.inspection.audit_mechanism` and
+    :func:`~sklearn_pate.inspection.audit_neighbours`, which return it.
+
+    Examples
+    --------
+    >>> from sklearn_pate.inspection import audit_mechanism
+    >>> from sklearn_pate.mechanisms import GumbelMax
+    >>> result = audit_mechanism(GumbelMax(c=0.5), [5, 1], [4, 2], n_trials=2_000)
+    >>> result.contradicted
+    False
+    >>> result.epsilon_lower < result.epsilon_claimed
+    True
+    >>> print(result)
+    The audit does not contradict the claim of epsilon=0.995 at delta=1e-05: with...
+    """
+
+    epsilon_lower: float
+    epsilon_claimed: float
+    delta: float
+    confidence: float
+    evidence: str
+    exact_share: float | None = None
+    answers_follow_law: bool | None = None
+
+    @property
+    def cost_is_wrong(self) -> bool:
+        """Whether the exact cost of the audited votes is above the claim.
+
+        Returns
+        -------
+        wrong : bool
+            True shows a defect with certainty, as rounding is allowed for.
+        """
+        return self.exact_share is not None and self.exact_share > 1 + ROUNDING
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the claim is below the lower bound or the exact cost, or unfounded.
+
+        Returns
+        -------
+        contradicted : bool
+            True shows a defect: with certainty if `cost_is_wrong`; except for one audit
+            in a billion if `answers_follow_law` is False; else at the stated
+            confidence: of audits of true claims, one in ``1 / (1 - confidence)`` is
+            True by chance. False proves nothing.
+        """
+        return (
+            self.cost_is_wrong
+            or self.answers_follow_law is False
+            or self.epsilon_lower > self.epsilon_claimed
+        )
+
+    def __str__(self) -> str:
+        found = "contradicts" if self.contradicted else "does not contradict"
+        text = (
+            f"The audit {found} the claim of epsilon="
+            f"{write_epsilon(self.epsilon_claimed)} at delta={self.delta:g}: with "
+            f"confidence {self.confidence:g}, epsilon is at least "
+            f"{write_lower_bound(self.epsilon_lower)} ({self.evidence})"
+        )
+        if self.cost_is_wrong:
+            text += (
+                f", and the exact Renyi cost of these votes is {self.exact_share:.3g} "
+                "times the claimed Renyi cost of all votes"
+            )
+        if self.answers_follow_law is False:
+            text += (
+                ", and the answers do not have the distribution that the mechanism "
+                "states"
+            )
+        return text + "."
+
+
+def audit_scores(
+    scores: NDArray[np.float64],
+    neighbour_scores: NDArray[np.float64],
+    claim: float,
+    delta: float,
+    confidence: float,
+    exact_share: float | None = None,
+    answers_follow_law: bool | None = None,
+) -> AuditResult:
+    """Compare a claim with the bound that follows from the scores of trials."""
+    epsilon, evidence = epsilon_lower_bound(
+        scores, neighbour_scores, delta=delta, confidence=confidence
+    )
+    return AuditResult(
+        epsilon,
+        claim,
+        float(delta),
+        confidence,
+        evidence,
+        exact_share,
+        answers_follow_law,
+    )
+
+
+def check_confidence(confidence: float, delta: float) -> None:
+    """Raise ValueError unless both probabilities are in range."""
+    check_delta(delta)
+    check_number("confidence", confidence, 0.5, 1, closed="left")
+
+
+def cost_of_fit(estimator: Any, **data: Any) -> PrivacySpent:
+    """State the privacy cost of a fit on these data; raise if it cannot be stated."""
+    if not plans_privacy(estimator):
+        raise ValueError(
+            f"estimator={estimator!r} cannot state its cost beforehand; pass one with "
+            "plan_privacy, such as a PATEClassifier."
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit repeats them
+        return estimator.plan_privacy(**data)
+
+
+def fit_without_ledger(estimator: Any, **data: Any) -> Any:
+    """Fit a clone that charges no ledger; the result is as sensitive as the data.
+
+    A ledger would recognise repeated fits, and the fits of an audit are not released.
+    """
+    with warnings.catch_warnings(), autologging_off():
+        # The quality of the student does not matter here.
+        warnings.simplefilter("ignore", StudentWarning)
+        return clone(estimator).set_params(ledger=None).fit(**data)
+
+
+def dense(X: Any) -> NDArray[Any]:
+    """Return rows as a dense array, to count or compare them."""
+    return X.toarray() if sp.issparse(X) else np.asarray(X)
+
+
+def audit_neighbours(
+    estimator: Any,
+    data: Sequence[Any],
+    neighbouring_data: Sequence[Any],
+    *,
+    X_public: Any = None,
+    statistic: Callable[[Any], float] | None = None,
+    n_runs: int = 200,
+    confidence: float = 1 - 1e-4,
+    n_jobs: int | None = None,
+) -> AuditResult:
+    """Audit an estimator by many fits on two neighbouring data sets.
+
+    The audit looks for an event in what the fits publish that is more probable on one
+    data set than the claim allows. It also finds effects of one row
+    on other rows, such as moving them to other teachers.
+
+    A claim that is not contradicted is not proved: other data sets may show more, and
+    events rarer than one in `n_runs` are not observed. A contradicted claim is wrong,
+    except for one audit in ``1 / (1 - confidence)``. The result is as sensitive as the
+    data.
+
+    Parameters
+    ----------
+    estimator : classifier
+        PATEClassifier or PrivateKNNClassifier; with a `statistic`, any classifier that
+        can state its cost, such as those of ``sklearn_pate.learners``. Its clones are
+        fitted, and charge no ledger. With an integer `random_state`, only the noise
+        differs between runs, and the audit is most sensitive.
+
+    data : tuple (X, y) or (X, y, groups)
+        Private rows, as for ``fit``.
+
+    neighbouring_data : tuple (X, y) or (X, y, groups)
+        Data set that differs in one unit, as the estimator's statement defines it: one
+        row replaced, added or removed; one group added, removed or, if the statement
+        covers it, changed.
+
+    X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
+            (n_public, n_features), default=None
+        Public rows, for estimators that take any.
+
+    statistic : callable, default=None
+        Function of a fitted estimator that returns a number, computed from what is
+        published; NaN is above all numbers. None means the log-likelihood ratio of all
+        answers, estimated from the first half of the runs.
+
+    n_runs : int, default=200
+        Number of fits on each data set. Half of them choose the event, half measure it.
+
+    confidence : float, default=0.9999
+        Probability that a true claim is not contradicted.
+
+    n_jobs : int, default=None
+        Number of parallel fits, as in joblib.
+
+    Returns
+    -------
+    result : AuditResult
+        Lower bound of epsilon, and ``privacy_spent_.epsilon`` of the fits. As sensitive
+        as the data.
+
+    Raises
+    ------
+    ValueError
+        If the data sets are no neighbours, or a parameter is invalid; nothing was
+        fitted.
+
+    Notes
+    -----
+    An event with probability P on one data set and Q on the other shows that epsilon is
+    at least ln((P - delta) / Q) (Jagielski, Ullman, Oprea 2020, "Auditing
+    differentially private machine learning: how private is private SGD?").
+
+    Examples
+    --------
+    One label of twelve is changed. (Use hundreds of runs, or more.)
+
+    >>> import numpy as np
+    >>> from sklearn_pate.learners import DPLogisticRegression
+    >>> from sklearn_pate.inspection import audit_neighbours
+    >>> X = np.arange(12.0).reshape(-1, 1)
+    >>> y, changed = np.repeat([0, 1], 6), np.repeat([0, 1], [5, 7])
+    >>> result = audit_neighbours(
+    ...     DPLogisticRegression(epsilon=1.0, feature_bounds=([0.0], [11.0])),
+    ...     (X, y),
+    ...     (X, changed),
+    ...     statistic=lambda fitted: fitted.coef_[0, 0],
+    ...     n_runs=20,
+    ... )
+    >>> result.contradicted
+    False
+    >>> result.epsilon_lower < result.epsilon_claimed <= 1
+    True
+    """
+    check_count("n_runs", n_runs, 2)
+    check_n_jobs(n_jobs)
+    if statistic is None:
+        _check_answers(estimator, X_public)
+    data_sets = [_arguments(one, X_public) for one in (data, neighbouring_data)]
+    spent = cost_of_fit(estimator, **data_sets[0])
+    check_confidence(confidence, estimator.delta)
+    _check_neighbours(spent, [data, neighbouring_data])
+    runs = Parallel(n_jobs=n_jobs)(
+        delayed(_run)(estimator, arguments, statistic)
+        for arguments in data_sets
+        for _ in range(n_runs)
+    )
+    observed = np.array([published for published, _ in runs])
+    scores, neighbour_scores = np.split(observed, 2)
+    if statistic is None:
+        scores, neighbour_scores = log_ratio_scores(
+            scores, neighbour_scores, n_runs // 2, pooled=False
+        )
+    claim = max(claimed for _, claimed in runs)
+    return audit_scores(scores, neighbour_scores, claim, spent.delta, confidence)
+
+
+def _check_answers(estimator: Any, X_public: Any) -> None:
+    """Raise unless the fits will have answers."""
+    if not isinstance(estimator, _WITH_ANSWERS):
+        raise ValueError(
+            f"statistic=None needs answers, and estimator={estimator!r} publishes "
+            "none; pass a statistic, or a PATEClassifier."
+        )
+    if X_public is None:
+        raise ValueError(
+            "X_public=None, and statistic=None needs answers about the same public "
+            "rows in all fits; pass X_public, or a statistic."
+        )
+
+
+def _arguments(data: Sequence[Any], X_public: Any) -> dict[str, Any]:
+    """Return the arguments of a fit on one data set."""
+    arguments = dict(zip(("X", "y", "groups"), data, strict=False))
+    if X_public is not None:
+        arguments["X_public"] = PublicData(X_public)
+    return arguments
+
+
+def _run(
+    estimator: Any, arguments: dict[str, Any], statistic: Callable[[Any], float] | None
+) -> tuple[Any, float]:
+    """Fit once; return the observation and the claim."""
+    fitted = fit_without_ledger(estimator, **arguments)
+    if statistic is not None:
+        return float(statistic(fitted)), fitted.privacy_spent_.epsilon
+    answers = np.full(len(dense(arguments["X_public"].X)), _NO_QUERY)
+    answers[fitted.queried_indices_] = fitted.answers_
+    return answers, fitted.privacy_spent_.epsilon
+
+
+def _check_neighbours(spent: PrivacySpent, data_sets: list[Sequence[Any]]) -> None:
+    """Raise unless one unit differs, by a change that the statement covers."""
+    unit, relation = spent.unit, spent.relation
+    n_given = 3 if unit == "group" else 2
+    if any(len(data) != n_given for data in data_sets):
+        raise ValueError(
+            f"data and neighbouring_data must be {n_given} arrays each, (X, y"
+            f"{', groups' if n_given == 3 else ''}), for privacy_unit={unit!r}."
+        )
+    by_row = (unit, relation) == ("row", "add-remove")
+    units: Callable[..., Any] = _by_row if by_row else _by_unit
+    one, other = (units(*data) for data in data_sets)
+    changed = [name for name in one.keys() | other.keys() if one[name] != other[name]]
+    stays = any(one[name] and other[name] for name in changed)
+    is_allowed = {
+        "replace-one": stays,
+        "add-remove-or-change": True,
+        "add-remove": (
+            abs(len(data_sets[0][1]) - len(data_sets[1][1])) == 1
+            if by_row
+            else not stays
+        ),
+    }
+    if len(changed) != 1 or not is_allowed[relation]:
+        raise ValueError(
+            f"data and neighbouring_data differ in {len(changed)} {unit}s; neighbours "
+            f"{spent.neighbours}."
+        )
+
+
+def _by_unit(X: Any, y: ArrayLike, groups: Any = None) -> dict[Any, list[str]]:
+    """Return the rows of each unit, in order, as texts, so that NaN equals NaN."""
+    X = dense(X)
+    ids = range(len(X)) if groups is None else np.asarray(groups).tolist()
+    units: dict[Any, list[str]] = defaultdict(list)
+    for one, row, label in zip(ids, X.tolist(), np.asarray(y).tolist(), strict=True):
+        units[one].append(repr((row, label)))
+    return units
+
+
+def _by_row(X: Any, y: ArrayLike) -> Counter[str]:
+    """Count equal rows, in whatever order."""
+    return Counter(
+        repr((row, label))
+        for row, label in zip(dense(X).tolist(), np.asarray(y).tolist(), strict=True)
+    )

@@ -1,0 +1,133 @@
+"""Models that are published with private metrics, and forged ones."""
+
+import json
+from copy import deepcopy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sklearn_pate._cli import main
+from sklearn_pate._cli._model_commands import read_released
+from sklearn_pate.learners import DPLogisticRegression
+from sklearn_pate.metrics import private_metrics
+from sklearn_pate.publication import PublishedClassifier, publish
+from tests.metrics.scores import (
+    FirstColumn,
+    scored_rows,
+    scored_rows_of_three_classes,
+)
+from tests.publication.forging import card_of, forge, refused
+from tests.publication.test_card_schema import SCHEMA, violations
+from tests.seeding import equal_noise
+
+pytestmark = pytest.mark.slow
+
+X, Y = scored_rows(3500)
+SUBGROUPS = np.where(np.arange(2500) % 2, "young", "old")
+
+
+def measure(model, **parameters):
+    """Measure a model on the rows that it was not fitted on."""
+    options = {"epsilon": 2.0, "subgroups": SUBGROUPS} | parameters
+    return private_metrics(model, X[1000:], Y[1000:], **options)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    model = DPLogisticRegression(feature_bounds=(0, 1), classes=[0, 1])
+    return model.fit(X[:1000], Y[:1000])
+
+
+@pytest.fixture(scope="module")
+def published(fitted):
+    return fitted.publish(metrics=measure(fitted))
+
+
+@pytest.fixture
+def saved(published, tmp_path):
+    path = tmp_path / "model.skops"
+    published.save(path)
+    return path
+
+
+def test_metrics_come_back_with_the_model_and_their_own_statement(published, saved):
+    for read in (PublishedClassifier.load, read_released):
+        loaded = read(saved)
+        assert {**loaded.metrics_} == {**published.metrics_}
+        assert loaded.metrics_.privacy_spent_ == published.metrics_.privacy_spent_
+        assert loaded.privacy_spent_.epsilon == 1
+        assert loaded.metrics_.by_subgroup.keys() == {"old", "young"}
+
+
+def test_the_card_has_figures_only_beside_their_statement(published, saved):
+    metrics = card_of(saved)["metrics"]
+    assert metrics["statement"].startswith("This release of metrics is (epsilon=2.000")
+    value = published.metrics_["roc_auc"].value
+    assert metrics["figures"]["roc_auc"]["value"] == pytest.approx(value, abs=1e-6)
+    assert violations(published.card, SCHEMA) == ["card: required"]  # sha256
+
+
+def test_a_model_without_metrics_has_none(fitted):
+    plain = publish(fitted)
+    assert plain.metrics_ is None
+    assert plain.card["metrics"] is None
+
+
+FORGED = {
+    "a fine figure": lambda one: one["figures"]["roc_auc"].update(value=0.99),
+    "no statement": lambda one: one.pop("statement"),
+    "a smaller epsilon": lambda one: one.update(epsilon=0.1),
+    "less noise": lambda one: one.update(noise_scales=[1.0, 1.0]),
+    "other classes": lambda one: one.update(classes=[1, 2]),
+    "other counts": lambda one: one["confusion"][0].__setitem__(0, 10**6),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_metrics_are_refused(saved, name):
+    def change(card):
+        card = deepcopy(card)
+        FORGED[name](card["metrics"])
+        return card
+
+    forge(saved, change)
+    assert "metrics" in refused(saved)
+
+
+def test_metrics_of_another_model_are_refused(fitted):
+    rows, labels = scored_rows_of_three_classes(600)
+    of_three = private_metrics(FirstColumn(3), rows, labels, epsilon=5.0)
+    with pytest.raises(ValueError, match=r"metrics are of classes \[0, 1, 2\], and"):
+        fitted.publish(metrics=of_three)
+    with pytest.raises(ValueError, match="must be PrivateMetrics; measure the model"):
+        fitted.publish(metrics={"accuracy": 0.8})
+
+
+def test_metrics_that_protect_another_unit_are_refused(fitted):
+    of_groups = measure(fitted, groups=np.arange(2500))
+    with pytest.raises(ValueError, match=r"metrics protect unit='group' .* unit='row'"):
+        fitted.publish(metrics=of_groups)
+
+
+def test_metrics_without_a_guarantee_are_refused(fitted):
+    with equal_noise():
+        seeded = measure(fitted)
+    with pytest.raises(ValueError, match="metrics have no privacy guarantee, as"):
+        fitted.publish(metrics=seeded)
+
+
+def test_the_command_add_counts_the_metrics_on_a_card(saved, capsys, fitted):
+    other = saved.with_name("other.skops")
+    fitted.publish().save(other)
+    cards = [str(path.with_suffix(".json")) for path in (saved, other)]
+    assert main(["add", *cards, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert [Path(one["card"]).name for one in facts["cards"]] == [
+        "model.json",
+        "model.json, metrics",
+        "other.json",
+    ]
+    assert 2 < facts["epsilon"] <= 4
+    assert main(["add", *cards]) == 0
+    assert "2 models, with their metrics, are" in capsys.readouterr().out
