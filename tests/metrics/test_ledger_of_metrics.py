@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn_pate.accounting.ledger._fit_entry import FitEntry
+from sklearn_pate.accounting._fit_entry import FitEntry
 
 from sklearn_pate import BudgetExceededError, PrivacyLedger
 from sklearn_pate.learners import DPLogisticRegression
