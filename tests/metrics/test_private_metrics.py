@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_pate import PublicData
 from sklearn_pate.accounting._assumptions import (
     CHOSEN_BLINDLY,
+    COLUMNS,
     MODEL_IS_PUBLIC,
     SCORES_OF_ROW,
     SUBGROUPS_PUBLIC,
@@ -227,10 +228,12 @@ def test_one_row_of_each_group_counts(monkeypatch, two):
 def test_the_statement_names_what_is_assumed(two):
     X, y = two
     plain = private_metrics(FirstColumn(), X, y, epsilon=1.0).privacy_spent_
-    assert plain.assumptions == (MODEL_IS_PUBLIC, SCORES_OF_ROW, CHOSEN_BLINDLY)
+    assert plain.assumptions == (
+        *(MODEL_IS_PUBLIC, SCORES_OF_ROW, COLUMNS, CHOSEN_BLINDLY),
+    )
     assert (plain.unit, plain.relation) == ("row", "replace-one")
     assert plain.facts.post_processing == "metrics"
-    assert plain.facts.unprotected == ("number of rows", "parameters of the fit")
+    assert "number of rows" in plain.facts.unprotected
     subgroups = np.arange(N_ROWS) % 2
     by_subgroup = private_metrics(
         FirstColumn(), X, y, epsilon=1.0, subgroups=subgroups
