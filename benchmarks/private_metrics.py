@@ -8,7 +8,7 @@ others                          Laplace histograms, and AUC by smooth sensitivit
 time                            seconds of a measurement
 
 Run some of them with ``python benchmarks/private_metrics.py target``, all of them
-without a name: two hours. Noise comes from the operating system. For the histogram of
+without a name: two hours. An interrupted run of `coverage` resumes. Noise comes from the operating system. For the histogram of
 diffprivlib, DIFFPRIVLIB_PYTHON names the Python of its environment; see
 `peer_histogram.py`.
 """
@@ -50,6 +50,7 @@ SHARES = (0.02, 0.1, 0.5)
 STRETCHES = {"right scores": 1.0, "overconfident scores": 1.5}
 SEPARATION = 1.5
 N_BINS = 20
+KEPT = Path(__file__).parent / "work" / "private_metrics.jsonl"
 AGES = {4: "under 40", 6: "40 to 59", 8: "60 to 79", 10: "80 and over"}
 
 
@@ -122,14 +123,29 @@ class Population:
 
 
 def coverage():
-    """Measure how often intervals hold."""
-    return [
-        _coverage(label, stretch, share, n_rows, epsilon)
-        for label, stretch in STRETCHES.items()
-        for share in SHARES
-        for n_rows in SIZES
-        for epsilon in COVERED
-    ]
+    """Measure how often intervals hold. Finished settings are kept in a file."""
+    kept = {}
+    if KEPT.exists():
+        for line in KEPT.read_text().splitlines():
+            row = json.loads(line)
+            kept[_setting(row)] = row
+    KEPT.parent.mkdir(exist_ok=True)
+    rows = []
+    for label, stretch in STRETCHES.items():
+        for share in SHARES:
+            for n_rows in SIZES:
+                for epsilon in COVERED:
+                    row = kept.get((label, share, n_rows, epsilon))
+                    if row is None:
+                        row = _coverage(label, stretch, share, n_rows, epsilon)
+                        with KEPT.open("a") as file:
+                            file.write(json.dumps(row) + "\n")
+                    rows.append(row)
+    return rows
+
+
+def _setting(row):
+    return tuple(row[name] for name in ("scores", "share", "n_rows", "epsilon"))
 
 
 def _coverage(label, stretch, share, n_rows, epsilon):
@@ -164,7 +180,7 @@ def _coverage(label, stretch, share, n_rows, epsilon):
             "rmse": float(np.sqrt(np.nanmean((value - truth) ** 2))),
             "bias": float(np.nanmean(value - truth)),
         }
-    print({name: row[name] for name in ("scores", "share", "n_rows", "epsilon")})
+    print(*_setting(row))
     for name, one in row["metrics"].items():
         print(f"   {name:18}", {key: round(value, 4) for key, value in one.items()})
     sys.stdout.flush()
