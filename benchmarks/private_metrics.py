@@ -38,6 +38,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._teachers._shards import group_ids, one_row_of_groups
 from sklearn_pate.metrics import _measurement, private_metrics
+from sklearn_pate.metrics._measurement import plan_measurement, read_rows
 
 EPSILONS = (0.25, 0.5, 1.0)
 DELTA = 1e-5
@@ -50,6 +51,7 @@ SHARES = (0.02, 0.1, 0.5)
 STRETCHES = {"right scores": 1.0, "overconfident scores": 1.5}
 SEPARATION = 1.5
 N_BINS = 20
+CLASSES = np.array([0, 1])
 KEPT = Path(__file__).parent / "work" / "private_metrics.jsonl"
 AGES = {4: "under 40", 6: "40 to 59", 8: "60 to 79", 10: "80 and over"}
 
@@ -58,7 +60,7 @@ class GivenScores(ClassifierMixin, BaseEstimator):
     """Fitted model of two classes, whose rows are its scores."""
 
     n_features_in_ = 1
-    classes_ = np.array([0, 1])
+    classes_ = CLASSES
 
     def __sklearn_is_fitted__(self):
         return True
@@ -150,10 +152,12 @@ def _setting(row):
 
 def _coverage(label, stretch, share, n_rows, epsilon):
     population, rng = Population(share, stretch), np.random.default_rng(0)
+    rows = read_rows(np.zeros((n_rows, 1)), np.zeros(n_rows), CLASSES, None, None)
+    plan = plan_measurement(rows, 2, None, epsilon=epsilon, delta=DELTA)
     found, n_bins = {}, set()
     for _ in range(N_COVERED):
         scores, y = population.draw(n_rows, rng)
-        metrics = released(scores, y, epsilon)
+        metrics = released(scores, y, plan)
         truth = population.metrics | {
             "calibration_error": population.calibration_error(metrics.edges_[0])
         }
@@ -187,12 +191,11 @@ def _coverage(label, stretch, share, n_rows, epsilon):
     return row
 
 
-def released(scores, y, epsilon):
+def released(scores, y, plan):
     """Release metrics of scores that are known."""
+    rows = read_rows(scores[:, np.newaxis], y, CLASSES, None, None)
     with scored_at_once():
-        return private_metrics(
-            GivenScores(), scores[:, np.newaxis], y, epsilon=epsilon, delta=DELTA
-        )
+        return plan.release(GivenScores(), rows, None, 0, None)
 
 
 @contextlib.contextmanager

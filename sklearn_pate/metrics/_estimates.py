@@ -17,7 +17,7 @@ from sklearn_pate.metrics._bins import BinShapes
 
 Array = NDArray[np.float64]
 # Draws of noise and sampling behind an interval, and the shares outside on each side.
-N_DRAWS, TAIL = 8000, 0.025
+N_DRAWS, TAIL = 4000, 0.025
 # A count below so many standard deviations of its noise is not told from none.
 _TOLD = 4.0
 #: Smallest score whose log-odds are used.
