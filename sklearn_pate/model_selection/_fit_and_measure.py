@@ -242,7 +242,8 @@ def fit_and_measure(
     if len(model.classes_) != len(classes):
         raise RuntimeError(
             f"{type(last_step(model)).__name__} has "
-            f"{counted(len(model.classes_), 'class')}, and {len(classes)} were planned; set its classes. The cost is spent."
+            f"{counted(len(model.classes_), 'class')}, and {len(classes)} were "
+            "planned; set its classes. The cost is spent."
         )
     metrics = plan.release(model, scored, plan.public_scores(model), seed, None)
     return MeasuredFit(model, metrics, statement)
