@@ -37,6 +37,7 @@ NEEDS = {
     "engines": "Java, pyspark and ray[data]",
     "image_recipe scattering": "the environment of `peer_scattering.py`",
     "private_learners": "the environments of `peer_*.py`",
+    "private_metrics others": "the environment of `peer_histogram.py`",
     "accounting published_votes": "vote counts of the 2018 paper",
     "accounting default_mechanism": "vote counts of the 2018 paper",
     "accounting speed": "vote counts of the 2018 paper and an idle machine",

@@ -14,6 +14,7 @@ from marginal_tables import (
     marginals_time,
     marginals_turns,
 )
+from metrics_tables import METRICS_TABLES
 from petdl_tables import PETDL_TABLES
 from record import MissingTableError, load, names
 from reporting import area, cross_table, decimals, markdown, percent, spread, table
@@ -575,6 +576,7 @@ BENCHMARK_TABLES = (
     *IMAGE_TABLES,
     *PETDL_TABLES,
     *LEARNER_TABLES,
+    *METRICS_TABLES,
 )
 
 

@@ -101,7 +101,9 @@ class BinShapes:
         ends = self._ends[:, np.newaxis]
         means = ends[:-1] + (ends[1:] - ends[:-1]) * _STEPS
         away = means - guess[:, np.newaxis]
-        log_weights = -((counted - away) ** 2) / (2 * error**2)
+        # A bin without cells of its own has the guess alone.
+        precision = np.where(error > 0, 1 / np.where(error > 0, error, 1) ** 2, 0)
+        log_weights = -precision * (counted - away) ** 2 / 2
         log_weights -= np.log1p((away / scale[:, np.newaxis]) ** 2)
         weights = np.exp(log_weights - log_weights.max(axis=-1, keepdims=True))
         weights /= weights.sum(axis=-1, keepdims=True)

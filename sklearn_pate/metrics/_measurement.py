@@ -20,6 +20,7 @@ from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._teachers._shards import group_ids, one_row_of_groups
 from sklearn_pate.accounting._assumptions import (
     CHOSEN_BLINDLY,
+    COLUMNS,
     SCORES_OF_ROW,
     SUBGROUPS_PUBLIC,
     Assumption,
@@ -199,7 +200,7 @@ def plan_measurement(
     of_subgroups = () if rows.subgroups == [None] else (SUBGROUPS_PUBLIC,)
     cost, assumptions = as_drawn(
         both.cost(unit=unit),
-        (*assumptions, SCORES_OF_ROW, CHOSEN_BLINDLY, *of_subgroups),
+        (*assumptions, SCORES_OF_ROW, COLUMNS, CHOSEN_BLINDLY, *of_subgroups),
     )
     statement = metrics_statement(both, cost, delta, assumptions)
     check_delta_is_small(delta, len(rows.labels), "rows")

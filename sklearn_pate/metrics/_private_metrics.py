@@ -127,12 +127,15 @@ def private_metrics(
     A row, or one row of a group, counts in one cell of each table. So the counts of
     neighbouring data sets are at most sqrt(2 d) apart for d tables. All cells get
     discrete Gaussian noise, empty ones too (Canonne, Kamath, Steinke 2020). A first
-    release, of a quarter of the squared mu, is a confusion matrix and, for "auto", the
-    number of rows by score. The second one has scores by label. Proof:
-    :doc:`/accounting`, "Private metrics".
+    release, of a quarter of the squared mu, is a confusion matrix and, unless public
+    rows give the bins, the number of rows by score. The second one has scores by label.
+    Proof: :doc:`/accounting`, "Private metrics".
 
-    Intervals come from a simulation of the noise and of the sampling of rows. They do
-    not cover that a model was chosen in view of earlier metrics.
+    Scores within a bin are guessed from the sizes of all bins, in two ways. Mean scores
+    of bins are corrected by the first release. Intervals come from a simulation of the
+    noise, the sampling of rows and the errors of these guesses; that of the calibration
+    error from tests. They do not cover that a model was chosen in view of earlier
+    metrics.
 
     Examples
     --------

@@ -50,7 +50,7 @@ class Estimate(NamedTuple):
     Parameters
     ----------
     value : float
-        The estimate, NaN if the noise hides it.
+        The estimate, NaN where a noisy number of rows is not positive.
 
     low, high : float
         Ends of the interval.
