@@ -16,7 +16,6 @@ NAMES = {
     "calibration_error": "calibration error",
 }
 SHOWN = ("roc_auc", "accuracy", "sensitivity", "brier_score", "calibration_error")
-# What an interval of 95 % has to hold in, and where it is narrow, at most.
 
 
 def metrics_target():
