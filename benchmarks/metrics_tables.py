@@ -1,7 +1,7 @@
 """Tables of the results of private_metrics.py."""
 
 from record import load
-from reporting import cross_table, decimals, source, table
+from reporting import decimals, table
 
 DATA = {"diabetes": "Diabetes, patients", "adult": "Adult", "kddcup99": "KDDCup99"}
 NAMES = {
@@ -16,8 +16,6 @@ NAMES = {
     "calibration_error": "calibration error",
 }
 SHOWN = ("roc_auc", "accuracy", "sensitivity", "brier_score", "calibration_error")
-# What an interval of 95 % has to hold in, and where it is narrow, at most.
-LEAST, MOST, NARROW = 0.93, 0.97, 0.2
 
 
 def metrics_target():
@@ -95,44 +93,6 @@ def metrics_subgroups():
     return table(results["diabetes"], columns, rows=lines)
 
 
-def metrics_coverage():
-    """Share of intervals that hold the truth: the lowest of nine metrics, and AUC."""
-    results = load("private_metrics")["coverage"]
-    rows = results["rows"]
-    cross = cross_table(
-        rows,
-        "intervals that hold, lowest of nine metrics; AUC: width",
-        line=lambda row: (
-            f"{row['scores']}, {100 * row['share']:g} % positive, "
-            f"{row['n_rows']:,} rows"
-        ),
-        column=lambda row: row["epsilon"],
-        cell=_coverage,
-        heading=lambda epsilon: f"epsilon {epsilon:g}",
-    )
-    found = [one for row in rows for one in row["metrics"].values()]
-    low = sum(one["covered"] < LEAST for one in found)
-    high = sum(
-        one["covered"] > MOST and one["width"] < NARROW and one["cut"] < 0.5
-        for one in found
-    )
-    text = (
-        f"Of {len(found)} intervals, each drawn 1,000 times, {low} hold in fewer than "
-        f"{100 * LEAST:g} %. {high} of those that are narrower than {NARROW:g} hold in "
-        f"more than {100 * MOST:g} %, without those that mostly end at 0 or 1."
-    )
-    return f"{cross}\n\n{text}\n\n{source(results)}"
-
-
-def _coverage(row):
-    name, worst = min(row["metrics"].items(), key=lambda one: one[1]["covered"])
-    auc = row["metrics"]["roc_auc"]
-    return (
-        f"{100 * worst['covered']:.1f} % ({NAMES[name]}); "
-        f"{100 * auc['covered']:.1f} %: {auc['width']:.2f}"
-    )
-
-
 def metrics_others():
     """Errors of other releases of the same rows."""
     results = load("private_metrics")["others"]
@@ -174,7 +134,6 @@ METRICS_TABLES = (
     metrics_target,
     metrics_data,
     metrics_subgroups,
-    metrics_coverage,
     metrics_others,
     metrics_time,
 )

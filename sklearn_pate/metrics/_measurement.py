@@ -31,6 +31,7 @@ from sklearn_pate.accounting._calibrate import (
 )
 from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms._noise import as_drawn
 from sklearn_pate.mechanisms._noisy_sum import (
@@ -287,8 +288,8 @@ def _read_subgroups(subgroups: Any, n_rows: int) -> tuple[list[Any], NDArray[np.
     given = as_objects(subgroups).tolist()
     if len(given) != n_rows:
         raise ValueError(
-            f"subgroups has {len(given)} values and X {n_rows} rows; pass one value a "
-            "row."
+            f"subgroups has {counted(len(given), 'value')} and X "
+            f"{counted(n_rows, 'row')}; pass one value a row."
         )
     given = [None if is_missing(one) else one for one in given]
     values = sorted(set(given), key=lambda one: (one is None, str(one)))
@@ -313,9 +314,9 @@ def warn_if_hidden(plan: Measurement, class_prior: float | None) -> None:
     if half_width > _WIDE:
         of_share = "balanced classes" if class_prior is None else f"{share=:g}"
         warn_user(
-            f"With {plan.n_rows} rows, noise of {plan.second.sigma:.3g} on each count "
-            f"and {of_share}, the interval of the AUC is at least +-{half_width:.2f} "
-            "wide. Use more rows, or a larger epsilon.",
+            f"With {counted(plan.n_rows, 'row')}, noise of {plan.second.sigma:.3g} on "
+            f"each count and {of_share}, the interval of the AUC is at least "
+            f"+-{half_width:.2f} wide. Use more rows, or a larger epsilon.",
             PrivacyUtilityWarning,
         )
 

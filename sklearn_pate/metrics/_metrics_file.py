@@ -101,7 +101,7 @@ def fields_of(values: dict[str, Any]) -> dict[str, Any]:
     n_classes, n_subgroups = len(classes), len(subgroups)
     n_cells = n_classes**2 + 1 + sum(2 * one.size + 2 for one in edges)
     if n_cells > _MOST_CELLS or n_subgroups * n_cells > _MOST_IN_ALL:
-        raise ValueError(f"they have {n_subgroups} times {n_cells} counts, too many")
+        raise ValueError(f"they have too many counts: {n_subgroups * n_cells}")
     confusion = np.array(values["confusion"], dtype=np.int64)
     histograms = [np.array(one, dtype=np.int64) for one in values["histograms"]]
     n_scored = 1 if n_classes == 2 else n_classes

@@ -25,7 +25,7 @@ from sklearn_pate.accounting._statement import (
     plans_privacy,
     state_cost,
 )
-from sklearn_pate.accounting._value_checks import check_number
+from sklearn_pate.accounting._value_checks import check_number, counted
 from sklearn_pate.accounting.composition import upper_envelope
 from sklearn_pate.mechanisms._noise import noise_from
 from sklearn_pate.metrics import PrivateMetrics
@@ -241,8 +241,9 @@ def fit_and_measure(
     check_spent(last_step(model), statement.curve.values)
     if len(model.classes_) != len(classes):
         raise RuntimeError(
-            f"{type(last_step(model)).__name__} has {len(model.classes_)} classes, and "
-            f"{len(classes)} were planned; set its classes. The cost is spent."
+            f"{type(last_step(model)).__name__} has "
+            f"{counted(len(model.classes_), 'class')}, and {len(classes)} were "
+            "planned; set its classes. The cost is spent."
         )
     metrics = plan.release(model, scored, plan.public_scores(model), seed, None)
     return MeasuredFit(model, metrics, statement)

@@ -28,6 +28,7 @@ SEVERAL_IN = {
     ("_linear.py", "n_features"),
     ("_petdl.py", "n_public"),
     ("_noisy_training.py", "n_problems"),
+    ("_results.py", "len(self.classes_)"),  # more than two
     ("_rdp.py", "n_times"),  # "composed {n_times!r} times"
     ("_ledger.py", "n_times"),  # below one, as more would fit
 }
