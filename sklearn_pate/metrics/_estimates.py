@@ -414,13 +414,15 @@ def metrics_of(n_classes: int) -> dict[Any, Callable[[NoisyCounts], Array]]:
 def estimate(value: float, draws: Array) -> tuple[float, float, float]:
     """Return a value and the range of the middle draws, which are centred at it.
 
-    All of 0 to 1 where the value or some draws are undefined.
+    All of 0 to 1 where the value or some draws are undefined. The value is clipped to 0
+    and 1 first, which loses no number that the interval would hold without.
     """
+    value = float(np.clip(value, 0, 1))
     if not np.isfinite(value) or np.isnan(draws).mean() > _UNDEFINED:
-        return float(np.clip(value, 0, 1)), 0.0, 1.0
+        return value, 0.0, 1.0
     low, middle, high = np.nanquantile(draws, [TAIL, 0.5, 1 - TAIL])
-    found = np.clip([value, value + low - middle, value + high - middle], 0, 1)
-    return tuple(found.tolist())
+    low, high = np.clip([value + low - middle, value + high - middle], 0, 1).tolist()
+    return value, low, high
 
 
 def is_told(counts: NoisyCounts) -> bool:
