@@ -510,7 +510,8 @@ def main():
     """Measure the named tables, or all."""
     warnings.simplefilter("ignore")
     for name in command(__doc__, TABLES).parse_args().tables:
-        save("private_metrics", name, TABLES[name]())
+        facts = {"n_draws": N_COVERED} if name == "coverage" else {}
+        save("private_metrics", name, TABLES[name](), **facts)
 
 
 if __name__ == "__main__":
