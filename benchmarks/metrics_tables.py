@@ -16,6 +16,8 @@ NAMES = {
     "calibration_error": "calibration error",
 }
 SHOWN = ("roc_auc", "accuracy", "sensitivity", "brier_score", "calibration_error")
+# What an interval of 95 % has to hold in, and where it is narrow, at most.
+LEAST, MOST, NARROW = 0.93, 0.97, 0.2
 
 
 def metrics_target():
