@@ -151,7 +151,9 @@ def _setting(row):
 
 
 def _coverage(label, stretch, share, n_rows, epsilon):
-    population, rng = Population(share, stretch), np.random.default_rng(0)
+    population = Population(share, stretch)
+    seed = [round(100 * one) for one in (share, stretch, n_rows, epsilon)]
+    rng = np.random.default_rng(seed)
     rows = read_rows(np.zeros((n_rows, 1)), np.zeros(n_rows), CLASSES, None, None)
     plan = plan_measurement(rows, 2, None, epsilon=epsilon, delta=DELTA)
     found, n_bins = {}, set()

@@ -127,7 +127,18 @@ def quantile_edges(
     sizes = nearest_on_simplex(totals.astype(np.float64), n_rows)
     share = np.cumsum(sizes) / n_rows
     places = np.searchsorted(share[:-1], np.arange(1, n_bins) / n_bins)
-    return GRID_OF_SCORES[np.unique(places.clip(0, len(GRID) - 1))]
+    return without_wide_bin(
+        GRID_OF_SCORES[np.unique(places.clip(0, len(GRID) - 1))]
+    )
+
+
+def without_wide_bin(edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Divide a bin with more than half of the range of scores at one half.
+
+    Else, rows near 0 and rows near 1 would be in one bin.
+    """
+    is_wide = np.diff(edges, prepend=0.0, append=1.0) > 0.5
+    return np.union1d(edges, 0.5) if is_wide.any() else edges
 
 
 def _cells(scores: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.intp]:

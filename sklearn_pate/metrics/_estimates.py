@@ -39,7 +39,9 @@ class WithinBins:
     """
 
     slope: Array
-    #: Standard deviation of the slope.
+    #: Change of the slope by one more row of each cell, of shape (n_bins, 2).
+    influence: Array
+    #: Standard deviation of the slope apart from that.
     error: float
     #: Change of the share of the class by the score, per unit of the slope.
     steepness: Array
@@ -56,20 +58,29 @@ class WithinBins:
         log_odds = clipped_log_odds(middles)
         share = expit(intercept + slope * log_odds)
         steepness = share * (1 - share) / (expit(log_odds) * expit(-log_odds))
-        variance = _variance_of_slope(cells, log_odds, share, sigma)
+        information = np.maximum(cells.sum(axis=-1), 0) * share * (1 - share)
+        regressors = np.stack([np.ones_like(log_odds), log_odds])
+        of_bins = (
+            np.linalg.pinv((regressors * information) @ regressors.T)[1] @ regressors
+        )
+        influence = of_bins[:, np.newaxis] * np.stack([-share, 1 - share], axis=-1)
+        variance = of_bins**2 @ information + sigma**2 * np.sum(influence**2)
         weight = _SLOPE_OFF**2 / (_SLOPE_OFF**2 + variance)
         slope = 1 + weight * (np.clip(slope, 0, 2) - 1)
         return cls(
             np.array(slope),
-            float(_SLOPE_OFF * np.sqrt(1 - weight)),
+            weight * influence,
+            float(_SLOPE_OFF * (1 - weight)),
             steepness,
             shapes.variances,
             shapes.order(float(slope)),
         )
 
-    def drawn(self, rng: np.random.Generator, n_draws: int) -> "WithinBins":
-        """Draw the guess again, with its errors."""
-        slope = self.slope + self.error * rng.standard_normal((n_draws, 1))
+    def drawn(self, rng: np.random.Generator, change: Array) -> "WithinBins":
+        """Draw the guess again, with its errors, for draws of a change of cells."""
+        n_draws = len(change)
+        slope = self.slope + np.sum(change * self.influence, axis=(-1, -2))
+        slope = slope + self.error * rng.standard_normal(n_draws)
         off = rng.standard_normal((n_draws, len(self.steepness)))
 
         def drawn(value: Array, error: Array) -> tuple[Array, Array]:
@@ -77,7 +88,7 @@ class WithinBins:
 
         return replace(
             self,
-            slope=np.maximum(slope, 0),
+            slope=np.maximum(slope, 0)[:, np.newaxis],
             variance=drawn(*self.variance),
             order=drawn(*self.order),
         )
@@ -91,18 +102,6 @@ class WithinBins:
     def squares(self) -> Array:
         """Mean squared error of a row that the mean score of its bin does not show."""
         return self.variance[0] * (1 - 2 * self.slope * self.steepness)
-
-
-def _variance_of_slope(
-    cells: Array, log_odds: Array, share: Array, sigma: float
-) -> float:
-    """Compute the variance of the slope of a recalibration on noisy counts."""
-    sizes = np.maximum(cells.sum(axis=-1), 0) * share * (1 - share)
-    noise = sigma**2 * ((1 - share) ** 2 + share**2)
-    regressors = np.stack([np.ones_like(log_odds), log_odds])
-    inverse = np.linalg.pinv((regressors * sizes) @ regressors.T)
-    variance = (regressors * (sizes + noise)) @ regressors.T
-    return float((inverse @ variance @ inverse)[1, 1])
 
 
 @dataclass(frozen=True)
@@ -178,7 +177,12 @@ class NoisyCounts:
             histograms=histograms,
             middles=[one.clip(0, 1) for one in middles],
         )
-        vars(drawn)["within"] = [one.drawn(rng, n_draws) for one in self.within]
+        vars(drawn)["within"] = [
+            one.drawn(rng, counts - released)
+            for one, counts, released in zip(
+                self.within, histograms, self.histograms, strict=True
+            )
+        ]
         return drawn
 
     def balanced(self, place: int) -> Array:
@@ -288,33 +292,35 @@ def interval_of_calibration_error(
 ) -> tuple[float, float]:
     """Return the calibration errors that a test at 5 % does not reject.
 
-    The sum of squared differences has a gamma law with its mean and variance.
+    The sum of squared differences has a gamma law with its mean and variance. What is
+    no noise is spread over the bins as the squares are.
     """
     squares, variances, rows = _squared_differences(counts, place)
     total = float(rows)
     if total <= 0:
         return 0.0, 1.0
     sizes = np.maximum(counts.histograms[place].sum(axis=-1), 2 * counts.sigma[1])
-    variances = variances + sizes * counts.middle_errors[place] ** 2
-    found, least = float(squares.sum()), float(variances.sum())
-    second = float(np.sum(variances**2))
+    both = variances + sizes * counts.middle_errors[place] ** 2
+    found, second = float(squares.sum()), float(np.sum(both**2))
+    spread = float(squares @ both) / max(found, np.finfo(float).tiny)
 
-    def share_above(excess: float) -> float:
+    def share_above(excess: float, least: float) -> float:
         """Return the probability of larger squares, given the part that is no noise."""
         mean = excess + least
-        variance = 2 * second + 4 * excess * second / least
+        variance = 2 * second + 4 * excess * spread
         return float(gamma.sf(found, mean**2 / variance, scale=variance / mean))
 
-    def where(share: float) -> float:
+    def where(share: float, least: float) -> float:
         """Find the excess at which larger squares have a probability."""
-        if share_above(0.0) >= share:
+        if share_above(0.0, least) >= share:
             return 0.0
-        if share_above(total) <= share:
+        if share_above(total, least) <= share:
             return 1.0
-        excess = brentq(lambda one: share_above(one) - share, 0.0, total)
+        excess = brentq(lambda one: share_above(one, least) - share, 0.0, total)
         return float(np.sqrt(excess / total))
 
-    return where(TAIL), where(1 - TAIL)
+    # Mean scores may be off, which adds squares, or may not.
+    return where(TAIL, float(both.sum())), where(1 - TAIL, float(variances.sum()))
 
 
 def recalibration(cells: Array, middles: Array) -> tuple[float, float]:

@@ -45,6 +45,7 @@ from sklearn_pate.metrics._counts import (
     ScoredRows,
     quantile_edges,
     score_rows,
+    without_wide_bin,
 )
 from sklearn_pate.metrics._metrics_file import metrics_statement
 from sklearn_pate.metrics._results import PrivateMetrics
@@ -324,7 +325,7 @@ def warn_if_hidden(plan: Measurement, class_prior: float | None) -> None:
 def _quantiles(scores: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
     """Return edges between bins of about as many public rows."""
     edges = np.unique(np.quantile(scores, np.arange(1, n_bins) / n_bins))
-    return edges[(edges > 0) & (edges < 1)]
+    return without_wide_bin(edges[(edges > 0) & (edges < 1)])
 
 
 def _public_means(
