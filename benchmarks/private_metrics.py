@@ -37,8 +37,8 @@ from sklearn.metrics import roc_auc_score
 
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._teachers._shards import group_ids, one_row_of_groups
-from sklearn_pate.metrics import _measurement, private_metrics
-from sklearn_pate.metrics._measurement import plan_measurement, read_rows
+from sklearn_pate.metrics import _private_metrics, private_metrics
+from sklearn_pate.metrics._private_metrics import plan_measurement, read_rows
 
 EPSILONS = (0.25, 0.5, 1.0)
 DELTA = 1e-5
@@ -197,7 +197,7 @@ def released(scores, y, plan):
     """Release metrics of scores that are known."""
     rows = read_rows(scores[:, np.newaxis], y, CLASSES, None, None)
     with scored_at_once():
-        return plan.release(GivenScores(), rows, None, 0, None)
+        return plan.release(GivenScores(), rows, 0, None)
 
 
 @contextlib.contextmanager
@@ -207,12 +207,12 @@ def scored_at_once():
     def score_rows(model, X, rows, classes):
         return model.predict_proba(X[rows]), model.predict(X[rows])
 
-    one_by_one = _measurement.score_rows
-    _measurement.score_rows = score_rows
+    one_by_one = _private_metrics.score_rows
+    _private_metrics.score_rows = score_rows
     try:
         yield
     finally:
-        _measurement.score_rows = one_by_one
+        _private_metrics.score_rows = one_by_one
 
 
 @dataclass(frozen=True)

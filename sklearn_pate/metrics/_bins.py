@@ -43,6 +43,14 @@ class BinShapes:
     #: Standard deviation of their noise.
     sigma: float
 
+    @classmethod
+    def of_counts(
+        cls, edges: Array, counts: NDArray[np.int64], sigma: float
+    ) -> "BinShapes":
+        """Guess from noisy counts by subgroup, bin and label."""
+        noise = sigma * np.sqrt(2 * len(counts))
+        return cls(edges, counts.sum(axis=(0, 2)), float(noise))
+
     @cached_property
     def guesses(self) -> tuple[Array, Array]:
         """Return log-odds for the parts of each bin, of shape (n_bins, n_parts)."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -60,9 +60,8 @@ class WithinBins:
         steepness = share * (1 - share) / (expit(log_odds) * expit(-log_odds))
         information = np.maximum(cells.sum(axis=-1), 0) * share * (1 - share)
         regressors = np.stack([np.ones_like(log_odds), log_odds])
-        of_bins = (
-            np.linalg.pinv((regressors * information) @ regressors.T)[1] @ regressors
-        )
+        inverse = np.linalg.pinv((regressors * information) @ regressors.T)
+        of_bins = inverse[1] @ regressors
         influence = of_bins[:, np.newaxis] * np.stack([-share, 1 - share], axis=-1)
         variance = of_bins**2 @ information + sigma**2 * np.sum(influence**2)
         weight = _SLOPE_OFF**2 / (_SLOPE_OFF**2 + variance)
@@ -141,9 +140,14 @@ class NoisyCounts:
         """Number of classes."""
         return self.confusion.shape[-1]
 
-    def class_of(self, place: int) -> int:
-        """Return the class index of a histogram."""
-        return 1 if self.n_classes == 2 else place
+    @property
+    def scored_classes(self) -> range:
+        """Class indices of the histograms: the second of two classes, or all."""
+        return range(self.n_classes == 2, self.n_classes)
+
+    def place_of(self, label: int) -> int:
+        """Return the place of the histogram of a class."""
+        return label - self.scored_classes.start
 
     def simulated(self, rng: np.random.Generator, n_draws: int) -> "NoisyCounts":
         """Draw the counts again, with the noise and the sampling of rows.
@@ -159,8 +163,8 @@ class NoisyCounts:
         change = sampled - n_rows * shares + noise[:, :-1]
         of_label = sampled.reshape(n_draws, *shape).sum(axis=-1)
         histograms = []
-        for place, counts in enumerate(self.histograms):
-            own = of_label[:, self.class_of(place)]
+        for scored, counts in zip(self.scored_classes, self.histograms, strict=True):
+            own = of_label[:, scored]
             noise = self.sigma[1] * rng.standard_normal((n_draws, *counts.shape))
             for label, n_of_label in enumerate((n_rows - own, own)):
                 shares, _ = _shares_and_total(counts[:, label])
@@ -185,13 +189,12 @@ class NoisyCounts:
         ]
         return drawn
 
-    def balanced(self, place: int) -> Array:
+    def balanced(self, label: int) -> Array:
         """Return a histogram whose totals agree with those of the confusion matrix.
 
         By least squares: both parts have independent noise on each cell.
         """
-        counts, label = self.histograms[place], self.class_of(place)
-        first, second = self.sigma
+        counts, (first, second) = self.histograms[self.place_of(label)], self.sigma
         of_label = self.confusion[..., label, :].sum(axis=-1)
         known = self.confusion.sum(axis=(-1, -2))
         by_confusion = np.stack([known - of_label, of_label], axis=-1)
@@ -226,6 +229,13 @@ def recall(counts: NoisyCounts, label: int) -> Array:
     return _share(counts.confusion[..., label, label], of_label)
 
 
+def specificity(counts: NoisyCounts, label: int) -> Array:
+    """Share of the rows of other classes that are not predicted as a class."""
+    others = np.delete(counts.confusion, label, axis=-2).sum(axis=-2)
+    rejected = np.delete(others, label, axis=-1).sum(axis=-1)
+    return _share(rejected, others.sum(axis=-1))
+
+
 def balanced_accuracy(counts: NoisyCounts) -> Array:
     """Mean of the recalls of all classes."""
     recalls = [recall(counts, label) for label in range(counts.n_classes)]
@@ -244,39 +254,41 @@ def prevalence(counts: NoisyCounts, label: int) -> Array:
     return _share(of_label, counts.confusion.sum(axis=(-1, -2)))
 
 
-def roc_auc(counts: NoisyCounts, place: int) -> Array:
+def roc_auc(counts: NoisyCounts, label: int) -> Array:
     """Area under the ROC curve, with an estimate of the order within each bin."""
-    balanced = counts.balanced(place)
+    balanced, within = counts.balanced(label), counts.within[counts.place_of(label)]
     others, own = balanced[..., 0], balanced[..., 1]
     below = np.cumsum(others, axis=-1) - others
-    ordered = np.sum(own * (below + counts.within[place].ahead * others), axis=-1)
+    ordered = np.sum(own * (below + within.ahead * others), axis=-1)
     sizes = others.sum(axis=-1), own.sum(axis=-1)
     return _share(ordered, np.where(np.minimum(*sizes) > 0, np.prod(sizes, axis=0), 0))
 
 
-def brier_score(counts: NoisyCounts, place: int) -> Array:
+def brier_score(counts: NoisyCounts, label: int) -> Array:
     """Mean squared difference of score and outcome."""
-    balanced, middle = counts.balanced(place), counts.middles[place]
+    balanced, place = counts.balanced(label), counts.place_of(label)
+    middle = counts.middles[place]
     squared = balanced[..., 1] * (1 - middle) ** 2 + balanced[..., 0] * middle**2
     squared = squared + counts.within[place].squares * balanced.sum(axis=-1)
     return _share(squared.sum(axis=-1), balanced.sum(axis=(-1, -2)))
 
 
-def squared_calibration_error(counts: NoisyCounts, place: int) -> Array:
+def squared_calibration_error(counts: NoisyCounts, label: int) -> Array:
     """Mean squared difference of a bin's mean score and its share of the class.
 
     The squares that noise and sampling add are subtracted.
     """
-    squares, variances, total = _squared_differences(counts, place)
+    squares, variances, total = _squared_differences(counts, label)
     return _share(np.sum(squares - variances, axis=-1), total)
 
 
-def _squared_differences(counts: NoisyCounts, place: int) -> tuple[Array, Array, Array]:
+def _squared_differences(counts: NoisyCounts, label: int) -> tuple[Array, Array, Array]:
     """Return squared differences of bins, their variances, and the number of rows.
 
     A difference is that of the rows of the class and the sum of scores, over the root
     of the bin's size.
     """
+    place = counts.place_of(label)
     cells, p = counts.histograms[place], counts.middles[place]
     totals = cells.sum(axis=-1)
     # No bin is taken for smaller than the noise tells.
@@ -288,15 +300,15 @@ def _squared_differences(counts: NoisyCounts, place: int) -> tuple[Array, Array,
 
 
 def interval_of_calibration_error(
-    counts: NoisyCounts, place: int
+    counts: NoisyCounts, label: int
 ) -> tuple[float, float]:
     """Return the calibration errors that a test at 5 % does not reject.
 
     The sum of squared differences has a gamma law with its mean and variance. What is
     no noise is spread over the bins as the squares are.
     """
-    squares, variances, rows = _squared_differences(counts, place)
-    total = float(rows)
+    squares, variances, rows = _squared_differences(counts, label)
+    total, place = float(rows), counts.place_of(label)
     if total <= 0:
         return 0.0, 1.0
     sizes = np.maximum(counts.histograms[place].sum(axis=-1), 2 * counts.sigma[1])
@@ -347,14 +359,14 @@ def clipped_log_odds(scores: Array) -> Array:
     return logit(np.clip(scores, LEAST, 1 - LEAST))
 
 
-def shares_above(counts: NoisyCounts, place: int) -> Array:
+def shares_above(counts: NoisyCounts, label: int) -> Array:
     """Compute shares of other rows and of rows of a class above each edge.
 
     Shape (.., n_bins + 1, 2): from 1, at score 0, to 0, at score 1. These are the
     points of the ROC curve. Steps that noise reverses are levelled: each point is the
     mean of the least share below it and the largest one above.
     """
-    cells = counts.balanced(place)
+    cells = counts.balanced(label)
     above = np.flip(np.cumsum(np.flip(cells, axis=-2), axis=-2), axis=-2)
     shares = np.nan_to_num(_share(above, above[..., :1, :] + 0 * above)).clip(0, 1)
     least = np.minimum.accumulate(shares, axis=-2)
@@ -368,7 +380,7 @@ def shares_of_bins(cells: Array) -> Array:
     return _share(cells[..., 1], cells.sum(axis=-1))
 
 
-def threshold_at(counts: NoisyCounts, share: float, of_class: int) -> float:
+def threshold_at(counts: NoisyCounts, share: float, label: int) -> float:
     """Interpolate the score above which a share of the rows of a class is.
 
     For two classes. Log-odds are interpolated; the middles of the outer bins say how
@@ -378,57 +390,55 @@ def threshold_at(counts: NoisyCounts, share: float, of_class: int) -> float:
     first = edges[0] - 2 * max(edges[0] - middles[0], _NARROWEST)
     last = edges[-1] + 2 * max(middles[-1] - edges[-1], _NARROWEST)
     places = np.concatenate([[first], edges, [last]])
-    shares = shares_above(counts, 0)[:, of_class]
+    shares = shares_above(counts, 1)[:, label]
     return float(expit(np.interp(share, shares[::-1], places[::-1])))
+
+
+_METRICS: dict[str, Callable[..., Array]] = {
+    "roc_auc": roc_auc,
+    "accuracy": accuracy,
+    "balanced_accuracy": balanced_accuracy,
+    "sensitivity": recall,
+    "specificity": specificity,
+    "precision": precision,
+    "prevalence": prevalence,
+    "brier_score": brier_score,
+    "calibration_error": squared_calibration_error,
+}
 
 
 def metrics_of(n_classes: int) -> dict[Any, Callable[[NoisyCounts], Array]]:
     """Return all metrics by name, and by name and class for more than two classes."""
-
-    def of(function: Callable[..., Array], index: int) -> Callable[..., Array]:
-        return lambda counts: function(counts, index)
-
-    found: dict[Any, Callable[[NoisyCounts], Array]] = {
-        "accuracy": accuracy,
-        "balanced_accuracy": balanced_accuracy,
-    }
-    if n_classes == 2:
-        return {
-            "roc_auc": of(roc_auc, 0),
-            **found,
-            "sensitivity": of(recall, 1),
-            "specificity": of(recall, 0),
-            "precision": of(precision, 1),
-            "prevalence": of(prevalence, 1),
-            "brier_score": of(brier_score, 0),
-            "calibration_error": of(squared_calibration_error, 0),
-        }
-    by_class = {
-        "roc_auc": roc_auc,
-        "sensitivity": recall,
-        "precision": precision,
-        "prevalence": prevalence,
-        "brier_score": brier_score,
-        "calibration_error": squared_calibration_error,
-    }
-    for name, function in by_class.items():
-        for index in range(n_classes):
-            found[name, index] = of(function, index)
+    found: dict[Any, Callable[[NoisyCounts], Array]] = {}
+    for name, function in _METRICS.items():
+        if "accuracy" in name:
+            found[name] = function
+        elif n_classes == 2:
+            found[name] = partial(function, label=1)
+        else:
+            for label in range(n_classes):
+                found[name, label] = partial(function, label=label)
     return found
 
 
-def estimate(value: float, draws: Array) -> tuple[float, float, float]:
-    """Return a value and the range of the middle draws, which are centred at it.
+def band(value: Any, draws: Array, least: float = 0) -> tuple[Array, Array]:
+    """Return the range of the middle draws, centred at a value, from `least` to 1."""
+    low, middle, high = np.nanquantile(draws, [TAIL, 0.5, 1 - TAIL], axis=0)
+    ends = value + low - middle, value + high - middle
+    return np.clip(ends[0], least, 1), np.clip(ends[1], least, 1)
 
-    All of 0 to 1 where the value or some draws are undefined. The value is clipped to 0
-    and 1 first, which loses no number that the interval would hold without.
+
+def estimate(value: float, draws: Array) -> tuple[float, float, float]:
+    """Return a value and its interval: all of 0 to 1 where some draws are undefined.
+
+    The value is clipped to 0 and 1 first, which loses no number that the interval would
+    hold without.
     """
     value = float(np.clip(value, 0, 1))
     if not np.isfinite(value) or np.isnan(draws).mean() > _UNDEFINED:
         return value, 0.0, 1.0
-    low, middle, high = np.nanquantile(draws, [TAIL, 0.5, 1 - TAIL])
-    low, high = np.clip([value + low - middle, value + high - middle], 0, 1).tolist()
-    return value, low, high
+    low, high = band(value, draws)
+    return value, float(low), float(high)
 
 
 def is_told(counts: NoisyCounts) -> bool:

@@ -120,7 +120,7 @@ def fields_of(values: dict[str, Any]) -> dict[str, Any]:
         or any(np.any(np.diff(one, prepend=0.0, append=1.0) <= 0) for one in edges)
         or any(np.any((one < 0) | (one > 1)) for one in (*middles, *middle_errors))
         or values["unit"] != ("row" if values["n_rows"] is not None else "group")
-        or values["n_tables"] not in (1 + n_scored, 1 + 2 * n_scored)
+        or values["n_tables"] != 1 + 2 * n_scored
     ):
         raise ValueError("their counts, bins, classes and unit do not fit together")
     first, second = values["noise_scales"]

@@ -103,7 +103,7 @@ def test_the_order_of_pairs_is_that_of_the_likelihood_ratio(scores):
 def test_intervals_hold(slope, epsilon, monkeypatch):
     """In nine of ten cases at least: benchmarks/private_metrics.py has exact shares."""
     monkeypatch.setattr(
-        "sklearn_pate.metrics._measurement.score_rows",
+        "sklearn_pate.metrics._private_metrics.score_rows",
         lambda model, X, rows, classes: (model.predict_proba(X), model.predict(X)),
     )
     X, y = scored_rows(1_000_000, slope=slope, seed=1)
