@@ -104,6 +104,42 @@ class WithinBins:
 
 
 @dataclass(frozen=True)
+class ScoredClass:
+    """Noisy counts of the scores of a class, perhaps many draws of them.
+
+    Arrays may have further axes in front.
+    """
+
+    #: Shape (.., n_bins, 2): scores; another or this class.
+    cells: Array
+    #: Mean score of each bin, and its standard deviation.
+    middles: Array
+    middle_errors: Array
+    #: Standard deviation of the noise on a cell.
+    sigma: float
+    #: Scores within the bins.
+    shapes: BinShapes
+
+    @cached_property
+    def within(self) -> WithinBins:
+        """Guess of scores and labels within the bins."""
+        return WithinBins.guessed(self.shapes, self.cells, self.middles, self.sigma)
+
+    def simulated(self, rng: np.random.Generator, of_label: Array) -> "ScoredClass":
+        """Draw again, for draws of the numbers of rows of other classes and of this."""
+        change = self.sigma * rng.standard_normal((len(of_label), *self.cells.shape))
+        for label, n_of_label in enumerate(of_label.T):
+            shares, _ = _shares_and_total(self.cells[:, label])
+            change[..., label] += rng.multinomial(n_of_label, shares)
+            change[..., label] -= n_of_label.mean() * shares
+        off = rng.standard_normal((len(of_label), len(self.middles)))
+        middles = (self.middles + self.middle_errors * off).clip(0, 1)
+        drawn = replace(self, cells=self.cells + change, middles=middles)
+        vars(drawn)["within"] = self.within.drawn(rng, change)
+        return drawn
+
+
+@dataclass(frozen=True)
 class NoisyCounts:
     """Noisy counts of one subgroup or of all rows, perhaps many draws of them.
 
@@ -112,98 +148,55 @@ class NoisyCounts:
 
     #: Shape (.., n_classes, n_classes): labels, predictions.
     confusion: Array
-    #: For each scored class, shape (.., n_bins, 2): scores; another or this class.
-    histograms: list[Array]
-    #: Mean score of each bin of each scored class.
-    middles: list[Array]
-    #: Edges between the bins of each scored class.
-    edges: list[Array]
-    #: Standard deviation of the noise on a cell of each part.
-    sigma: tuple[float, float]
-    #: Scores within the bins of each scored class.
-    shapes: list[BinShapes]
-    #: Standard deviation of the mean score of each bin.
-    middle_errors: list[Array]
+    #: Standard deviation of the noise on a cell of it.
+    sigma: float
+    #: By class index: the second of two classes, or all.
+    scored: dict[int, ScoredClass]
     #: Whether all cells of the first part sum to a public number of rows.
     has_public_size: bool = False
-
-    @cached_property
-    def within(self) -> list["WithinBins"]:
-        """Guess scores and labels within the bins of each scored class."""
-        return [
-            WithinBins.guessed(*one, self.sigma[1])
-            for one in zip(self.shapes, self.histograms, self.middles, strict=True)
-        ]
 
     @property
     def n_classes(self) -> int:
         """Number of classes."""
         return self.confusion.shape[-1]
 
-    @property
-    def scored_classes(self) -> range:
-        """Class indices of the histograms: the second of two classes, or all."""
-        return range(self.n_classes == 2, self.n_classes)
-
-    def place_of(self, label: int) -> int:
-        """Return the place of the histogram of a class."""
-        return label - self.scored_classes.start
-
-    def simulated(self, rng: np.random.Generator, n_draws: int) -> "NoisyCounts":
+    def simulated(self, rng: np.random.Generator | None = None) -> "NoisyCounts":
         """Draw the counts again, with the noise and the sampling of rows.
 
-        Both parts count the same rows: numbers of rows of a label agree.
+        Both parts count the same rows: numbers of rows of a label agree. None as `rng`
+        makes the same draws each time.
         """
-        shape, size = self.confusion.shape, self.n_classes
+        rng = np.random.default_rng(0) if rng is None else rng
         shares, n_rows = _shares_and_total(self.confusion.ravel())
-        sampled = rng.multinomial(n_rows, shares, n_draws)
-        noise = self.sigma[0] * rng.standard_normal((n_draws, size**2 + 1))
+        sampled = rng.multinomial(n_rows, shares, N_DRAWS)
+        noise = self.sigma * rng.standard_normal((N_DRAWS, shares.size + 1))
         if self.has_public_size:  # the noise of all cells is made to sum to 0
             noise -= noise.mean(axis=-1, keepdims=True)
         change = sampled - n_rows * shares + noise[:, :-1]
-        of_label = sampled.reshape(n_draws, *shape).sum(axis=-1)
-        histograms = []
-        for scored, counts in zip(self.scored_classes, self.histograms, strict=True):
-            own = of_label[:, scored]
-            noise = self.sigma[1] * rng.standard_normal((n_draws, *counts.shape))
-            for label, n_of_label in enumerate((n_rows - own, own)):
-                shares, _ = _shares_and_total(counts[:, label])
-                noise[..., label] += rng.multinomial(n_of_label, shares)
-                noise[..., label] -= n_of_label.mean() * shares
-            histograms.append(counts + noise)
-        middles = [
-            middle + error * rng.standard_normal((n_draws, len(middle)))
-            for middle, error in zip(self.middles, self.middle_errors, strict=True)
-        ]
-        drawn = replace(
-            self,
-            confusion=self.confusion + change.reshape(n_draws, *shape),
-            histograms=histograms,
-            middles=[one.clip(0, 1) for one in middles],
-        )
-        vars(drawn)["within"] = [
-            one.drawn(rng, counts - released)
-            for one, counts, released in zip(
-                self.within, histograms, self.histograms, strict=True
-            )
-        ]
-        return drawn
+        shape = N_DRAWS, *self.confusion.shape
+        of_label = sampled.reshape(shape).sum(axis=-1)
+        scored = {}
+        for label, one in self.scored.items():
+            own = of_label[:, label]
+            scored[label] = one.simulated(rng, np.stack([n_rows - own, own], axis=-1))
+        confusion = self.confusion + change.reshape(shape)
+        return replace(self, confusion=confusion, scored=scored)
 
     def balanced(self, label: int) -> Array:
         """Return a histogram whose totals agree with those of the confusion matrix.
 
         By least squares: both parts have independent noise on each cell.
         """
-        counts, (first, second) = self.histograms[self.place_of(label)], self.sigma
+        scored, size = self.scored[label], self.n_classes
         of_label = self.confusion[..., label, :].sum(axis=-1)
         known = self.confusion.sum(axis=(-1, -2))
         by_confusion = np.stack([known - of_label, of_label], axis=-1)
-        n_bins, size = counts.shape[-2], self.n_classes
-        of_first = first**2 * size * np.array([self.n_classes - 1, 1])
-        of_second = second**2 * n_bins
+        n_bins = scored.cells.shape[-2]
+        of_first = self.sigma**2 * size * np.array([size - 1, 1])
+        of_second = scored.sigma**2 * n_bins
         weight = of_second / (of_first + of_second)
-        excess = weight * (by_confusion - counts.sum(axis=-2))
-        return counts + excess[..., np.newaxis, :] / n_bins
+        excess = weight * (by_confusion - scored.cells.sum(axis=-2))
+        return scored.cells + excess[..., np.newaxis, :] / n_bins
 
 
 def _share(part: Array, whole: Array) -> Array:
@@ -256,7 +249,7 @@ def prevalence(counts: NoisyCounts, label: int) -> Array:
 
 def roc_auc(counts: NoisyCounts, label: int) -> Array:
     """Area under the ROC curve, with an estimate of the order within each bin."""
-    balanced, within = counts.balanced(label), counts.within[counts.place_of(label)]
+    balanced, within = counts.balanced(label), counts.scored[label].within
     others, own = balanced[..., 0], balanced[..., 1]
     below = np.cumsum(others, axis=-1) - others
     ordered = np.sum(own * (below + within.ahead * others), axis=-1)
@@ -266,10 +259,10 @@ def roc_auc(counts: NoisyCounts, label: int) -> Array:
 
 def brier_score(counts: NoisyCounts, label: int) -> Array:
     """Mean squared difference of score and outcome."""
-    balanced, place = counts.balanced(label), counts.place_of(label)
-    middle = counts.middles[place]
+    balanced, scored = counts.balanced(label), counts.scored[label]
+    middle = scored.middles
     squared = balanced[..., 1] * (1 - middle) ** 2 + balanced[..., 0] * middle**2
-    squared = squared + counts.within[place].squares * balanced.sum(axis=-1)
+    squared = squared + scored.within.squares * balanced.sum(axis=-1)
     return _share(squared.sum(axis=-1), balanced.sum(axis=(-1, -2)))
 
 
@@ -288,13 +281,13 @@ def _squared_differences(counts: NoisyCounts, label: int) -> tuple[Array, Array,
     A difference is that of the rows of the class and the sum of scores, over the root
     of the bin's size.
     """
-    place = counts.place_of(label)
-    cells, p = counts.histograms[place], counts.middles[place]
+    scored = counts.scored[label]
+    cells, p = scored.cells, scored.middles
     totals = cells.sum(axis=-1)
     # No bin is taken for smaller than the noise tells.
-    sizes = np.maximum(totals, 2 * counts.sigma[1])
+    sizes = np.maximum(totals, 2 * scored.sigma)
     difference = (1 - p) * cells[..., 1] - p * cells[..., 0]
-    noise = counts.sigma[1] ** 2 * ((1 - p) ** 2 + p**2)
+    noise = scored.sigma**2 * ((1 - p) ** 2 + p**2)
     variance = noise + np.maximum(totals, 0) * p * (1 - p)
     return difference**2 / sizes, variance / sizes, totals.sum(axis=-1)
 
@@ -308,11 +301,11 @@ def interval_of_calibration_error(
     no noise is spread over the bins as the squares are.
     """
     squares, variances, rows = _squared_differences(counts, label)
-    total, place = float(rows), counts.place_of(label)
+    total, scored = float(rows), counts.scored[label]
     if total <= 0:
         return 0.0, 1.0
-    sizes = np.maximum(counts.histograms[place].sum(axis=-1), 2 * counts.sigma[1])
-    both = variances + sizes * counts.middle_errors[place] ** 2
+    sizes = np.maximum(scored.cells.sum(axis=-1), 2 * scored.sigma)
+    both = variances + sizes * scored.middle_errors**2
     found, second = float(squares.sum()), float(np.sum(both**2))
     spread = float(squares @ both) / max(found, np.finfo(float).tiny)
 
@@ -386,7 +379,8 @@ def threshold_at(counts: NoisyCounts, share: float, label: int) -> float:
     For two classes. Log-odds are interpolated; the middles of the outer bins say how
     far these reach.
     """
-    edges, middles = logit(counts.edges[0]), clipped_log_odds(counts.middles[0])
+    scored = counts.scored[1]
+    edges, middles = logit(scored.shapes.edges), clipped_log_odds(scored.middles)
     first = edges[0] - 2 * max(edges[0] - middles[0], _NARROWEST)
     last = edges[-1] + 2 * max(middles[-1] - edges[-1], _NARROWEST)
     places = np.concatenate([[first], edges, [last]])
@@ -445,7 +439,7 @@ def is_told(counts: NoisyCounts) -> bool:
     """Whether the number of rows of each class exceeds its noise by far."""
     size = counts.n_classes
     of_label = counts.confusion.sum(axis=-1)
-    first = counts.sigma[0] * np.sqrt(size)
-    second = min(counts.sigma[1] * np.sqrt(one.shape[-2]) for one in counts.histograms)
+    first = counts.sigma * np.sqrt(size)
+    second = min(one.sigma * np.sqrt(len(one.cells)) for one in counts.scored.values())
     combined = 1 / np.sqrt(1 / first**2 + 1 / second**2)
     return bool(np.all(of_label >= _TOLD * combined))

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from sklearn_pate.metrics._estimates import (
-    N_DRAWS,
     Array,
     NoisyCounts,
     band,
@@ -65,9 +64,8 @@ def point_style(place: int) -> dict[str, Any]:
 
 def draw_roc(ax: Any, counts: NoisyCounts, texts: Sequence[str]) -> None:
     """Draw the ROC curve of each scored class with a pointwise 95 % band."""
-    drawn = counts.simulated(np.random.default_rng(0), N_DRAWS)
-    labels = zip(counts.scored_classes, texts, strict=True)
-    for place, (label, text) in enumerate(labels):
+    drawn = counts.simulated()
+    for place, (label, text) in enumerate(zip(counts.scored, texts, strict=True)):
         curve = _on_grid(shares_above(counts, label))
         draws = np.array([_on_grid(one) for one in shares_above(drawn, label)])
         style = line_style(place)
@@ -81,20 +79,17 @@ def draw_roc(ax: Any, counts: NoisyCounts, texts: Sequence[str]) -> None:
 
 def draw_calibration(ax: Any, counts: NoisyCounts) -> None:
     """Draw the share of a class against its score with a pointwise 95 % band."""
-    drawn = counts.simulated(np.random.default_rng(0), N_DRAWS)
-    largest = 0.0
-    for place, middles in enumerate(counts.middles):
-        totals = counts.histograms[place].sum(axis=-1)
-        told = totals > _TOLD * np.sqrt(2) * counts.sigma[1]
+    drawn, largest = counts.simulated(), 0.0
+    for place, (label, one) in enumerate(counts.scored.items()):
+        told = one.cells.sum(axis=-1) > _TOLD * np.sqrt(2) * one.sigma
         if not told.any():
             continue
-        shares = shares_of_bins(counts.histograms[place])[told]
-        draws = shares_of_bins(drawn.histograms[place])[:, told]
-        low, high = band(shares, draws)
+        middles, shares = one.middles[told], shares_of_bins(one.cells)[told]
+        low, high = band(shares, shares_of_bins(drawn.scored[label].cells)[:, told])
         style = line_style(place)
-        ax.plot(middles[told], shares.clip(0, 1), marker="o", markersize=4, **style)
-        ax.fill_between(middles[told], low, high, color=style["color"], alpha=0.2, lw=0)
-        largest = max([largest, *middles[told], *high])
+        ax.plot(middles, shares.clip(0, 1), marker="o", markersize=4, **style)
+        ax.fill_between(middles, low, high, color=style["color"], alpha=0.2, lw=0)
+        largest = max([largest, *middles, *high])
     ax.plot([0, 1], [0, 1], color="0.6", linestyle=":", zorder=0)
     ax.locator_params(nbins=5)
     end = min(1.0, 1.05 * largest) or 1.0
@@ -114,9 +109,10 @@ def draw_subgroups(
     """Draw a metric of each subgroup minus that of all rows, with 95 % intervals."""
     parts = [*by_subgroup.values()]
     rng = np.random.default_rng(0)
-    drawn = [one.simulated(rng, N_DRAWS) for one in parts]
+    drawn = [one.simulated(rng) for one in parts]
     together, drawn_together = _sum(parts), _sum(drawn)
-    vars(drawn_together)["within"] = together.within
+    for label, one in together.scored.items():
+        vars(drawn_together.scored[label])["within"] = one.within
     function = metrics_of(together.n_classes)[name]
 
     def metric(counts: NoisyCounts) -> Array:
@@ -149,14 +145,14 @@ def _on_grid(points: Array) -> Array:
 
 def _sum(parts: Sequence[NoisyCounts]) -> NoisyCounts:
     """Add the counts of subgroups."""
-    first = parts[0]
-    root = np.sqrt(len(parts))
-    return replace(
-        first,
-        confusion=np.sum([one.confusion for one in parts], axis=0),
-        histograms=[
-            np.sum(of_class, axis=0)
-            for of_class in zip(*(one.histograms for one in parts), strict=True)
-        ],
-        sigma=(first.sigma[0] * root, first.sigma[1] * root),
-    )
+    first, root = parts[0], np.sqrt(len(parts))
+    scored = {
+        label: replace(
+            one,
+            cells=np.sum([part.scored[label].cells for part in parts], axis=0),
+            sigma=one.sigma * root,
+        )
+        for label, one in first.scored.items()
+    }
+    confusion = np.sum([part.confusion for part in parts], axis=0)
+    return replace(first, confusion=confusion, sigma=first.sigma * root, scored=scored)

@@ -23,9 +23,9 @@ from sklearn_pate.accounting._assumptions import FITTED_ROWS_UNPROTECTED
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.metrics._bins import BinShapes
 from sklearn_pate.metrics._estimates import (
-    N_DRAWS,
     Array,
     NoisyCounts,
+    ScoredClass,
     clipped_log_odds,
     estimate,
     interval_of_calibration_error,
@@ -80,7 +80,7 @@ class _Estimates(dict[Any, Estimate]):
     @classmethod
     def of_counts(cls, counts: NoisyCounts, classes: NDArray[Any]) -> Self:
         """Compute all metrics; intervals come from one simulation with fixed seed."""
-        drawn, found = counts.simulated(np.random.default_rng(0), N_DRAWS), cls()
+        drawn, found = counts.simulated(), cls()
         for name, function in metrics_of(counts.n_classes).items():
             with np.errstate(all="ignore"):
                 value, draws = float(function(counts)), function(drawn)
@@ -447,7 +447,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         """Return intercept and slope of each scored class."""
         counts = self._told_counts()
         return np.array(
-            [*map(recalibration, counts.histograms, counts.middles)], dtype=np.float64
+            [recalibration(one.cells, one.middles) for one in counts.scored.values()]
         )
 
     def _told_counts(self) -> NoisyCounts:
@@ -481,38 +481,29 @@ class PrivateMetrics(Mapping[Any, Estimate]):
 
     def _counts(self, subgroup: int | None) -> NoisyCounts:
         """Return the counts of a subgroup, or of all rows."""
-        confusion = self.confusion_.astype(np.float64)
-        histograms = [one.astype(np.float64) for one in self.histograms_]
+        confusion, root = self.confusion_.astype(np.float64), 1.0
+        is_public = subgroup is None and self.n_rows_ is not None
+        if is_public:  # the cells sum to it
+            confusion += (self.n_rows_ - confusion.sum()) / confusion.size
+        if subgroup is None:
+            root = np.sqrt(len(self.subgroups_))
         first, second = self.noise_scales_
-        if subgroup is not None:
-            confusion = confusion[subgroup]
-            histograms = [one[subgroup] for one in histograms]
-        else:
-            if self.n_rows_ is not None:  # public: the cells sum to it
-                confusion += (self.n_rows_ - confusion.sum()) / confusion.size
-            n = len(self.subgroups_)
-            confusion, first = confusion.sum(axis=0), first * np.sqrt(n)
-            histograms = [one.sum(axis=0) for one in histograms]
-            second *= np.sqrt(n)
-        n_classes = len(self.classes_)
-        return NoisyCounts(
-            confusion[:-1].reshape(n_classes, n_classes),
-            histograms,
-            self.middles_,
-            self.edges_,
-            (first, second),
-            self._shapes,
-            self.middle_errors_,
-            has_public_size=subgroup is None and self.n_rows_ is not None,
-        )
-
-    @cached_property
-    def _shapes(self) -> list[BinShapes]:
-        """Scores within the bins of each scored class, by the counts of all rows."""
-        return [
-            BinShapes.of_counts(*one, self.noise_scales_[1])
-            for one in zip(self.edges_, self.histograms_, strict=True)
-        ]
+        n_classes, scored = len(self.classes_), {}
+        for place, (edges, counts) in enumerate(
+            zip(self.edges_, self.histograms_, strict=True)
+        ):
+            cells = counts.sum(axis=0) if subgroup is None else counts[subgroup]
+            # Scores within the bins are guessed from the counts of all rows.
+            scored[place + (n_classes == 2)] = ScoredClass(
+                cells.astype(np.float64),
+                self.middles_[place],
+                self.middle_errors_[place],
+                second * root,
+                BinShapes.of_counts(edges, counts, second),
+            )
+        confusion = confusion.sum(axis=0) if subgroup is None else confusion[subgroup]
+        confusion = confusion[:-1].reshape(n_classes, n_classes)
+        return NoisyCounts(confusion, first * root, scored, is_public)
 
 
 class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
