@@ -22,6 +22,8 @@ N_DRAWS, TAIL = 4000, 0.025
 _TOLD = 4.0
 #: Smallest score whose log-odds are used.
 LEAST = 1e-4
+# Least size of a bin in a calibration error, as a share of the average one.
+_LEAST_SIZE = 0.25
 # Least half-width of an outer bin, in log-odds.
 _NARROWEST = 0.125
 # Standard deviation of slopes of recalibrations, around 1.
@@ -271,12 +273,13 @@ def squared_calibration_error(counts: NoisyCounts, label: int) -> Array:
 
     The squares that noise and sampling add are subtracted.
     """
-    squares, variances, total = _squared_differences(counts, label)
+    squares, variances, _ = _squared_differences(counts, label)
+    total = counts.scored[label].cells.sum(axis=(-1, -2))
     return _share(np.sum(squares - variances, axis=-1), total)
 
 
 def _squared_differences(counts: NoisyCounts, label: int) -> tuple[Array, Array, Array]:
-    """Return squared differences of bins, their variances, and the number of rows.
+    """Return squared differences of bins, their variances, and sizes of bins.
 
     A difference is that of the rows of the class and the sum of scores, over the root
     of the bin's size.
@@ -284,12 +287,14 @@ def _squared_differences(counts: NoisyCounts, label: int) -> tuple[Array, Array,
     scored = counts.scored[label]
     cells, p = scored.cells, scored.middles
     totals = cells.sum(axis=-1)
-    # No bin is taken for smaller than the noise tells.
-    sizes = np.maximum(totals, 2 * scored.sigma)
+    # No bin is taken for smaller than the noise tells, nor for nearly empty: its noise
+    # would hide the others.
+    average = totals.mean(axis=-1, keepdims=True)
+    sizes = np.maximum(totals, np.maximum(2 * scored.sigma, _LEAST_SIZE * average))
     difference = (1 - p) * cells[..., 1] - p * cells[..., 0]
     noise = scored.sigma**2 * ((1 - p) ** 2 + p**2)
     variance = noise + np.maximum(totals, 0) * p * (1 - p)
-    return difference**2 / sizes, variance / sizes, totals.sum(axis=-1)
+    return difference**2 / sizes, variance / sizes, sizes
 
 
 def interval_of_calibration_error(
@@ -300,12 +305,13 @@ def interval_of_calibration_error(
     The sum of squared differences has a gamma law with its mean and variance. What is
     no noise is spread over the bins as the squares are.
     """
-    squares, variances, rows = _squared_differences(counts, label)
-    total, scored = float(rows), counts.scored[label]
+    squares, variances, sizes = _squared_differences(counts, label)
+    scored = counts.scored[label]
+    total = float(scored.cells.sum())
     if total <= 0:
         return 0.0, 1.0
-    sizes = np.maximum(scored.cells.sum(axis=-1), 2 * scored.sigma)
-    both = variances + sizes * scored.middle_errors**2
+    off = np.maximum(scored.cells.sum(axis=-1), 0) * scored.middle_errors
+    both = variances + off**2 / sizes
     found, second = float(squares.sum()), float(np.sum(both**2))
     spread = float(squares @ both) / max(found, np.finfo(float).tiny)
 

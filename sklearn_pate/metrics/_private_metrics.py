@@ -111,7 +111,8 @@ def private_metrics(
 
     groups : array-like of shape (n_rows,), default=None
         Group id of each row, such as a patient. The unit of privacy is then a group,
-        and one row of each is counted. None protects single rows.
+        and one row of each counts, chosen by a keyed hash of its id. None protects
+        single rows.
 
     subgroups : array-like of shape (n_rows,), default=None
         Values such as an age band, for metrics by subgroup. Their set must be public.
