@@ -114,11 +114,12 @@ def metrics_coverage():
     low = sum(one["covered"] < LEAST for one in found)
     two_sided = [one for one in found if one["width"] < NARROW and one["cut"] < 0.5]
     high = sum(one["covered"] > MOST for one in two_sided)
+    n_draws = sorted({row["n_draws"] for row in rows})
     text = (
-        f"Of {len(found)} metrics, each released {results['n_draws']:,} times, {low} "
-        f"have intervals that hold in fewer than {100 * LEAST:g} %. Of the "
-        f"{len(two_sided)} whose intervals are narrower than {NARROW:g} and mostly end "
-        f"neither at 0 nor at 1, {high} hold in more than {100 * MOST:g} %."
+        f"Of {len(found)} metrics, each released {n_draws[0]:,} to {n_draws[-1]:,} "
+        f"times, {low} have intervals that hold in fewer than {100 * LEAST:g} %. Of "
+        f"the {len(two_sided)} whose intervals are narrower than {NARROW:g} and mostly "
+        f"end neither at 0 nor at 1, {high} hold in more than {100 * MOST:g} %."
     )
     return f"{cross}\n\n{text}\n\n{source(results)}"
 

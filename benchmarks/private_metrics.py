@@ -43,9 +43,8 @@ from sklearn_pate.metrics._private_metrics import plan_measurement, read_rows
 EPSILONS = (0.25, 0.5, 1.0)
 DELTA = 1e-5
 N_DRAWS = 100
-# Simulated rows.
-N_COVERED = 1000
-SIZES = (500, 2000, 20_000)
+# Draws for each number of simulated rows.
+N_COVERED = {500: 1000, 2000: 1000, 20_000: 500}
 COVERED = (0.1, 0.5, 1.0)
 SHARES = (0.02, 0.1, 0.5)
 STRETCHES = {"right scores": 1.0, "overconfident scores": 1.5}
@@ -135,7 +134,7 @@ def coverage():
     rows = []
     for label, stretch in STRETCHES.items():
         for share in SHARES:
-            for n_rows in SIZES:
+            for n_rows in N_COVERED:
                 for epsilon in COVERED:
                     row = kept.get((label, share, n_rows, epsilon))
                     if row is None:
@@ -157,7 +156,7 @@ def _coverage(label, stretch, share, n_rows, epsilon):
     rows = read_rows(np.zeros((n_rows, 1)), np.zeros(n_rows), CLASSES, None, None)
     plan = plan_measurement(rows, 2, None, epsilon=epsilon, delta=DELTA)
     found, n_bins = {}, set()
-    for _ in range(N_COVERED):
+    for _ in range(N_COVERED[n_rows]):
         scores, y = population.draw(n_rows, rng)
         metrics = released(scores, y, plan)
         truth = population.metrics | {
@@ -171,6 +170,7 @@ def _coverage(label, stretch, share, n_rows, epsilon):
         "share": share,
         "n_rows": n_rows,
         "epsilon": epsilon,
+        "n_draws": N_COVERED[n_rows],
         "n_bins": [min(n_bins), max(n_bins)],
         "metrics": {},
     }
@@ -512,8 +512,7 @@ def main():
     """Measure the named tables, or all."""
     warnings.simplefilter("ignore")
     for name in command(__doc__, TABLES).parse_args().tables:
-        facts = {"n_draws": N_COVERED} if name == "coverage" else {}
-        save("private_metrics", name, TABLES[name](), **facts)
+        save("private_metrics", name, TABLES[name]())
 
 
 if __name__ == "__main__":
