@@ -102,6 +102,7 @@ sphinx_gallery_conf = {
     # Unchanged scripts run again, as the package may have changed.
     "run_stale_examples": True,
     "default_thumb_file": str(DOCS / "pictures" / "private_learners.png"),
+    "thumbnail_size": (800, 560),
     "within_subsection_order": "gallery_order.GalleryOrder",
     "backreferences_dir": "api/backreferences",
     "doc_module": ("sklearn_pate",),
