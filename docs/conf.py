@@ -32,7 +32,6 @@ RESULTS = DOCS.parent / "benchmarks" / "results"
 write_outputs(DOCS / "outputs", RESULTS / "example_outputs.json")
 
 
-
 def write_inventory(library, names, path):
     """Write names of another library in the format of intersphinx."""
     lines = [
