@@ -107,6 +107,7 @@ sphinx_gallery_conf = {
     "doc_module": ("sklearn_pate",),
     "reference_url": {"sklearn_pate": None},
     "show_memory": False,
+    "write_computation_times": False,  # its page would load scripts of the network
     "remove_config_comments": True,
 }
 

@@ -19,16 +19,17 @@ CHARACTERS = (
 )
 
 
-def raise_primes(formula):
-    """Write primes as superscripts, which the reader of LaTeX does not."""
-    return re.sub("'+", lambda found: "^{" + r"\prime " * len(found[0]) + "}", formula)
+def adapt(formula):
+    """Raise primes, and put space behind ln: the reader of LaTeX does neither."""
+    spaced = re.sub(r"\\ln (?=[A-Za-z]|\\(?![Bb]ig))", r"\\ln\\, ", formula)
+    return re.sub("'+", lambda found: "^{" + r"\prime " * len(found[0]) + "}", spaced)
 
 
 def write_formula(writer, node):
     """Write a formula of a page; warn about LaTeX that is not understood."""
     is_block = isinstance(node, nodes.math_block)
     try:
-        formula = tex2mathml(raise_primes(node.astext()), as_block=is_block)
+        formula = tex2mathml(adapt(node.astext()), as_block=is_block)
     except MathError as error:
         LOGGER.warning("%s in %s", error, node.astext(), location=node)
         formula = writer.encode(node.astext())
