@@ -11,6 +11,9 @@ from fontTools import subset
 from sphinx.util import logging
 
 LOGGER = logging.getLogger(__name__)
+# The bar of |x|, which browsers would otherwise space like a relation.
+BAR = '<mo stretchy="false">|</mo>'
+TIGHT_BAR = '<mo stretchy="false" lspace="0" rspace="0">|</mo>'
 # Characters of formulas: Latin, Greek, operators, arrows, brackets; italic and script.
 CHARACTERS = (
     *((0x20, 0x7E), (0xA0, 0xFF), (0x391, 0x3F6), (0x2010, 0x2064), (0x2100, 0x214F)),
@@ -33,6 +36,7 @@ def write_formula(writer, node):
     except MathError as error:
         LOGGER.warning("%s in %s", error, node.astext(), location=node)
         formula = writer.encode(node.astext())
+    formula = formula.replace(BAR, TIGHT_BAR)
     tag = "div" if is_block else "span"
     writer.body.append(f'<{tag} class="formula">{formula}</{tag}>')
     raise nodes.SkipNode
