@@ -293,7 +293,7 @@ def _squared_differences(counts: NoisyCounts, label: int) -> tuple[Array, Array,
     sizes = np.maximum(totals, np.maximum(2 * scored.sigma, _LEAST_SIZE * average))
     difference = (1 - p) * cells[..., 1] - p * cells[..., 0]
     noise = scored.sigma**2 * ((1 - p) ** 2 + p**2)
-    variance = noise + np.maximum(totals, 0) * p * (1 - p)
+    variance = noise + np.prod(np.maximum(cells, 0), axis=-1) / sizes
     return difference**2 / sizes, variance / sizes, sizes
 
 
