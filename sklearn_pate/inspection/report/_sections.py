@@ -107,8 +107,8 @@ def figure_text(value: float | Mapping[str, float]) -> str:
 
 
 def estimate_text(one: Mapping[str, float | None]) -> str:
-    """Write an estimate with its interval."""
-    if one["value"] is None:
+    """Write an estimate with its interval, which is 0 to 1 where the noise hides it."""
+    if one["value"] is None or (one["low"], one["high"]) == (0, 1):
         return "hidden by the noise"
     return f"{one['value']:.3f} ({one['low']:.3f} to {one['high']:.3f})"
 
