@@ -8,7 +8,7 @@ others                          Laplace histograms, and AUC by smooth sensitivit
 time                            seconds of a measurement
 
 Run some of them with ``python benchmarks/private_metrics.py target``, all of them
-without a name: two hours. An interrupted run of `coverage` resumes. Noise comes from
+without a name: half an hour. An interrupted run of `coverage` resumes. Noise comes from
 the operating system. For the histogram of diffprivlib, DIFFPRIVLIB_PYTHON names the
 Python of its environment; see `peer_histogram.py`.
 """
