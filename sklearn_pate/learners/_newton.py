@@ -1,5 +1,6 @@
 """Private logistic regression in a public basis, by noisy Newton steps."""
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -60,6 +61,7 @@ from sklearn_pate.learners._newton_steps import (
     OF_TABLE,
     Newton,
     PrivateRows,
+    evenness_of,
     n_coordinates,
 )
 from sklearn_pate.mechanisms._mean_scores import Threshold, check_threshold
@@ -74,9 +76,9 @@ _BASES = ("auto", "linear", "rbf")
 # number of components of sparse rows.
 _OF_IMAGES, _OF_SPARSE = 1000, 200
 # Share of the squared mu for counts whose log-odds are the features, and where noise
-# would hide their coefficients; and the number of features for each of n mu units.
-# Measured on tables.
-_OF_COUNTS, _OF_COUNTS_ALONE, _FEATURES_OF_COUNTS = 0.7, 0.95, 0.02
+# would hide their coefficients; and the number of features for each of sqrt(G) n mu
+# units. Measured on tables.
+_OF_COUNTS, _OF_COUNTS_ALONE, _FEATURES_OF_COUNTS = 0.7, 0.95, 0.0286
 
 
 class DPNewtonClassifier(
@@ -523,7 +525,8 @@ class DPNewtonClassifier(
         n_units: int,
         *,
         most: int = OF_TABLE,
-        **more: Any,
+        ordered: bool = False,
+        evenness: float = 1.0,
     ) -> int:
         """Compute the number of functions by public numbers and those of a release."""
         if self.max_coordinates != "auto":
@@ -532,8 +535,17 @@ class DPNewtonClassifier(
         counts = release.counts
         if counts is not None and self._has_log_odds:
             numbers = counts.n_tables, n_classes, n_units
-            return min(most, self._n_log_odds(*numbers, cast(float, release.target)))
-        return n_coordinates(mechanism, n_units, n_public, n_classes, most=most, **more)
+            target = cast(float, release.target)
+            return min(most, self._n_log_odds(*numbers, target, evenness))
+        return n_coordinates(
+            mechanism,
+            n_units,
+            n_public,
+            n_classes,
+            most=most,
+            ordered=ordered,
+            evenness=evenness,
+        )
 
     def _why_useless(self, release: ReleasePlan, n_units: int) -> str | None:
         """Describe noise that hides the coefficients; counts have their own warning."""
@@ -555,11 +567,17 @@ class DPNewtonClassifier(
         if not self._has_log_odds:
             return super()._share_of_counts(n_tables, n_classes, n_units, epsilon)
         numbers = n_tables, n_classes, cast(int, n_units), cast(float, epsilon)
-        is_alone = self._n_log_odds(*numbers) == n_classes
+        # The shares of the classes are not released yet.
+        is_alone = self._n_log_odds(*numbers, evenness=0.5) == n_classes
         return _OF_COUNTS_ALONE if is_alone else _OF_COUNTS
 
     def _n_log_odds(
-        self, n_tables: int, n_classes: int, n_units: int, epsilon: float
+        self,
+        n_tables: int,
+        n_classes: int,
+        n_units: int,
+        epsilon: float,
+        evenness: float,
     ) -> int:
         """Compute the number of features of counts: the constant and all log-odds.
 
@@ -567,7 +585,7 @@ class DPNewtonClassifier(
         """
         n_values = n_classes - 1
         allowed = _FEATURES_OF_COUNTS * n_units * largest_gdp_mu(epsilon, self.delta)
-        if allowed < (n_tables + 1) * n_values:
+        if math.sqrt(evenness) * allowed < (n_tables + 1) * n_values:
             return n_classes
         return 1 + (n_tables + 1) * n_values
 
@@ -576,13 +594,16 @@ class DPNewtonClassifier(
     ) -> "_NewtonPlan":
         basis = self._public_basis(plan.release, public, plan.n_units, plan.seeds)
         allowed = partial(self._n_coordinates, plan.release, public, plan.n_units)
-        n_classes = len(public.classes)
+        alone = False
+        if self._has_log_odds:
+            shares = cast(Any, public.synthetic).marginals.by_total.shares
+            alone = allowed(evenness_of(shares)) == len(public.classes)
         return replace(
             plan,
             public=public,
             public_basis=basis,
             allowed=allowed,
-            intercept_only=self._has_log_odds and allowed(1.0) == n_classes,
+            intercept_only=alone,
         )
 
     def _chosen_representation(self, X_public: Table | None = None) -> Any:
