@@ -111,15 +111,14 @@ def design_fit(
     `X_public` tells a table from images; None is a table. `n_rows` is the number of
     private rows, None where it is not public.
     """
-    n_teachers = pate.n_teachers
-    if n_teachers == "auto":
-        n_teachers = _auto_n_teachers(n_rows)
     mechanism = as_mechanism(pate.mechanism)
+    of_scores = _n_teachers(pate, n_rows, scores=True)
     if _may_release_scores(pate, X_public, n_classes) and allows_scores(
-        n_teachers, n_classes, cast(float, pate.epsilon), pate.delta
+        of_scores, n_classes, cast(float, pate.epsilon), pate.delta
     ):
         mechanism = MeanScores()
     is_of_votes = isinstance(mechanism, PluralityMechanism)
+    n_teachers = _n_teachers(pate, n_rows, scores=False) if is_of_votes else of_scores
     student = pate.student
     if student is None and is_of_votes:
         student = default_student(pate.estimator, X_public)
@@ -159,14 +158,20 @@ def design_of_votes(pate: PATEParameters, X_public: Table) -> Design:
     )
 
 
-def _auto_n_teachers(n_rows: int | None) -> int:
-    """Return the square root of the number of rows, or raise ValueError."""
+def _n_teachers(pate: PATEParameters, n_rows: int | None, *, scores: bool) -> int:
+    """Return the number of teachers, or raise ValueError.
+
+    Teachers that learn from a representation need few rows for useful scores.
+    """
+    if pate.n_teachers != "auto":
+        return pate.n_teachers
     if n_rows is None:
         raise ValueError(
             "n_teachers='auto' is the square root of the number of rows, which is not "
             "known; pass n_rows, or n_teachers."
         )
-    return round(n_rows**0.5)
+    learns_from_few = scores and _learns_from_representation(pate.estimator)
+    return round((1 + learns_from_few) * n_rows**0.5)
 
 
 def _may_release_scores(
@@ -193,7 +198,7 @@ def _may_release_scores(
 
 def default_teacher(estimator: Any) -> Any:
     """Return the teacher to be cloned."""
-    return LogisticRegression(C=10, max_iter=1000) if estimator is None else estimator
+    return LogisticRegression(max_iter=1000) if estimator is None else estimator
 
 
 def default_representation(
@@ -205,13 +210,15 @@ def default_representation(
     """
     if representation is None or _is_given(representation):
         return representation
-    if estimator is None or _gains_from_representation(estimator):
+    if _learns_from_representation(estimator):
         return _of_rows_or_images(X_public)
     return None
 
 
-def _gains_from_representation(teacher: Any) -> bool:
+def _learns_from_representation(teacher: Any) -> bool:
     """Return whether a teacher gains from similar scales and no redundant columns."""
+    if teacher is None:
+        return True
     # Slow to import.
     from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
     from sklearn.neighbors import (

@@ -122,7 +122,8 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
     def draw(self, scores: TeacherScores, entry: FitEntry | None) -> ReleasedScores:
         """Record the cost, draw the noise, and release the mean scores."""
         mechanism, scored = self.release.mechanism, self.scored
-        estimate = mechanism.estimate(scores, self.n_coordinates, entry)
+        class_sum = partial(self.private.class_sum, self.n_classes)
+        estimate = mechanism.estimate(scores, class_sum, self.n_coordinates, entry)
         coef = estimate.shrunk
         if not coef[1:].any():
             warn_user(
