@@ -3,6 +3,7 @@
 import secrets
 import sys
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -39,7 +40,7 @@ from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent, state_cost
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis, VoteCosts
-from sklearn_pate.exceptions import LedgerError
+from sklearn_pate.exceptions import LedgerError, PrivacyLeakWarning, warn_user
 from sklearn_pate.mechanisms import PluralityMechanism, Transcript
 from sklearn_pate.mechanisms._mechanism import Mechanism, Response
 from sklearn_pate.mechanisms._noise import as_drawn
@@ -51,6 +52,8 @@ WITHOUT_CONSEQUENCE = ("ledger", "memory", "n_jobs", "verbose")
 _OF_COUNTS = -1
 # Whole numbers that hold the hash of the drawn rows.
 _N_WORDS = 2
+# Fits without a ledger in this process, by a keyed fingerprint of their private rows.
+_KEY_OF_FITS, _FITS = secrets.token_bytes(32), Counter[str]()
 
 
 # Calibrates a mechanism to an epsilon, None if its noise is given, after a release.
@@ -333,7 +336,9 @@ def open_entry(
     `public` is all public data that decide the answers.
     """
     ledger, spent = estimator.ledger, release.statement
+    data = None if private is None else joblib.hash(private)
     if ledger is None:
+        _note_fit(data)
         return None
     queries = counted(spent.n_queries, "query")
     teachers = counted(spent.n_teachers, "teacher")
@@ -346,7 +351,6 @@ def open_entry(
             f"noisy counts of {counted(spent.n_tables, 'column')}, then {released}"
         )
     description = f"{released}, {spent.mechanism}"
-    data = joblib.hash(private)
     cost = PrivacyCost(
         spent.curve,
         spent.delta,
@@ -374,16 +378,36 @@ def record_release(
 
     Every release is a new one, also when the same fit runs again.
     """
-    if ledger is not None:
-        ledger.charge(
-            spent.curve,
-            delta=spent.delta or ledger.delta,
-            unit=spent.unit,
-            relation=spent.relation,
-            description=spent.mechanism,
-            dataset=fingerprint(ledger.key, "data", joblib.hash(private)),
-            fit=secrets.token_hex(32),
-            profile=spent.profile,
+    data = joblib.hash(private)
+    if ledger is None:
+        _note_fit(data)
+        return
+    ledger.charge(
+        spent.curve,
+        delta=spent.delta or ledger.delta,
+        unit=spent.unit,
+        relation=spent.relation,
+        description=spent.mechanism,
+        dataset=fingerprint(ledger.key, "data", data),
+        fit=secrets.token_hex(32),
+        profile=spent.profile,
+    )
+
+
+def _note_fit(data: str | None) -> None:
+    """Warn, once in a process, of a second fit of the same rows without a ledger."""
+    if data is None:  # not hashed
+        return
+    name = fingerprint(_KEY_OF_FITS, data)
+    n_repeated = _FITS.total() - len(_FITS)
+    _FITS[name] += 1
+    if n_repeated == 0 and _FITS[name] == 2:
+        warn_user(
+            "2 fits of the same private rows in this process, as in a search, have no "
+            "ledger: each privacy_spent_ covers its own fit alone, and their costs add "
+            "up. Pass ledger=PrivacyLedger(path, epsilon=..., delta=...) to all fits, "
+            "or use PrivateSearchCV.",
+            PrivacyLeakWarning,
         )
 
 

@@ -156,9 +156,13 @@ class DaskRows:
             codes, units if self.has_groups else None, n_rows, n_classes, longest
         )
 
-    def content(self) -> tuple[Any, ...]:
-        """Return everything about the private rows, for a keyed fingerprint."""
-        return "dask", [one.digest for one in self.facts], self.classes
+    def content(self) -> tuple[Any, ...] | None:
+        """Return everything about the private rows, for a keyed fingerprint.
+
+        None where no ledger asked for hashes.
+        """
+        digests = [one.digest for one in self.facts]
+        return None if None in digests else ("dask", digests, self.classes)
 
     def n_blocks(self, n_threads: int, n_teachers: int) -> int:
         """Return the number of blocks of teachers for a cluster, by public numbers."""

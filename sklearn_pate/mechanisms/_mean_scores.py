@@ -40,8 +40,9 @@ class Estimate(NamedTuple):
     variances: NDArray[np.float64]
     #: Coefficients without most of their noise.
     shrunk: NDArray[np.float64]
-    #: Noisy sum of the classes of units, in units of the longest vector of one.
+    #: Noisy number of units of each class, and the shares that follow from it.
     classes: NDArray[np.float64]
+    shares: NDArray[np.float64]
     #: Clipping and noisy sum of each step of scores.
     steps: list[tuple[ScoreStep, NDArray[np.int64]]]
 
@@ -194,8 +195,7 @@ class MeanScores(GaussianSum):
         squared = signal**2 / (_SQUARED_SIGNAL * (n_classes - 1))
         most = min(self.max_coordinates, max(MOST_VALUES // (n_classes - 1), 1))
         return [
-            min(most, max(_FEWEST, round(share * squared)))
-            for share in _SHARES[1:]
+            min(most, max(_FEWEST, round(share * squared))) for share in _SHARES[1:]
         ]
 
     def estimate(
@@ -258,7 +258,7 @@ class MeanScores(GaussianSum):
             mean = np.divide(weighted, precision, where=known, out=np.zeros(shape))
             variances = np.divide(1, precision, where=known, out=0 * precision)[:, 0]
             centre = shrunk(mean, variances, least_kept=_LEAST_KEPT)
-        return Estimate(mean, variances, centre, classes, steps)
+        return Estimate(mean, variances, centre, classes, shares, steps)
 
     def _squared_distance(self, n_queries: int) -> float:
         # Vectors v and v' are at most |v| + |v'| apart. A part costs as much as a fit.
