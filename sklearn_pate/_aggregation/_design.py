@@ -123,19 +123,19 @@ def design_fit(
         mechanism = MeanScores()
     is_of_votes = isinstance(mechanism, PluralityMechanism)
     n_teachers = _n_teachers(pate, n_rows, scores=False) if is_of_votes else of_scores
-    right = n_right_answers(pate, X_public, student, n_teachers, n_classes)
-    student = pate.student
-    if student is None and is_of_votes:
-        student = default_student(pate.estimator, X_public)
+    student, n_queries, right = pate.student, 0, None
+    if is_of_votes:
+        if student is None:
+            student = default_student(pate.estimator, X_public)
+        right = _n_right_answers(pate, X_public, student, n_teachers, n_classes)
+        n_queries = resolve_n_queries(pate.n_queries, n_public, student, right)
     return Design(
         default_teacher(pate.estimator),
         default_representation(pate.estimator, pate.representation, X_public),
         student,
         mechanism,
         n_teachers,
-        resolve_n_queries(pate.n_queries, n_public, student, right)
-        if is_of_votes
-        else 0,
+        n_queries,
         pate.query_strategy,
         right,
     )
@@ -337,7 +337,7 @@ def as_query_strategy(
     )
 
 
-def n_right_answers(
+def _n_right_answers(
     pate: PATEParameters,
     X_public: Table | None,
     student: Any,

@@ -336,9 +336,10 @@ def open_entry(
     `public` is all public data that decide the answers.
     """
     ledger, spent = estimator.ledger, release.statement
-    data = None if private is None else joblib.hash(private)
+    data = cast(str, joblib.hash(private))
     if ledger is None:
-        _note_fit(data)
+        if private is not None:  # not hashed on a cluster
+            _note_fit(data)
         return None
     queries = counted(spent.n_queries, "query")
     teachers = counted(spent.n_teachers, "teacher")
@@ -394,10 +395,8 @@ def record_release(
     )
 
 
-def _note_fit(data: str | None) -> None:
+def _note_fit(data: str) -> None:
     """Warn, once in a process, of a second fit of the same rows without a ledger."""
-    if data is None:  # not hashed
-        return
     name = fingerprint(_KEY_OF_FITS, data)
     n_repeated = _FITS.total() - len(_FITS)
     _FITS[name] += 1

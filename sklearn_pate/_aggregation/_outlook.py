@@ -299,7 +299,8 @@ def why_newton_useless(
     return (
         f"The noise of {mechanism.in_one_line()} is too large for "
         f"{counted(n_units, unit)}: it hides the coefficients of "
-        f"{_described(rarest, n_classes)}. Use a larger epsilon, or at least {counted(needed, unit)}."
+        f"{_described(rarest, n_classes)}. Use a larger epsilon, or at least "
+        f"{counted(needed, unit)}."
     )
 
 

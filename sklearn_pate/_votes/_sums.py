@@ -214,14 +214,11 @@ def sum_of_classes(
     at most: so does its length, in exact arithmetic.
     """
     known = codes >= 0
-    groups = (
-        np.zeros(len(codes), dtype=np.intp) if group_of_row is None else group_of_row
-    )
+    groups = np.zeros(len(codes)) if group_of_row is None else group_of_row
     distinct, groups = np.unique(groups[known], return_inverse=True)
     counts = np.zeros((len(distinct), n_classes), dtype=np.int64)
-    np.add.at(
-        counts, (groups, codes[known]), np.broadcast_to(n_rows, known.shape)[known]
-    )
+    n_rows = np.broadcast_to(n_rows, known.shape)[known]
+    np.add.at(counts, (groups, codes[known]), n_rows)
     of_unit = 1 if group_of_row is None else counts.sum(axis=1, keepdims=True)
     total: NDArray[np.int64] = (longest * counts // of_unit).sum(axis=0)
     return total
