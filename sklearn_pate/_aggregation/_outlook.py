@@ -26,6 +26,8 @@ _RIGHT = 0.9
 # Squared length of the largest scores over that of their noise, for each pair of
 # classes beyond the first. Measured on tables of two and seven classes.
 _SIGNAL = 12.0
+# Rows of each class that a teacher of scores needs.
+_ROWS_OF_CLASS = 5
 # Rows or groups for each unit of noise, and for each class beyond the first.
 _STEPS = 30.0
 # Largest noise on a count, relative to the rows of a class.
@@ -231,18 +233,21 @@ def why_many_queries(n_queries: int, n_teachers: int, right: int | None) -> str 
     )
 
 
-def why_one_class(codes: NDArray[np.intp], n_classes: int) -> str | None:
-    """Describe a released model that predicts one class for these rows; None if not.
+def why_one_class(
+    predicted: NDArray[Any], rows: str, balanced: str | None = None
+) -> str | None:
+    """Describe a released model that predicts one class; None if it does not.
 
-    `codes` are its predictions of rows that are public.
+    `predicted` are its predictions for `rows`, which are public. `balanced` is the
+    setting of a threshold between them, where they differ in their scores.
     """
-    if len(codes) < 2 or n_classes < 2 or np.any(codes != codes[0]):
+    if len(predicted) < 2 or np.any(predicted != predicted[0]):
         return None
-    threshold = "threshold='balanced', which costs nothing, " if n_classes == 2 else ""
+    threshold = f"{balanced}, which costs nothing more, " if balanced else ""
     return (
-        f"The model predicts one class for all {counted(len(codes), 'public row')}. "
-        "The privacy cost is spent nevertheless. Before another fit, consider "
-        f"{threshold}a larger epsilon, or more private rows."
+        f"The model predicts one class for all {len(predicted)} {rows}. The privacy "
+        f"cost is spent nevertheless. Before another fit, consider {threshold}a larger "
+        "epsilon, or more private rows."
     )
 
 
@@ -260,7 +265,8 @@ def why_scores_useless(
     needed = int(np.ceil(mechanism.noise_scale * least))
     if release.n_teachers >= needed:
         return None
-    enough = n_rows is None or needed * FEW_ROWS <= n_rows
+    of_scores = _ROWS_OF_CLASS * n_classes * needed
+    enough = n_rows is None or of_scores <= n_rows
     return (
         f"The noise of {mechanism.in_one_line()} is too large for "
         f"{counted(release.n_teachers, 'teacher')}: it hides most of the scores of "

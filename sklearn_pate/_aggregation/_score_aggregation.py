@@ -135,11 +135,14 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
         probabilities = model.probabilities(scored.values)
         model.threshold = resolve_threshold(mechanism.threshold, probabilities)
         answers = model.decide(probabilities)
-        hidden = None
+        balanced = None
+        if self.n_classes == 2 and coef[1:].any():
+            balanced = "mechanism=MeanScores(threshold='balanced')"
+        one, hidden = why_one_class(answers, "public rows", balanced), None
         if why_scores_useless(self.release, self.n_rows) is None:
             rarest = float(estimate.shares.min())
             hidden = why_scores_useless(self.release, self.n_rows, rarest)
-        for why in (hidden, why_one_class(answers, self.n_classes)):
+        for why in (hidden, one):
             if why is not None:
                 warn_user(why, StudentWarning)
         return ReleasedScores(estimate, model, probabilities, answers)

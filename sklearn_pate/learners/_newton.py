@@ -798,7 +798,11 @@ class _NewtonPlan:
         model = ScoreFunction.of_release(coef, representation, basis, "softmax")
         probabilities = model.probabilities(self.values[:, : len(coef)])
         model.threshold = resolve_threshold(threshold, probabilities)
-        why = why_one_class(model.decide(probabilities), self.n_classes)
+        balanced = "threshold='balanced'"
+        if self.n_classes != 2 or not coef[1:].any():
+            balanced = None
+        predicted = model.decide(probabilities)
+        why = why_one_class(predicted, "public rows", balanced)
         if why is not None:
             warn_user(why, PrivacyUtilityWarning)
         return model
