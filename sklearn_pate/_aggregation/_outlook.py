@@ -241,13 +241,13 @@ def why_one_class(
     `predicted` are its predictions for `rows`, which are public. `balanced` is the
     setting of a threshold between them, where they differ in their scores.
     """
-    if len(predicted) < 2 or np.any(predicted != predicted[0]):
+    if len(predicted) == 0 or np.any(predicted != predicted[0]):
         return None
     threshold = f"{balanced}, which costs nothing more, " if balanced else ""
     return (
-        f"The model predicts one class for all {len(predicted)} {rows}. The privacy "
-        f"cost is spent nevertheless. Before another fit, consider {threshold}a larger "
-        "epsilon, or more private rows."
+        f"The model predicts one class for all of {counted(len(predicted), rows)}. The "
+        "privacy cost is spent nevertheless. Before another fit, consider "
+        f"{threshold}a larger epsilon, or more private rows."
     )
 
 

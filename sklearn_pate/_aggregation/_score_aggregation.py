@@ -138,7 +138,7 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
         balanced = None
         if self.n_classes == 2 and coef[1:].any():
             balanced = "mechanism=MeanScores(threshold='balanced')"
-        one, hidden = why_one_class(answers, "public rows", balanced), None
+        one, hidden = why_one_class(answers, "public row", balanced), None
         if why_scores_useless(self.release, self.n_rows) is None:
             rarest = float(estimate.shares.min())
             hidden = why_scores_useless(self.release, self.n_rows, rarest)

@@ -235,12 +235,12 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         For random rows within the bounds, or where the ball of `data_norm` ends in the
         directions of the weights.
         """
-        n_features, kind = self.coef_.shape[1], "random rows within feature_bounds"
+        n_features, kind = self.coef_.shape[1], "random row"
         if self._bounds.clips:
             scales = np.random.RandomState(0).uniform(size=(_RANDOM_ROWS, n_features))
             X = self._bounds.low + self._bounds.width * scales
         else:
-            kind = "rows at the ends of data_norm"
+            kind = "longest possible row"
             lengths = np.linalg.norm(self.coef_, axis=1, keepdims=True)
             ends = self._bounds.norm * self.coef_ / np.maximum(lengths, 1e-300)
             X = np.vstack([ends, -ends])

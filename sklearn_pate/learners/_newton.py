@@ -798,11 +798,10 @@ class _NewtonPlan:
         model = ScoreFunction.of_release(coef, representation, basis, "softmax")
         probabilities = model.probabilities(self.values[:, : len(coef)])
         model.threshold = resolve_threshold(threshold, probabilities)
-        balanced = "threshold='balanced'"
-        if self.n_classes != 2 or not coef[1:].any():
-            balanced = None
+        ranks = self.n_classes == 2 and bool(coef[1:].any())
+        balanced = "threshold='balanced'" if ranks else None
         predicted = model.decide(probabilities)
-        why = why_one_class(predicted, "public rows", balanced)
+        why = why_one_class(predicted, "public row", balanced)
         if why is not None:
             warn_user(why, PrivacyUtilityWarning)
         return model

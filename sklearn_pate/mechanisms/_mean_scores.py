@@ -88,9 +88,9 @@ class MeanScores(GaussianSum):
     numbers of length at most sqrt(s_i) S, with s = (0.03, 0.29, 0.68) and S = 1024.
     Replacing a row moves the sum by 2 sqrt(s_i) S at most, whatever the centre. Three
     adaptive Gaussian steps are one Gaussian test with mu = 2 / noise_scale (Dong, Roth,
-    Su 2022, "Gaussian differential privacy", Corollary 3.3), up to the rounding in ``gdp_mu``; epsilon is exact, and
-    does not depend on the numbers of public rows, classes and coordinates. Proof:
-    :doc:`/accounting`.
+    Su 2022, "Gaussian differential privacy", Corollary 3.3), up to the rounding in
+    ``gdp_mu``; epsilon is exact, and does not depend on the numbers of public rows,
+    classes and coordinates. Proof: :doc:`/accounting`.
 
     Releasing an aggregate of models fitted on disjoint shards is the method of Nissim,
     Raskhodnikova, Smith (2007), "Smooth sensitivity and sampling in private data

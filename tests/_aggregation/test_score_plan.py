@@ -330,7 +330,7 @@ def test_many_classes():
 def test_a_single_public_row_gives_a_constant(blobs):
     X, y, X_public, X_test, _ = blobs
     with (
-        pytest.warns(StudentWarning, match="the same for all rows"),
+        pytest.warns(StudentWarning, match="one class for all of 1 public row"),
         pytest.warns(PrivacyUtilityWarning, match="X_public has 1 row only"),
     ):
         clf = make().fit(X, y, X_public=PublicData(X_public.X[:1]))
@@ -478,5 +478,5 @@ def test_neighbours_differ_in_one_vector_of_each_sum(monkeypatch, blobs):
 def test_a_class_of_all_public_rows_is_reported(blobs):
     X, y, X_public, *_ = blobs
     clf = make(n_teachers=20, mechanism="scores", classes=[0, 1, 2])
-    with pytest.warns(StudentWarning, match="predicts one class for all 400 public"):
+    with pytest.warns(StudentWarning, match="predicts one class for all of 400 public"):
         clf.fit(X, np.zeros(len(y), dtype=int), X_public=X_public)
