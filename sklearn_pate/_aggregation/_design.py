@@ -346,8 +346,9 @@ def _n_right_answers(
 ) -> int | None:
     """Compute the number of queries that a network or student of images learns from.
 
-    As many as get Gaussian noise with which nine of ten answers are right where all
-    teachers agree. None for other students, and where the noise is given.
+    As many as get noise with which nine of ten answers or more are right where all
+    teachers agree: by the cost of noisy counts, which bounds that of answers. None for
+    other students, and where the noise is given.
     """
     of_images = X_public is not None and not is_table(X_public)
     needs_right = (of_images or is_of(student, "skorch")) and not accepts_unlabeled(
