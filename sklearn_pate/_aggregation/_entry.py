@@ -4,7 +4,9 @@ import secrets
 import sys
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
@@ -54,6 +56,7 @@ _OF_COUNTS = -1
 _N_WORDS = 2
 # Fits without a ledger in this process, by a keyed fingerprint of their private rows.
 _KEY_OF_FITS, _FITS = secrets.token_bytes(32), Counter[str]()
+_NOTES_FITS = ContextVar("notes fits", default=True)
 
 
 # Calibrates a mechanism to an epsilon, None if its noise is given, after a release.
@@ -395,8 +398,20 @@ def record_release(
     )
 
 
+@contextmanager
+def accounted_elsewhere() -> Iterator[None]:
+    """Fit without a ledger where another statement covers it, or none is needed."""
+    token = _NOTES_FITS.set(False)
+    try:
+        yield
+    finally:
+        _NOTES_FITS.reset(token)
+
+
 def _note_fit(data: str) -> None:
     """Warn, once in a process, of a second fit of the same rows without a ledger."""
+    if not _NOTES_FITS.get():
+        return
     name = fingerprint(_KEY_OF_FITS, data)
     n_repeated = _FITS.total() - len(_FITS)
     _FITS[name] += 1

@@ -8,7 +8,9 @@ from sklearn.model_selection import GridSearchCV
 
 from sklearn_pate import PrivacyLeakWarning, PrivacyLedger
 from sklearn_pate._aggregation import _entry
+from sklearn_pate.inspection._audits import fit_without_ledger
 from sklearn_pate.learners import DPLogisticRegression
+from sklearn_pate.model_selection import PrivateSearchCV
 
 X = np.random.RandomState(0).uniform(size=(300, 2))
 Y = (X[:, 0] > 0.5).astype(int)
@@ -45,6 +47,12 @@ def test_other_rows_or_a_ledger_are_not(tmp_path):
 def test_a_search_without_a_ledger_is_reported_once():
     search = GridSearchCV(CLF, {"epsilon": [0.5, 1.0]}, cv=3)
     assert len(warned(lambda: search.fit(X, Y))) == 1
+
+
+def test_a_private_search_and_an_audit_are_not():
+    search = PrivateSearchCV(CLF, {"C": [0.5, 1.0]}, random_state=0)
+    assert not warned(lambda: search.fit(X, Y))
+    assert not warned(lambda: [fit_without_ledger(CLF, X=X, y=Y) for _ in range(2)])
 
 
 def test_no_row_is_kept():
