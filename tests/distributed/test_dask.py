@@ -202,7 +202,7 @@ def test_a_default_classifier_trains_teachers(client, table, X_public):
     numbers = PublicData(X_public.X[NUMBERS])
     ddf = cut(table.fillna(0.0))
     clf = PATEClassifier(epsilon=5.0).fit(ddf[NUMBERS], ddf["label"], X_public=numbers)
-    assert clf.privacy_spent_.n_teachers == round(np.sqrt(N_ROWS))
+    assert clf.privacy_spent_.n_teachers == round(2 * np.sqrt(N_ROWS))
 
 
 def test_one_replaced_row_moves_one_vote_of_each_query(client, table, X_public):
