@@ -89,7 +89,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         rows without protection. It is cloned; do not fit this object yourself, as the
         classifier is printed with it. A teacher must not store anything outside itself
         (in files, module or class variables), or teachers would learn from each other.
-        None means ``LogisticRegression(C=10, max_iter=1000)``.
+        None means ``LogisticRegression(max_iter=1000)``.
 
     student : classifier, default=None
         The student. None means the released mean itself for "scores", a logistic
@@ -103,17 +103,17 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
     n_teachers : int or "auto", default="auto"
         Number of shards. The votes of more teachers exceed more noise, but each learns
-        from fewer rows. "auto" is the square root of the number of private rows,
-        rounded; with ``privacy_unit="group"``, that number is not public, and a number
-        of teachers must be given.
+        from fewer rows. "auto" is the square root of the number of private rows, twice
+        that for mean scores of teachers that learn from a `representation`; with
+        ``privacy_unit="group"``, a number must be given.
 
     mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", "permute-and-flip", \
             "confident", "interactive", "histogram"} or mechanism, default="auto"
         "scores" releases the mean of the teachers' class probabilities
         (:class:`~sklearn_pate.mechanisms.MeanScores`). All others answer queries on
         votes; "histogram" releases all vote counts of a query, for a student that
-        learns from soft labels. "auto" is "scores" if the noise of `epsilon` allows 32
-        coefficients for each class but one. It is "gnmax" in all other cases: for a
+        learns from soft labels. "auto" is "scores" if the noise of `epsilon` hides
+        little of them. It is "gnmax" in all other cases: for a
         student that accepts unlabelled rows, for networks, for given teachers of
         images, and where `n_queries` or `query_strategy` is given. A mechanism object
         has further parameters, such as the threshold of ``ConfidentGNMax``. Its noise
@@ -121,9 +121,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
     n_queries : int or "auto", default="auto"
         Number of queries: public rows that the teachers label, each once. At a fixed
-        epsilon, more queries mean more noise in each answer. "auto" is 2000, or 100 for
-        a student that accepts unlabelled rows, and at most the number of public rows.
-        "scores" has no queries.
+        epsilon, more queries mean more noise in each answer. "auto" is 2000, 100 for a
+        student that accepts unlabelled rows, and for networks and images the number
+        whose answers are right where teachers agree. "scores" has no queries.
 
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
             "interactive"} or QueryStrategy, default="auto"

@@ -43,6 +43,7 @@ from sklearn_pate._teachers._shards import (
     shard_groups,
     shard_rows,
 )
+from sklearn_pate._votes._sums import sum_of_classes
 from sklearn_pate._votes._votes import VoteHeader, Votes
 from sklearn_pate.accounting._assumptions import (
     COLUMNS,
@@ -115,6 +116,10 @@ class PrivateInputs:
             return shard_rows(self.n_rows, n_teachers, key)
         shard_of_group = shard_groups(self.ids, n_teachers, key)
         return rows_of_shards(shard_of_group[self.group_of_row], n_teachers)
+
+    def class_sum(self, n_classes: int, longest: int) -> NDArray[np.int64]:
+        """Add up vectors of at most this length, by class. Sensitive."""
+        return sum_of_classes(self.codes, self.group_of_row, 1, n_classes, longest)
 
     def content(self) -> tuple:
         """Return everything about the private rows, for a keyed fingerprint."""

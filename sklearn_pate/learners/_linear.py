@@ -12,13 +12,18 @@ from scipy.special import expit, log_expit, softmax
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_pate._aggregation._outlook import why_one_class
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
 from sklearn_pate._inputs._features import check_numbers
 from sklearn_pate.accounting._assumptions import BOUNDS, FLOATING_POINT, NORM_READ
 from sklearn_pate.accounting._calibrate import check_epsilon_is_small
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._value_checks import Constraint, check_positive
-from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
+from sklearn_pate.exceptions import (
+    PrivacyLeakWarning,
+    PrivacyUtilityWarning,
+    warn_user,
+)
 from sklearn_pate.learners._linear_solver import (
     Bounds,
     HuberHinge,
@@ -42,6 +47,7 @@ _PREDICTS_BY = (
     "feature_names_in_",
     "_column_names",
 )
+_RANDOM_ROWS = 1000
 _SMALLEST_HUBER = 1e-9  # below, rounding makes it a kink
 
 
@@ -221,6 +227,28 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         self.data_norm_ = settings.bounds.norm
         self._bounds = settings.bounds
         self.C_ = 1 / perturbation.regularisation
+        self._warn_of_one_class(rows.classes)
+
+    def _warn_of_one_class(self, classes: NDArray[Any]) -> None:
+        """Warn of a model that predicts one class, by its released weights.
+
+        For random rows within the bounds, or where the ball of `data_norm` ends in the
+        directions of the weights.
+        """
+        n_features, kind = self.coef_.shape[1], "random row"
+        if self._bounds.clips:
+            scales = np.random.RandomState(0).uniform(size=(_RANDOM_ROWS, n_features))
+            X = self._bounds.low + self._bounds.width * scales
+        else:
+            kind = "longest possible row"
+            lengths = np.linalg.norm(self.coef_, axis=1, keepdims=True)
+            ends = self._bounds.norm * self.coef_ / np.maximum(lengths, 1e-300)
+            X = np.vstack([ends, -ends])
+        scores = self._bounds.scores(X, self.coef_, self.intercept_)
+        codes = scores.argmax(axis=1) if len(classes) > 2 else scores[:, 0] > 0
+        why = why_one_class(codes, kind) if len(classes) > 1 else None
+        if why is not None:
+            warn_user(why, PrivacyUtilityWarning)
 
     def _published_model(self) -> Self:
         # Only what predictions need: no parameter of this fit, and no other data.

@@ -25,7 +25,11 @@ from sklearn_pate._aggregation._entry import (
     plan_release,
 )
 from sklearn_pate._aggregation._fit_plan import FitPlan
-from sklearn_pate._aggregation._outlook import why_few_public_rows, why_newton_useless
+from sklearn_pate._aggregation._outlook import (
+    why_few_public_rows,
+    why_newton_useless,
+    why_one_class,
+)
 from sklearn_pate._aggregation._prepared_rows import (
     ScoredRows,
     rows_in_order,
@@ -355,7 +359,13 @@ class DPNewtonClassifier(
                 # The privacy is spent on this line: the cost is recorded, then noise is
                 # drawn.
                 newton.move(step, sums.draw(number, partial(rows.sum, step)))
-            newton.warn_if_unlike()
+            if self.synthetic is None:
+                newton.warn_if_unlike(held_out=self.public_size is not None)
+            if plan.why_useless is None:
+                rarest = float(newton.class_shares.min())
+                why = self._why_useless(plan.release, plan.n_units, rarest)
+                if why is not None:
+                    warn_user(why, PrivacyUtilityWarning)
             model = plan.model(newton.coef, self.threshold)
         self.model_ = model
         self.coefficients_ = newton.coef
@@ -547,9 +557,13 @@ class DPNewtonClassifier(
             evenness=evenness,
         )
 
-    def _why_useless(self, release: ReleasePlan, n_units: int) -> str | None:
+    def _why_useless(
+        self, release: ReleasePlan, n_units: int, rarest: float | None = None
+    ) -> str | None:
         """Describe noise that hides the coefficients; counts have their own warning."""
-        return None if self._has_log_odds else why_newton_useless(release, n_units)
+        if self._has_log_odds:
+            return None
+        return why_newton_useless(release, n_units, rarest)
 
     @property
     def _has_log_odds(self) -> bool:
@@ -800,16 +814,15 @@ class _NewtonPlan:
 
     def model(self, coef: NDArray[np.float64], threshold: Any) -> ScoreFunction:
         """Return the model with these coefficients, by public rows alone."""
-        if not coef[1:].any():
-            warn_user(
-                "The model does not depend on the row: it always predicts one class. "
-                "The privacy cost is spent nevertheless. Before another fit, consider "
-                "a larger epsilon, or more private rows.",
-                PrivacyUtilityWarning,
-            )
         representation, basis = self.public_basis.of_basis, self.public_basis.basis
         basis = basis.first(len(coef))
         model = ScoreFunction.of_release(coef, representation, basis, "softmax")
         probabilities = model.probabilities(self.values[:, : len(coef)])
         model.threshold = resolve_threshold(threshold, probabilities)
+        ranks = self.n_classes == 2 and bool(coef[1:].any())
+        balanced = "threshold='balanced'" if ranks else None
+        predicted = model.decide(probabilities)
+        why = why_one_class(predicted, "public row", balanced)
+        if why is not None:
+            warn_user(why, PrivacyUtilityWarning)
         return model

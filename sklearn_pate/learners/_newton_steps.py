@@ -304,8 +304,8 @@ class Newton:
         n_classes = len(mean) + 1
         shares = 1 / n_classes + mean @ _contrasts(n_classes)
         shares = np.maximum(shares, min(np.sqrt(variance), 0.5 / n_classes))
-        shares /= shares.sum()
-        n_functions = self._allowed(evenness_of(shares))
+        self.class_shares = shares / shares.sum()
+        n_functions = self._allowed(evenness_of(self.class_shares))
         self._start = self._start[:n_functions]
         self._values = self._values[:, :n_functions]
         self.coef = self._start
@@ -354,14 +354,17 @@ class Newton:
         self.coef = self.coef.copy()
         self.coef[0] += H @ _shift(scores, after)
 
-    def warn_if_unlike(self) -> None:
+    def warn_if_unlike(self, *, held_out: bool) -> None:
         """Warn of public rows that vary less than private ones, by released sums."""
         if self._scale > _UNLIKE:
+            remedy = (
+                "a larger public_size" if held_out else "rows of the same population"
+            )
             warn_user(
                 f"The private rows vary {self._scale:.1f} times as much as the public "
                 "rows where it matters: the public rows are unlike them, and "
                 "predictions are worse than need be. This follows from the release "
-                "alone. Pass public rows of the same population.",
+                f"alone. Use {remedy}.",
                 PublicDataWarning,
             )
 

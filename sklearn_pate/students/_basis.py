@@ -22,6 +22,9 @@ _ROWS_FOR_DISTANCE = 1000
 _ROWS_AT_ONCE = 5000
 # Probabilities of equal rows differ by less.
 _ROUND_OFF = 1e-9
+# Share of the mean probability below which linear ones fall exponentially; smallest
+# mean, in units of equal shares.
+_LOW, _LEAST = 0.25, 1e-3
 
 
 class ScoreBasis(TransformerMixin, BaseEstimator):
@@ -260,8 +263,8 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
     -----
     With the values b(x) of the basis at a row x, the coefficients C, and the Helmert
     matrix H, whose columns are orthonormal and orthogonal to 1, the probabilities are
-    1/K + H C'b(x), clipped to [0, 1] and scaled to sum to 1; or the softmax of
-    H C'b(x).
+    1/K + H C'b(x), scaled to sum to 1; or the softmax of H C'b(x). The former fall
+    exponentially below a quarter of their mean, so that none is negative.
 
     Examples
     --------
@@ -361,7 +364,7 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         """
         scores = values @ self.coef_
         if self.link == "linear":
-            return as_probabilities(scores)
+            return as_probabilities(scores, self.coef_[0])
         return softmax(scores @ helmert(len(self.classes_)), axis=1)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
@@ -403,11 +406,20 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def as_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn scores of shape (n_rows, n_classes - 1) into class probabilities."""
+def as_probabilities(
+    scores: NDArray[np.float64], constant: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Turn scores of shape (n_rows, n_classes - 1) into class probabilities.
+
+    Below a quarter of the mean probability, which `constant` gives, they fall
+    exponentially: none is zero or less, and rows keep their order.
+    """
     n_classes = scores.shape[1] + 1
     probabilities = 1 / n_classes + scores @ helmert(n_classes)
-    probabilities = np.clip(probabilities, 0, 1)
+    mean = np.maximum(1 / n_classes + constant @ helmert(n_classes), _LEAST / n_classes)
+    low = _LOW * mean
+    below = np.minimum(probabilities - low, 0) / low
+    probabilities = np.where(below < 0, low * np.exp(below), probabilities)
     return probabilities / probabilities.sum(axis=1, keepdims=True)
 
 

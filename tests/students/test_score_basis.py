@@ -74,11 +74,24 @@ def test_landmarks_are_public_rows(rows):
 
 def test_scores_become_probabilities():
     scores = np.random.RandomState(0).standard_normal((50, 3))
-    probabilities = as_probabilities(scores)
+    probabilities = as_probabilities(scores, np.zeros(3))
     assert probabilities.shape == (50, 4)
     assert_allclose(probabilities.sum(axis=1), 1)
-    assert np.all(probabilities >= 0)
-    assert_allclose(as_probabilities(np.zeros((1, 3))), 0.25)
+    assert np.all(probabilities > 0)
+    assert_allclose(as_probabilities(np.zeros((1, 3)), np.zeros(3)), 0.25)
+
+
+def test_low_scores_of_a_rare_class_keep_their_order():
+    constant = np.array([0.9 / np.sqrt(2)])  # a mean of 5 %
+    scores = constant + np.linspace(-0.5, 0.5, 200)[:, np.newaxis]
+    of_rare = as_probabilities(scores, constant).min(axis=1)
+    assert np.all(of_rare[:-1] > 0)
+    for one in as_probabilities(scores, constant).T:
+        assert np.unique(np.sign(np.diff(one))).size == 1
+    near = np.abs(scores - constant).ravel() < 0.04
+    exact = 0.5 + scores[near] / np.sqrt(2) * [1, -1]
+    found = np.sort(as_probabilities(scores[near], constant), axis=1)
+    assert_allclose(found, np.sort(exact, axis=1), atol=1e-9)
 
 
 def of_two_classes(second):
