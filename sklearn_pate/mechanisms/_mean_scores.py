@@ -18,7 +18,7 @@ from sklearn_pate.mechanisms._noisy_sum import GaussianSum, StoredSums
 # of the clipping, in units of the largest length of scores.
 _SHARES, _RADII = (0.3, 0.7), (0.6, 0.3)
 _FEWEST = 5
-_BASES = ("auto", "linear", "rbf")
+_BASES = ("linear", "rbf")
 Threshold = Literal["auto", "balanced", "accuracy"]
 # Beyond this, the rounding of vectors would take more than half of their length.
 MOST_VALUES = 250_000
@@ -52,11 +52,10 @@ class MeanScores(GaussianSum):
 
     Parameters
     ----------
-    basis : {"auto", "linear", "rbf"}, default="auto"
+    basis : {"linear", "rbf"}, default="rbf"
         Functions of the basis: the principal components of the represented public rows
-        ("linear"), and functions of the distances to public rows ("rbf"), which a
-        published student then holds. "auto" is "rbf", but "linear" if public rows are
-        held out from private ones (`public_size`).
+        ("linear"), and functions of the distances to points with the mean and the
+        covariance of these rows ("rbf").
 
     max_coordinates : int, default=500
         Largest number of functions. With more noise fewer are released.
@@ -106,7 +105,7 @@ class MeanScores(GaussianSum):
 
     def __init__(
         self,
-        basis: str = "auto",
+        basis: str = "rbf",
         max_coordinates: int = 500,
         threshold: float | Threshold = "auto",
         *,
