@@ -102,9 +102,9 @@ class DPNewtonClassifier(
 
     basis : {"auto", "linear", "rbf"}, default="auto"
         Features of the model: principal components of the represented public rows
-        ("linear"), and functions of the distances to points with the mean and the
-        covariance of these rows ("rbf"). "auto" is "rbf" for tables, and "linear" for
-        images and where `representation` is given.
+        ("linear"), and functions of the distances to means of clusters of these rows
+        ("rbf"). "auto" is "rbf" for tables, and "linear" for images and where
+        `representation` is given.
 
     max_coordinates : int or "auto", default="auto"
         Largest number of features. Fewer are used with more noise, fewer private or

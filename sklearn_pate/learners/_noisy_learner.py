@@ -62,6 +62,8 @@ class Rows:
     codes: NDArray[np.intp]
     classes: NDArray[Any]
     assumptions: tuple[Assumption, ...]
+    #: The rows before they were represented.
+    given: Table
     #: What computed X, fitted on public rows; None for the columns themselves.
     representation: BaseEstimator | None = None
     #: Root mean squared norm of public rows in this representation.
@@ -139,7 +141,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         """
         plan = self._plan(X, y, X_public=X_public)
         rows = plan.rows
-        record_release(self.ledger, plan.statement, (rows.X, rows.codes))
+        record_release(self.ledger, plan.statement, (rows.given, rows.codes))
         with autologging_off():
             # The privacy is spent on the next line: training draws the noise.
             self._train(rows, plan.settings, NoiseSource())
@@ -182,7 +184,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         if self._spends_delta():
             check_delta_is_small(self.delta, X.shape[0], "rows")
         classes, codes, label_set = read_labels(self.classes, y)
-        rows = Rows(X, codes, classes, (label_set, COLUMNS))
+        rows = Rows(X, codes, classes, (label_set, COLUMNS), X)
         if X_public is not None:
             rows = self._represented(rows, read_public_rows(self, X_public, X, given))
         return self._plan_training(rows)
@@ -237,11 +239,11 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         """Return the estimator that gets public rows, by its parameter."""
         return {"representation": self._chosen_representation()}
 
-    def _as_numbers(self, features: NDArray[np.float64]) -> NDArray[np.floating]:
+    def _as_numbers(self, features: NDArray[np.float64]) -> NDArray[Any]:
         """Return features as the type of numbers that the training takes."""
         return features
 
-    def _features(self, X: Any) -> NDArray[np.floating]:
+    def _features(self, X: Any) -> NDArray[Any]:
         """Return rows to predict as numbers, by the representation of the fit."""
         if self.representation_ is None:
             return self._check_features(X, reset=False)

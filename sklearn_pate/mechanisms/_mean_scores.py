@@ -54,8 +54,8 @@ class MeanScores(GaussianSum):
     ----------
     basis : {"linear", "rbf"}, default="rbf"
         Functions of the basis: the principal components of the represented public rows
-        ("linear"), and functions of the distances to points with the mean and the
-        covariance of these rows ("rbf").
+        ("linear"), and functions of the distances to means of clusters of these rows
+        ("rbf").
 
     max_coordinates : int, default=500
         Largest number of functions. With more noise fewer are released.

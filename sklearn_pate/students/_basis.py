@@ -13,10 +13,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin, log_odds
+from sklearn_pate._estimators._isolation import quiet
 
 # Singular values below this share of the largest one are round-off.
 _NEGLIGIBLE = 1e-6
-_N_LANDMARKS = 1000
+# Landmarks; public rows for each; rows of a cluster whose mean may be one.
+_MOST_LANDMARKS, _ROWS_PER_LANDMARK, _FEWEST_ROWS = 1000, 5, 3
 # Rows that the median distance is computed from.
 _ROWS_FOR_DISTANCE = 1000
 # Rows whose values are computed at once: few stay in the cache.
@@ -43,7 +45,7 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         Whether functions of distances follow the principal components.
 
     random_state : int, default=None
-        Seed of the landmarks.
+        Seed of the clusters.
 
     rows_per_coordinate : int, default=1
         Smallest number of rows for each function.
@@ -57,15 +59,16 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         Number of functions.
 
     landmarks_ : ndarray of shape (n_landmarks, n_features) or None
-        Points that distances are computed to. They are drawn from the normal
-        distribution with the mean and the covariance of the public rows, and depend on
-        these two alone.
+        Points that distances are computed to: means of clusters of public rows, each of
+        three rows or more.
 
     Notes
     -----
     With B the matrix of the functions at m public rows, B'B / m = I. Functions of
     distances are those of Nystroem's method (Williams, Seeger 2001) for the kernel
     exp(-gamma d^2), with gamma three times the inverse of the median squared distance.
+    Means of clusters as landmarks are those of Zhang, Tsang, Kwok (2008), "Improved
+    Nystrom low-rank approximation and error analysis".
     """
 
     def __init__(
@@ -105,7 +108,7 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         self.landmarks_: NDArray[np.float64] | None = None
         kernel_weights = np.zeros((0, 0))
         if self.rbf and 0 < directions.shape[1] < self._most - 1:
-            kernel_weights = self._draw_landmarks(X, directions)
+            kernel_weights = self._choose_landmarks(X)
         directions = directions[:, : self._most - 1]
         self._orthogonalise(X, directions, kernel_weights)
         return self
@@ -169,18 +172,26 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         kept = singular > _NEGLIGIBLE * max(singular.max(initial=0), 1e-300)
         return directions[kept].T
 
-    def _draw_landmarks(
-        self, X: NDArray[np.float64], directions: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Draw landmarks, and return the weights of their kernel's eigenvectors."""
+    def _choose_landmarks(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute landmarks, and return the weights of their kernel's eigenvectors."""
+        from sklearn.cluster import KMeans  # slow to import
+
         random_state = check_random_state(self.random_state)
         order = random_state.permutation(len(X))
         squared = pdist(X[order[:_ROWS_FOR_DISTANCE]], "sqeuclidean")
         median = float(np.median(squared[squared > 0])) if squared.any() else 1.0
         self.gamma_ = 3 / median
-        deviations = ((X - self.mean_) @ directions).std(axis=0)
-        drawn = random_state.standard_normal((_N_LANDMARKS, len(deviations)))
-        landmarks = self.mean_ + (drawn * deviations) @ directions.T
+        X = X[order[: _MOST_LANDMARKS * _ROWS_PER_LANDMARK]]
+        with quiet():  # of equal rows
+            clusters = KMeans(
+                max(1, len(X) // _ROWS_PER_LANDMARK),
+                init="random",
+                n_init=1,
+                max_iter=5,
+                random_state=random_state,
+            ).fit(X)
+        sizes = np.bincount(clusters.labels_, minlength=clusters.n_clusters)
+        landmarks = clusters.cluster_centers_[sizes >= min(_FEWEST_ROWS, sizes.max())]
         kernel = self._kernel(landmarks, landmarks)
         values, vectors = np.linalg.eigh(kernel)
         values, vectors = values[::-1], vectors[:, ::-1]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -72,9 +72,9 @@ class TableRepresentation(
     Pass it as ``representation=`` to a private classifier: teachers with few rows learn
     more from a few numbers per row than from many columns. It is fitted on public rows
     only, so it has no privacy cost, and then transforms private, public and new rows,
-    each on its own. Columns may be numbers, text, categories,
-    booleans and dates, with missing values. Values that no public row has, such as
-    infinity or a new category, neither raise an error nor warn.
+    each on its own. Columns may be numbers, text, categories, booleans and dates, with
+    missing values. Values that no public row has, such as infinity or a new category,
+    neither raise an error nor warn.
 
     Parameters
     ----------
@@ -84,12 +84,12 @@ class TableRepresentation(
         sparse matrix for sparse X.
 
     basis : {"linear", "rbf"}, default="linear"
-        "rbf" adds functions of the distances to points with the mean and the covariance
-        of the public rows. They give a linear classifier a curved boundary.
+        "rbf" adds functions of the distances to means of clusters of public rows. They
+        give a linear classifier a curved boundary.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of the choice of 20,000 rows if more are given, of randomised principal
-        components, which wide tables have, and of the points of "rbf". Pass an int for
+        Seed of the choice of 20,000 rows if more are given, of the clusters of "rbf",
+        and of randomised principal components, which wide tables have. Pass an int for
         the same components in every fit.
 
     Attributes
@@ -211,7 +211,7 @@ class TableRepresentation(
         if self.basis == "rbf" and len(self._kept):
             is_auto = self.n_components == "auto"
             self._basis = ScoreBasis(
-                1 + (_MAX_FUNCTIONS if is_auto else self.n_components),
+                1 + (_MAX_FUNCTIONS if is_auto else cast(int, self.n_components)),
                 rbf=True,
                 random_state=random_state,
                 rows_per_coordinate=_ROWS_PER_FUNCTION if is_auto else 1,
