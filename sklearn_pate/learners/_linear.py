@@ -35,6 +35,9 @@ from sklearn_pate.mechanisms._noisy_training import METHODS, TOLERANCE, NoisyObj
 # Fitted attributes that predictions depend on.
 _PREDICTS_BY = ("coef_", "intercept_", "_bounds")
 _SMALLEST_HUBER = 1e-9  # below, rounding makes it a kink
+# With noise that has no delta: features for each root of a row and of epsilon, and
+# their largest number. Measured on tables.
+_FEATURES, _MOST_FEATURES = 0.25, 500
 
 
 @dataclass(frozen=True)
@@ -180,6 +183,15 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
     def _counts_rows(self) -> bool:
         """Whether one more row changes the positions of others."""
         return self.method == "gaussian"
+
+    def _n_components(self, rows: Rows) -> int | Literal["auto"]:
+        if self.method == "gaussian":
+            return "auto"
+        # The noise is proportional to the number of features.
+        n_rows, n_classes = len(rows.codes), len(rows.classes)
+        n_problems = 1 if n_classes == 2 else n_classes
+        allowed = _FEATURES * math.sqrt(n_rows * self.epsilon / n_problems)
+        return int(np.clip(allowed, 1, _MOST_FEATURES))
 
     def _norm(self, rows: Rows) -> float:
         """Return the bound of the rows' norm, read from the rows if none is known."""
@@ -382,7 +394,11 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
     For "output", lambda is max(b / 8, (2 n c b^2 / (64 d))^{1/3}) with n rows. The rule
     balances noise and regularisation.
 
-    For a kernel machine, use random Fourier features:
+    ``representation="auto"`` has up to 500 components for "gaussian", and for the other
+    methods (n epsilon)^{1/2} / 4 with n rows, as their noise is proportional to the
+    number of components.
+
+    For a kernel machine without public rows, use random Fourier features:
     ``make_pipeline(RBFSampler(gamma=1), DPLogisticRegression(data_norm=math.sqrt(2)))``
     with :class:`~sklearn.kernel_approximation.RBFSampler`, which depends on the number
     of features only, and returns rows of norm at most sqrt(2).

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -206,6 +206,8 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         """Represent private rows, each on its own, by what public rows show."""
         warn_of_text(X_public)
         chosen = self._chosen_representation(X_public)
+        if not is_given(self.representation) and is_table(X_public):
+            chosen.n_components = self._n_components(rows)
         fitted, represented = represent(chosen, X_public, _SEED)
         features, of_row = finite_features(chosen, represented), RowFeatures(fitted)
         of_row.check(X_public, features)
@@ -234,6 +236,10 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
                 basis="linear" if sp.issparse(X_public) else "rbf"
             )
         return ImageRepresentation()
+
+    def _n_components(self, rows: Rows) -> int | Literal["auto"]:
+        """Return the number of features of "auto" for a table, by public numbers."""
+        return "auto"
 
     def _readers_of_public_rows(self) -> dict[str, Any]:
         """Return the estimator that gets public rows, by its parameter."""

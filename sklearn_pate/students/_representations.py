@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -79,9 +79,9 @@ class TableRepresentation(
     Parameters
     ----------
     n_components : int, "auto" or None, default="auto"
-        Largest number of components. "auto" means 30; for "rbf", a tenth of the number
-        of public rows, at most 500. None returns the encoded columns themselves, as a
-        sparse matrix for sparse X.
+        Largest number of components. "auto" means 30, or 500 for "rbf", which never has
+        more than a tenth of the number of public rows. None returns the encoded columns
+        themselves, as a sparse matrix for sparse X.
 
     basis : {"linear", "rbf"}, default="linear"
         "rbf" adds functions of the distances to means of clusters of public rows. They
@@ -158,12 +158,12 @@ class TableRepresentation(
     def __init__(
         self,
         n_components: int | str | None = "auto",
+        basis: Literal["linear", "rbf"] = "linear",
         random_state: Any = None,
-        basis: str = "linear",
     ) -> None:
         self.n_components = n_components
-        self.random_state = random_state
         self.basis = basis
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn ranges, categories and components of public rows.
@@ -209,12 +209,13 @@ class TableRepresentation(
         # TruncatedSVD refuses a single column, which is its own component.
         fewest = 2 if sp.issparse(X) else 1
         if self.basis == "rbf" and len(self._kept):
-            is_auto = self.n_components == "auto"
+            most = (
+                _MAX_FUNCTIONS
+                if self.n_components == "auto"
+                else cast(int, self.n_components)
+            )
             self._basis = ScoreBasis(
-                1 + (_MAX_FUNCTIONS if is_auto else cast(int, self.n_components)),
-                rbf=True,
-                random_state=random_state,
-                rows_per_coordinate=_ROWS_PER_FUNCTION if is_auto else 1,
+                1 + most, True, random_state, rows_per_coordinate=_ROWS_PER_FUNCTION
             ).fit(encoded[:, self._kept])
             self.n_components_ = self._basis.n_coordinates_ - 1
         elif self.n_components is not None and len(self._kept) >= fewest:
