@@ -231,10 +231,10 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         """Return the representation, None for the columns."""
         if self.representation is None or is_given(self.representation):
             return self.representation
-        if X_public is None or is_table(X_public):
-            return TableRepresentation(
-                basis="linear" if sp.issparse(X_public) else "rbf"
-            )
+        if X_public is None or sp.issparse(X_public):
+            return TableRepresentation()
+        if is_table(X_public):
+            return TableRepresentation(basis="rbf")
         return ImageRepresentation()
 
     def _n_components(self, rows: Rows) -> int | Literal["auto"]:

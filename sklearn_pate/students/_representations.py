@@ -148,6 +148,8 @@ class TableRepresentation(
     (1, 4)
     """
 
+    #: Missing and infinite values are replaced, not refused.
+    _reads_any_value = True
     #: No missing value is left in the result.
     _fills_missing = True
     #: A row that is transformed leaves nothing behind.
@@ -188,13 +190,12 @@ class TableRepresentation(
         """
         check_count("n_components", self.n_components, also=("auto", None))
         check_option("basis", self.basis, ("linear", "rbf"))
-        X = check_features(self, X, reset=True, private=True)
-        if self.basis == "rbf" and (self.n_components is None or sp.issparse(X)):
+        if self.basis == "rbf" and self.n_components is None:
             raise ValueError(
-                "basis='rbf' needs a dense X and a number of components, got "
-                f"n_components={self.n_components!r} and X of type {type(X).__name__}; "
-                "use basis='linear'."
+                "n_components=None returns the columns, without the functions of "
+                "basis='rbf'; use a number, 'auto' or basis='linear'."
             )
+        X = check_features(self, X, reset=True, private=True)
         random_state = check_random_state(self.random_state)
         if X.shape[0] > _MAX_ROWS:
             rows = random_state.choice(X.shape[0], _MAX_ROWS, replace=False)
@@ -268,7 +269,7 @@ class TableRepresentation(
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.basis == "linear"
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         tags.input_tags.allow_nan = True
