@@ -117,5 +117,6 @@ def load_file(name):
         frame_public=frame.iloc[public],
         frame_test=frame.iloc[test],
         groups_train=None,
+        groups_test=None,
         metric="auc",
     ), domain
