@@ -179,11 +179,6 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         bounds = self.data_norm, self.feature_bounds, self.representation
         return all(one is None for one in bounds)
 
-    @property
-    def _counts_rows(self) -> bool:
-        """Whether one more row changes the positions of others."""
-        return self.method == "gaussian"
-
     def _n_components(self, rows: Rows) -> int | Literal["auto"]:
         if self.method == "gaussian":
             return "auto"

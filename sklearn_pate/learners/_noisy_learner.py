@@ -87,7 +87,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
     `_predictor`.
     """
 
-    representation: Any
+    representation: Any = None
     representation_: BaseEstimator | None
     classes_: NDArray[Any]
 
