@@ -56,7 +56,6 @@ from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._teachers._training import TeacherProblems
-from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.exceptions import PrivacyUtilityWarning
@@ -663,23 +662,14 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
                 f"threshold={mechanism.threshold!r} is for two classes, and there are "
                 f"{n_classes}; leave threshold='auto'."
             )
-        # A basis holds public rows; held-out rows are patients.
-        rbf = mechanism.basis == "rbf"
-        if mechanism.basis == "auto":
-            rbf = self.public_size is None
-        assumptions = self._assumptions(public)
-        if rbf and public.domain is None:  # drawn rows may be published
-            assumptions = (*assumptions, PUBLIC_ROWS_IN_MODEL)
         release = release_of_design(
             design,
             n_classes=n_classes,
             unit=public.unit,
-            assumptions=assumptions,
+            assumptions=self._assumptions(public),
             **self._budget(public),
         )
-        scored = prepare_scores(
-            public.X_public, design, rbf=rbf, seed=seeds.representation
-        )
+        scored = prepare_scores(public.X_public, design, seed=seeds.representation)
         return ScoreAggregation(public, design, release, seeds, private, shards, scored)
 
     def _budget(self, public: PublicInputs) -> dict[str, Any]:

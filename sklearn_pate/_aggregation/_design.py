@@ -216,7 +216,7 @@ def default_representation(
 
     A teacher with an encoder of its own gets the columns, and so do trees and networks.
     """
-    if representation is None or _is_given(representation):
+    if representation is None or is_given(representation):
         return representation
     if _learns_from_representation(estimator):
         return _of_rows_or_images(X_public)
@@ -245,7 +245,7 @@ def _learns_from_representation(teacher: Any) -> bool:
     )
 
 
-def _is_given(representation: Any) -> bool:
+def is_given(representation: Any) -> bool:
     """Return whether a representation is neither None nor left to a rule."""
     is_auto = isinstance(representation, str) and representation == "auto"
     return representation is not None and not is_auto

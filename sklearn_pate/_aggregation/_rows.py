@@ -172,9 +172,7 @@ def split_inputs(
             ids, group_of_row = _groups_left(ids, group_of_row[private])
         assumptions.append(HELD_OUT_ROWS)
     else:
-        X_public = unwrapped(X_public, X, estimator.privacy_unit)
-        check_not_private(X_public, given)
-        X_public = check_public_features(estimator, X_public, X)
+        X_public = read_public_rows(estimator, X_public, X, given)
         assumptions.append(PUBLIC_ROWS)
     if domain is None:
         warn_of_text(X_public)
@@ -197,6 +195,14 @@ def split_inputs(
             n_units=n_units,
         ),
     )
+
+
+def read_public_rows(estimator: Any, X_public: Any, X: Table, given: Any) -> Table:
+    """Check public rows, alone and against checked private rows; `given` are those."""
+    unit = getattr(estimator, "privacy_unit", "row")
+    X_public = unwrapped(X_public, X, unit)
+    check_not_private(X_public, given)
+    return check_public_features(estimator, X_public, X)
 
 
 def number_of_units(estimator: Any, n_rows: int) -> int | None:

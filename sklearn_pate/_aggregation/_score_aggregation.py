@@ -83,12 +83,8 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
 
     def on(self, public: PublicInputs) -> Self:
         """Return the same aggregation on other public rows."""
-        scored = prepare_scores(
-            public.X_public,
-            self.design,
-            rbf=self.scored.basis.rbf,
-            seed=self.seeds.representation,
-        )
+        seed = self.seeds.representation
+        scored = prepare_scores(public.X_public, self.design, seed=seed)
         return replace(self, public=public, scored=scored)
 
     def fit_plan(self, margins: Sequence[float]) -> FitPlan:
@@ -198,14 +194,12 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
 
 
 @phase("preparing public rows")
-def prepare_scores(
-    X_public: Table, design: Design, *, rbf: bool, seed: int
-) -> ScoredRows:
+def prepare_scores(X_public: Table, design: Design, *, seed: int) -> ScoredRows:
     """Choose the public rows that are scored, and the basis of mean scores."""
     return score_rows(
         X_public,
         design.representation,
         max_coordinates=design.mechanism.max_coordinates,
-        rbf=rbf,
+        rbf=design.mechanism.basis == "rbf",
         seed=seed,
     )

@@ -17,7 +17,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._aggregation._classifier import PublicRowsClassifier
-from sklearn_pate._aggregation._design import is_table
+from sklearn_pate._aggregation._design import is_given, is_table
 from sklearn_pate._aggregation._entry import (
     CountsFor,
     ReleasePlan,
@@ -53,7 +53,7 @@ from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._log_odds import LogOdds
 from sklearn_pate._synthetic._marginals import PrivateMarginals
-from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL, Assumption
+from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._calibrate import check_epsilon
 from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._gdp import largest_gdp_mu
@@ -68,6 +68,7 @@ from sklearn_pate.learners._newton_steps import (
     evenness_of,
     n_coordinates,
 )
+from sklearn_pate.learners._row_features import keeps_rows_apart
 from sklearn_pate.mechanisms._mean_scores import Threshold, check_threshold
 from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
@@ -107,9 +108,9 @@ class DPNewtonClassifier(
 
     basis : {"auto", "linear", "rbf"}, default="auto"
         Features of the model: principal components of the represented public rows
-        ("linear"), and functions of the distances to public rows ("rbf"), which the
-        model then holds. "auto" is "rbf" for tables; it is "linear" for images, where
-        `representation` is given, and where public rows are held out from private ones.
+        ("linear"), and functions of the distances to means of clusters of these rows
+        ("rbf"). "auto" is "rbf" for tables, and "linear" for images and where
+        `representation` is given.
 
     max_coordinates : int or "auto", default="auto"
         Largest number of features. Fewer are used with more noise, fewer private or
@@ -462,12 +463,9 @@ class DPNewtonClassifier(
                 f"threshold={self.threshold!r} is for two classes, and there are "
                 f"{n_classes}; leave threshold='auto'."
             )
-        assumptions = self._assumptions(public)
-        # Drawn rows may be published as their counts are.
-        if public.domain is None and self._has_landmarks(public.X_public):
-            assumptions = (*assumptions, PUBLIC_ROWS_IN_MODEL)
-
-        return self._release(n_classes, partial(self._counts, public), assumptions)
+        return self._release(
+            n_classes, partial(self._counts, public), self._assumptions(public)
+        )
 
     def _release(
         self,
@@ -510,7 +508,7 @@ class DPNewtonClassifier(
             X_public,
             self._chosen_representation(X_public),
             max_coordinates=most,
-            rbf=self._has_landmarks(X_public) and not self._has_log_odds,
+            rbf=self._has_distances(X_public) and not self._has_log_odds,
             seed=seeds.representation,
         )
 
@@ -572,7 +570,7 @@ class DPNewtonClassifier(
             self.synthetic is not None
             and self.synthetic.by_class
             and self.basis != "rbf"
-            and _is_auto(self.representation)
+            and not is_given(self.representation)
         )
 
     def _share_of_counts(
@@ -622,7 +620,7 @@ class DPNewtonClassifier(
 
     def _chosen_representation(self, X_public: Table | None = None) -> Any:
         """Return the representation: components of images, or columns of a table."""
-        if not _is_auto(self.representation):
+        if is_given(self.representation):
             return self.representation
         if X_public is None or is_table(X_public):
             return TableRepresentation(_OF_SPARSE if sp.issparse(X_public) else None)
@@ -630,13 +628,13 @@ class DPNewtonClassifier(
 
     def _is_ordered(self, X_public: Table) -> bool:
         """Return whether the first columns of the represented rows matter most."""
-        return not (_is_auto(self.representation) and is_table(X_public))
+        return is_given(self.representation) or not is_table(X_public)
 
-    def _has_landmarks(self, X_public: Table) -> bool:
-        """Return whether the model holds public rows; held-out rows are patients."""
+    def _has_distances(self, X_public: Table) -> bool:
+        """Return whether functions of distances are among the features."""
         if self.basis != "auto":
             return self.basis == "rbf"
-        return not self._is_ordered(X_public) and self.public_size is None
+        return not self._is_ordered(X_public)
 
     def _n_units(self, private: PrivateInputs) -> int:
         """Return the public number of rows or groups."""
@@ -672,10 +670,6 @@ class DPNewtonClassifier(
 
     def _published_model(self) -> ScoreFunction:
         return without_caches(self.model_)
-
-
-def _is_auto(representation: Any) -> bool:
-    return isinstance(representation, str) and representation == "auto"
 
 
 @dataclass(frozen=True)
@@ -743,15 +737,14 @@ class _NewtonPlan:
     def _is_for_all_rows(self) -> bool:
         """Check that rows that are transformed together do not affect each other.
 
-        Transformers of this package refuse no row: a row of a table and its log-odds
-        are the same bit by bit in any position, and an image at the same position,
-        where rows are the unit. A subclass may compute anything.
+        Transformers of this package refuse no row. An image at the same position, where
+        rows are the unit, is the same bit by bit; a subclass may compute anything.
         """
-        kind = type(self.public_basis.of_basis)
+        representation = self.public_basis.of_basis
         of_rows = self.private.group_of_row is None
-        if kind in (TableRepresentation, LogOdds):
-            return True
-        return of_rows and kind is ImageRepresentation
+        return keeps_rows_apart(representation) or (
+            of_rows and type(representation) is ImageRepresentation
+        )
 
     @phase("representing the rows")
     def represented_rows(self) -> tuple[PrivateRows, list[str]]:

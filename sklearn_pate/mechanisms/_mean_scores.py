@@ -23,7 +23,7 @@ _SHARES, _RADII = (0.03, 0.29, 0.68), (0.5, 0.25)
 _SQUARED_SIGNAL, _FEWEST = 12, 5
 # Length of the vector of a class, rounded down.
 LONGEST = int(np.sqrt(_SHARES[0]) * STEPS)
-_BASES = ("auto", "linear", "rbf")
+_BASES = ("linear", "rbf")
 Threshold = Literal["auto", "balanced", "accuracy"]
 # Beyond this, the rounding of vectors would take more than half of their length.
 MOST_VALUES = 250_000
@@ -61,11 +61,10 @@ class MeanScores(GaussianSum):
 
     Parameters
     ----------
-    basis : {"auto", "linear", "rbf"}, default="auto"
+    basis : {"linear", "rbf"}, default="rbf"
         Functions of the basis: the principal components of the represented public rows
-        ("linear"), and functions of the distances to public rows ("rbf"), which a
-        published student then holds. "auto" is "rbf", but "linear" if public rows are
-        held out from private ones (`public_size`).
+        ("linear"), and functions of the distances to means of clusters of these rows
+        ("rbf").
 
     max_coordinates : int, default=500
         Largest number of functions. With more noise fewer are released.
@@ -115,7 +114,7 @@ class MeanScores(GaussianSum):
 
     def __init__(
         self,
-        basis: str = "auto",
+        basis: str = "rbf",
         max_coordinates: int = 500,
         threshold: float | Threshold = "auto",
         *,

@@ -286,15 +286,6 @@ def test_groups_reach_one_teacher_and_state_their_unit(blobs):
 
 
 @pytest.mark.slow
-def test_held_out_rows_are_no_landmarks(blobs):
-    X, y, *_ = blobs
-    with pytest.warns(match="public_size"):
-        clf = make(public_size=0.1).fit(X, y)
-    assert clf.student_.basis_.landmarks_ is None
-    assert fitted(blobs).student_.basis_.landmarks_ is not None
-
-
-@pytest.mark.slow
 def test_sparse_rows(blobs):
     X, y, X_public, X_test, y_test = blobs
     clf = make().fit(
