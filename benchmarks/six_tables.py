@@ -7,8 +7,8 @@ few, missing, nonlinear         some of them with few rows, missing values, stro
 time                            seconds of the counts
 
 Run some of them with ``python benchmarks/six_tables.py adult``, all of them without a
-name: about three hours. Finished fits are kept in a file of lines, so that an
-interrupted run resumes. Seeds are those of shards, learners and rows; the noise is not
+name: about two hours. Finished fits are kept in files of lines, so that an interrupted
+run resumes. Seeds are those of shards, learners and rows; the noise is not
 seeded. Ranges and categories are from the descriptions of the data. Teachers are
 trained once for each seed. Of a patient, learners of single rows get one row.
 """
@@ -43,7 +43,9 @@ from learner_data import (
 )
 from learners import linear_net
 from record import save, summary
+from replace_one import own_epsilon
 from scipy.stats import entropy
+from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -69,11 +71,19 @@ from sklearn_pate.students import TableRepresentation
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0)
 SEEDS = range(5)
-# Fits of few rows are quick, and differ more.
-SEEDS_OF = {"stroke": range(20), "obesity": range(20)}
+# Fits of few rows are quick, and differ more; those of many rows are slow.
+SEEDS_OF = {
+    "stroke": range(20),
+    "obesity": range(20),
+    "kddcup99": range(3),
+    "diabetes": range(2),
+}
 DELTA = 1e-5
 N_GROUPS = 45_000
-KEPT = Path(__file__).parent / "work" / "six_tables.jsonl"
+PUBLIC_FEATURES = TableRepresentation(basis="rbf")
+# Of learners of single rows, for each of these for replacing one row.
+OWN_EPSILONS = {}
+WORK = Path(__file__).parent / "work"
 # Edges of bins of amounts and of counts of events.
 AMOUNTS = (0, 1, 10, 100, 1000, 2500, 5000, 7500, 10_000, 15_000, 20_000, 50_000)
 EVENTS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 64)
@@ -189,9 +199,11 @@ def fit_teachers(
     data, domain, epsilon, seed, *, mechanism, teacher=None, rows="public"
 ):
     """Fit PATE by its defaults; teachers of a seed are trained once."""
-    clf = PATEClassifier(
-        teacher, mechanism=mechanism, memory=str(KEPT.with_name("votes"))
-    )
+    clf = PATEClassifier(teacher, mechanism=mechanism, memory=str(WORK / "votes"))
+    if data.groups_train is not None:
+        # By the rule for rows, from the public number of patients.
+        of_features = mechanism == "scores" and teacher is None
+        clf.set_params(n_teachers=round((1 + of_features) * N_GROUPS**0.5))
     return fit_with(clf, data, domain, epsilon, seed, rows=rows)
 
 
@@ -216,40 +228,55 @@ def one_row_of_each(data, seed):
     return np.sort(order[first])
 
 
-def fit_row_learner(clf, data, seed, *, on_public):
-    """Fit a learner of single rows, on public features or on encoded columns."""
+def fit_row_learner(clf, data, epsilon, seed, *, on_public):
+    """Fit a learner of single rows, on public features or on encoded columns.
+
+    Its own epsilon is for adding or removing a row, and smaller than this one.
+    """
     rows = one_row_of_each(data, seed)
-    y = data.y_train[rows]
-    if not on_public:
-        return clf.fit(data.X_train[rows], y), data.X_test
-    public = PublicData(data.frame_public)
-    clf.set_params(representation="auto", random_state=seed)
-    return clf.fit(data.frame_train.iloc[rows], y, X_public=public), data.frame_test
+    X, X_test, public = data.X_train[rows], data.X_test, {}
+    if on_public:
+        clf.set_params(representation=PUBLIC_FEATURES)
+        X, X_test = data.frame_train.iloc[rows], data.frame_test
+        public["X_public"] = PublicData(data.frame_public)
+
+    def plan(own):
+        planned = clone(clf).set_params(epsilon=own)
+        return planned.plan_privacy(X, data.y_train[rows], **public)
+
+    key = data.name, type(clf), on_public, epsilon
+    if key not in OWN_EPSILONS:
+        OWN_EPSILONS[key] = own_epsilon(plan, epsilon)
+    clf.set_params(epsilon=OWN_EPSILONS[key])
+    return clf.fit(X, data.y_train[rows], **public), X_test
 
 
 def fit_linear(data, domain, epsilon, seed, *, on_public=False):
-    """Fit logistic regression by objective perturbation."""
-    clf = DPLogisticRegression(method="gaussian", epsilon=epsilon, delta=DELTA)
+    """Fit logistic regression by Gaussian objective perturbation."""
+    clf = DPLogisticRegression(method="gaussian", delta=DELTA)
     if not on_public:
         # The columns of a category sum to a constant, which replaces an intercept.
         clf.set_params(data_norm=1.0, fit_intercept=False)
-    return fit_row_learner(clf, data, seed, on_public=on_public)
+    return fit_row_learner(clf, data, epsilon, seed, on_public=on_public)
 
 
 def fit_dp_sgd(data, domain, epsilon, seed, *, on_public=False):
     """Fit a linear map, with the batches of Abadi et al. (2016) for MNIST."""
-    net = linear_net(data.X_train.shape[1], len(np.unique(data.y_test)))
-    clf = DPSGDClassifier(net, epsilon=epsilon, delta=DELTA, random_state=seed)
-    return fit_row_learner(clf, data, seed, on_public=on_public)
+    n_features = data.X_train.shape[1]
+    if on_public:
+        n_features = clone(PUBLIC_FEATURES).fit(data.frame_public).n_components_
+    net = linear_net(n_features, len(np.unique(data.y_test)))
+    clf = DPSGDClassifier(net, delta=DELTA, random_state=seed)
+    return fit_row_learner(clf, data, epsilon, seed, on_public=on_public)
 
 
 def fit_not_private(data, domain, epsilon, seed, *, clf, on_public=False):
     """Fit without privacy, on every row."""
     if not on_public:
         return clf.fit(data.X_train, data.y_train), data.X_test
-    representation = TableRepresentation().fit(data.frame_public)
-    clf.fit(representation.transform(data.frame_train), data.y_train)
-    return clf, representation.transform(data.frame_test)
+    features = clone(PUBLIC_FEATURES).fit(data.frame_public)
+    clf.fit(features.transform(data.frame_train), data.y_train)
+    return clf, features.transform(data.frame_test)
 
 
 def fit_naive_bayes(data, domain, epsilon, seed):
@@ -272,7 +299,7 @@ LEARNERS = {
     "DPNewton, no public rows": partial(fit_newton, rows="synthetic"),
     "naive Bayes, no public rows": fit_naive_bayes,
     "PATE, mean scores": partial(fit_teachers, mechanism="scores"),
-    "PATE, votes": partial(fit_teachers, mechanism="auto"),
+    "PATE, votes": partial(fit_teachers, mechanism="gnmax"),
     "objective perturbation, public features": partial(fit_linear, on_public=True),
     "objective perturbation, columns": fit_linear,
     "DP-SGD, public features": partial(fit_dp_sgd, on_public=True),
@@ -283,7 +310,7 @@ AT_ONE = {
     "PATE, mean scores, forests": partial(
         fit_teachers, mechanism="scores", teacher=forest()
     ),
-    "PATE, votes, forests": partial(fit_teachers, mechanism="auto", teacher=forest()),
+    "PATE, votes, forests": partial(fit_teachers, mechanism="gnmax", teacher=forest()),
     "PATE, mean scores, no public rows": partial(
         fit_teachers, mechanism="scores", rows="synthetic"
     ),
@@ -352,7 +379,7 @@ def comparison(name):
     ]
     keys += [(name, one, 1.0, seed) for one in AT_ONE for seed in range(2)]
     keys += [(name, one, None, 0) for one in NOT_PRIVATE]
-    save("six_tables", name, rows_of(keys))
+    save("six_tables", name, rows_of(f"six_tables {name}", keys))
 
 
 def turn(name, learners, epsilons=(1.0,), seeds=SEEDS):
@@ -363,22 +390,22 @@ def turn(name, learners, epsilons=(1.0,), seeds=SEEDS):
         for epsilon in epsilons
         for label in learners
     ]
-    save("six_tables", name, rows_of(keys))
+    save("six_tables", name, rows_of(f"six_tables {name}", keys))
 
 
-def rows_of(keys):
+def rows_of(table, keys):
     """Return a row for each learner and epsilon, of stored fits and new ones."""
-    kept = {}
-    if KEPT.exists():
-        for line in KEPT.read_text().splitlines():
+    path, kept = WORK / f"{table}.jsonl", {}
+    path.parent.mkdir(exist_ok=True)
+    if path.exists():
+        for line in path.read_text().splitlines():
             one = json.loads(line)
             kept[tuple(one["key"])] = one["result"]
-    KEPT.parent.mkdir(exist_ok=True)
     for key in keys:
         if key in kept:
             continue
         kept[key] = measured(*key)
-        with KEPT.open("a") as file:
+        with path.open("a") as file:
             file.write(json.dumps({"key": key, "result": kept[key]}) + "\n")
         print(*key, kept[key], flush=True)
     rows = {}
