@@ -3,7 +3,6 @@
 import argparse
 import secrets
 import sys
-import textwrap
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +11,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from sklearn_pate._aggregation._fit_plan import WIDTH
 from sklearn_pate._cli._options import chosen_mechanism, plain_warnings
 from sklearn_pate._cli._site_files import (
     Study,
@@ -162,7 +160,7 @@ def run_fit_votes(given: argparse.Namespace) -> None:
             report = PrivacyReport.from_estimator(released, model_file=given.output)
             report.save(given.report, overwrite=given.overwrite)
     written = ", ".join(map(str, outputs))
-    print(textwrap.fill(str(pate.privacy_spent_), WIDTH))
+    print(pate.privacy_spent_)
     print(f"\nWritten, and may be published: {written}.")
 
 

@@ -2,16 +2,13 @@
 
 import textwrap
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from decimal import Decimal
 from html import escape
 from typing import Literal, NamedTuple, TypeAlias
 
+from sklearn_pate.accounting._statement import round_up
 from sklearn_pate.accounting._value_checks import counted, read_table, read_text
 
-THOUSAND = 1000
-
-# 60 digits, so that figures are rounded up correctly.
-_EXACT = Context(prec=60)
 _HERE = "sklearn_pate.inspection.report"
 TEXTS = read_table(_HERE, "texts.toml")
 PAGE = read_text(_HERE, "page.html")
@@ -22,14 +19,9 @@ QUESTIONS: dict[str, list[str]] = TEXTS["question"]
 KINDS = tuple(TEXTS["flow"])
 
 # A line on every printed page, in browsers that print text in margins.
-INTERNAL_STYLE = """\
-@media print{@page{@top-center{content:"INTERNAL: do not publish";font-weight:bold}}}
+MARKED_STYLE = """\
+@media print{{@page{{@top-center{{content:"{}: do not publish";font-weight:bold}}}}}}
 """
-
-
-def of_thousand(probability: float) -> int:
-    """Express a probability as a number of a thousand cases, rounded up."""
-    return int(round_up(THOUSAND * probability, 0))
 
 
 def wrong_once_in(right: float) -> int | None:
@@ -44,18 +36,6 @@ def two_digits_up(delta: float) -> float:
         return 0.0
     places = 1 - Decimal(f"{delta:.1e}").adjusted()
     return min(round_up(delta, places), 1.0)
-
-
-def round_up(value: float, places: int) -> float:
-    """Round up to decimal places, as privacy statements round epsilon.
-
-    An excess of at most one billionth of the last place is dropped: floating-point
-    arithmetic may have added it.
-    """
-    with localcontext(_EXACT):
-        unit = Decimal(10) ** -places
-        scaled = max(Decimal(value) / unit - Decimal("1e-9"), Decimal(0))
-        return float(scaled.to_integral_value(rounding=ROUND_CEILING) * unit)
 
 
 class Step(NamedTuple):

@@ -28,18 +28,15 @@ from sklearn_pate.accounting._profile import (
 )
 from sklearn_pate.accounting._statement import (
     NEIGHBOURS,
+    THOUSAND,
     PrivacySpent,
     kind_of,
+    of_thousand,
     plans_privacy,
+    round_up,
 )
 from sklearn_pate.inspection._leaks import leaks_of_steps
-from sklearn_pate.inspection.report._blocks import (
-    THOUSAND,
-    of_thousand,
-    round_up,
-    two_digits_up,
-    wrong_once_in,
-)
+from sklearn_pate.inspection.report._blocks import two_digits_up, wrong_once_in
 from sklearn_pate.inspection.report._sections import missing_in, unit_assumption
 from sklearn_pate.metrics import PrivateMetrics
 from sklearn_pate.publication._card_check import check_metrics
@@ -52,7 +49,7 @@ from sklearn_pate.publication._model_file import paths_of, read_pair, versions_o
 from sklearn_pate.publication._privacy_card import canonical_text, statement_fields
 
 FORMAT = "sklearn_pate privacy report"
-FORMAT_VERSION = 8
+FORMAT_VERSION = 9
 
 FALSE_ALARMS = (1, 10, 50, 100)  # of a thousand
 SEVERAL = (1, 2, 3, 5, 10)
@@ -61,7 +58,7 @@ SEVERAL = (1, 2, 3, 5, 10)
 SHARES = (0.0, 0.25, 0.5, 0.75)
 DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
 _USUAL_DELTA = 1e-5
-# A guarantee is weak if more than 990 of 1000 guesses may be correct.
+# A guarantee is weak if more than 990 of 1000 guesses may be right.
 _STRONG = 990
 _FINGERPRINT = 12  # letters, as in the spending report of a ledger
 
@@ -150,10 +147,7 @@ def collect_facts(
     learner, steps = _unwrapped(clf)
     spent = _statement_of(learner, clf)
     described = deployment_of(learner, deployment, spent)
-    if title is None:
-        title = described.get("name", "Privacy report")
-    else:
-        title = one_line("title", title)
+    title = _title(described) if title is None else one_line("title", title)
     figures = _quality(quality, evaluated_on, quality_is_public)
     metrics = metrics_of(learner, metrics, spent)
     total = spent if metrics is None else spent + metrics.privacy_spent_
@@ -203,6 +197,14 @@ def collect_facts(
         "ledger": history,
         "versions": card["versions"] if card else versions_of(model),
     }
+
+
+def _title(described: dict[str, Any]) -> str:
+    """Name the model and the organisation that is responsible for it."""
+    organisation = described.get("controller", described.get("curator"))
+    return ", ".join(filter(None, (described.get("name"), organisation))) or (
+        "Privacy report"
+    )
 
 
 def _unwrapped(clf: Any) -> tuple[Any, list[tuple[str, Any]]]:

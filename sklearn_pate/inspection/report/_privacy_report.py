@@ -14,7 +14,7 @@ from typing import Any, Self
 from sklearn_pate._inputs._file_content import check_can_write, write_files
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.inspection.report._blocks import (
-    INTERNAL_STYLE,
+    MARKED_STYLE,
     PAGE,
     STYLE,
     Bullets,
@@ -31,7 +31,7 @@ from sklearn_pate.inspection.report._blocks import (
 from sklearn_pate.inspection.report._facts import collect_facts
 from sklearn_pate.inspection.report._registry import registry_record, registry_yaml
 from sklearn_pate.inspection.report._sections import (
-    banner_of,
+    banners_of,
     conclusion_of,
     epsilon_text,
     may_be_published,
@@ -48,19 +48,21 @@ _SPECIAL = re.compile(r"([\\`*\[\]<>|&~#]|(?<!\w)_|_(?!\w))")
 
 def to_html(facts: dict[str, Any]) -> str:
     """Write a report as HTML5 with its style and picture, and without scripts."""
-    banner, title = banner_of(facts), escape(facts["title"])
-    shown, style = "", STYLE
-    if banner is not None:
-        shown = f'<p class="banner"><strong>{escape(banner)}</strong></p>\n'
+    banners, title, style = banners_of(facts), escape(facts["title"]), STYLE
+    if banners:
+        mark = " ".join(banners)
         # Browsers show it on the tab and name printed files by it.
-        title = f"INTERNAL: {title}"
-        style += INTERNAL_STYLE
+        title = f"{mark}: {title}"
+        style += MARKED_STYLE.format(mark)
     kind = "plain" if facts["private"] and not facts["promise"]["weak"] else "bad"
     gauge = _gauge(facts["promise"]["guesses"]) if facts["private"] else ""
     return PAGE.format(
         title=title,
         style=style,
-        banner=shown,
+        banners="".join(
+            f'<p class="banner"><strong>{escape(f"{mark}: {text}")}</strong></p>\n'
+            for mark, text in banners.items()
+        ),
         heading=escape(facts["title"]),
         date=facts["date"],
         may_be_published=escape(may_be_published(facts)),
@@ -76,10 +78,10 @@ def _gauge(guesses: dict[str, int]) -> str:
     right, chance, of = guesses["right_at_most"], guesses["by_chance"], guesses["of"]
     share = 100 * (right - chance) / (of - chance)
     return (
-        f'<div class="gauge" role="img" aria-label="Correct guesses: at most {right}, '
+        f'<div class="gauge" role="img" aria-label="Right guesses: at most {right}, '
         f'between {chance} and {of}"><div style="width:{share:.1f}%"></div></div>\n'
         f'<p class="ends"><span>{chance}: without the publication</span>'
-        f"<span>{of}: always correct</span></p>\n"
+        f"<span>{of}: always right</span></p>\n"
     )
 
 
@@ -177,12 +179,11 @@ def _(block: Sources) -> str:
 
 def to_markdown(facts: dict[str, Any]) -> str:
     """Write a report as CommonMark with the tables and check boxes of GitHub."""
-    parts = [f"# {_escaped(facts['title'])}"]
-    banner = banner_of(facts)
-    if banner is not None:
-        parts.insert(0, f"> **{_escaped(banner)}**")
-    parts += [
-        f"Written on {facts['date']}. {may_be_published(facts)}",
+    banners = banners_of(facts).items()
+    parts = [
+        *(f"> **{_escaped(f'{mark}: {text}')}**" for mark, text in banners),
+        f"# {_escaped(facts['title'])}",
+        f"Privacy report, written on {facts['date']}. {may_be_published(facts)}",
         f"**{_escaped(conclusion_of(facts))}**",
     ]
     for section in sections_of(facts):

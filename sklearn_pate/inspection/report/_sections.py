@@ -4,13 +4,21 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from sklearn_pate.accounting._assumptions import ROW_BY_ROW, Assumption
-from sklearn_pate.accounting._statement import HEADINGS, sentences_of, write_epsilon
-from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting._assumptions import (
+    PUBLIC_ROWS_IN_MODEL,
+    ROW_BY_ROW,
+    Assumption,
+)
+from sklearn_pate.accounting._statement import (
+    HEADINGS,
+    risk_of,
+    sentences_of,
+    write_epsilon,
+)
+from sklearn_pate.accounting._value_checks import capitalised, counted
 from sklearn_pate.inspection.report._blocks import (
     QUESTIONS,
     TEXTS,
-    THOUSAND,
     Block,
     Bullets,
     Checks,
@@ -27,14 +35,19 @@ from sklearn_pate.metrics import PrivateMetrics
 # Columns of a table of metrics.
 _MOST_COLUMNS = 4
 _COUNTED = {"parties": "Parties", "neighbours": "Neighbours that vote"}
+# Fields of a Deployment at the top, and among the evidence.
+_ON_TOP = ("name", "prediction", "intended_use", "description", "one_row")
+_EVIDENCE = ("audits",)
+_ASKED: dict[str, list[str]] = QUESTIONS | TEXTS["question_of"]
 
 
 def sections_of(facts: dict[str, Any]) -> list[Section]:
     """Write all sections in order, as plain text that is not escaped yet."""
+    sections = [_model_and_data(facts)]
     if facts["private"]:
-        sections = [_protection(facts), _unit_of_privacy(facts), _limits(facts)]
+        sections += [_protection(facts), _unit_of_privacy(facts), _limits(facts)]
     else:
-        sections = [_no_protection(facts)]
+        sections.append(_no_protection(facts))
         if facts["not_covered"]:
             sections.append(_not_covered(facts))
     if facts["deployment"] or facts["to_fill_in"]:
@@ -50,40 +63,48 @@ def sections_of(facts: dict[str, Any]) -> list[Section]:
 
 
 def conclusion_of(facts: dict[str, Any]) -> str:
-    """Summarise the guarantee in two or three sentences."""
+    """Summarise the guarantee in a few sentences."""
     if facts["epsilon"] is None:
         return _words("conclusion of no guarantee")
     if not facts["private"]:
         names = ", ".join(one["name"] for one in facts["not_covered"])
         return _words("conclusion of a pipeline", names=names)
     promise = facts["promise"]
-    return _words(
-        "conclusion",
-        weak="This guarantee is weak. " if promise["weak"] else "",
-        guessed=_guessed(facts),
-        guesses=at_most(promise["guesses"]),
-        by_chance=promise["guesses"]["by_chance"],
+    risk = risk_of(
+        facts["unit"],
+        facts["relation"],
+        promise["guesses"]["right_at_most"],
+        TEXTS["published"]["model" if facts["metrics"] is None else "metrics"],
+        facts["deployment"].get("unit_name"),
     )
+    return f"This guarantee is weak. {risk}" if promise["weak"] else risk
 
 
-def banner_of(facts: dict[str, Any]) -> str | None:
-    """Write the warning at the top of an internal report."""
-    if not facts["internal"]:
-        return None
-    return _words("banner", why=", and ".join(facts["internal_because"]))
+def banners_of(facts: dict[str, Any]) -> dict[str, str]:
+    """Write the warnings at the top of an internal report and of a draft, by mark."""
+    banners = {}
+    if facts["internal"]:
+        why = ", and ".join(facts["internal_because"])
+        banners["INTERNAL"] = _words("internal", why=why)
+    if facts["to_fill_in"]:
+        missing = ", ".join(_ASKED[name][0] for name in facts["to_fill_in"])
+        banners["DRAFT"] = _words("draft", missing=missing)
+    return banners
 
 
 def may_be_published(facts: dict[str, Any]) -> str:
     """Write the sentence about publication of page and model."""
     if facts["internal"]:
         return "For the data holder only."
+    if facts["to_fill_in"]:
+        return "To be published when it is complete."
     if facts["private"]:
         return "May be published with the model."
     return "This page may be published. The model may not."
 
 
 def at_most(guesses: Mapping[str, int]) -> str:
-    """Write the largest number of correct guesses."""
+    """Write the largest number of right guesses."""
     right, of = guesses["right_at_most"], guesses["of"]
     return f"at most {right} of {of}" if right < of else f"perhaps all of {of}"
 
@@ -179,18 +200,6 @@ def _table(name: str, rows: Iterable[tuple[str, ...]], **words: object) -> Table
     return Table(caption, tuple(head), tuple(rows))
 
 
-def _guessed(facts: dict[str, Any]) -> str:
-    """Write the guess of an attacker about one unit, by the user's name for it."""
-    unit, name = facts["unit"], facts["deployment"].get("unit_name")
-    texts = TEXTS["unit"][unit]
-    if name is None:
-        words = {"one": texts["one"], "are": "is", "they": "it", "have": "has"}
-    else:
-        words = {"one": texts["named"].format(name=name)}
-        words |= {"are": "are", "they": "they", "have": "have"}
-    return texts["guess"][facts["relation"]].format(**words)
-
-
 def _title(facts: dict[str, Any]) -> str:
     name = facts["deployment"].get("unit_name", facts["unit"])
     return f"Protection of one {name}"
@@ -214,19 +223,23 @@ def _not_covered(facts: dict[str, Any]) -> Section:
     return Section("Parts without a guarantee", [text, Bullets(items)])
 
 
+def _model_and_data(facts: dict[str, Any]) -> Section:
+    """Write the purpose of the model, its data, and public rows in its file."""
+    codes = {one["code"] for one in facts["assumptions"]}
+    holds = "public rows" if PUBLIC_ROWS_IN_MODEL.code in codes else "no public rows"
+    lines = [*filter(None, (_line(facts, name) for name in _ON_TOP))]
+    table = _table("model", [*lines, ("Public rows in the model", _words(holds))])
+    return Section("Model and data", [table])
+
+
 def _protection(facts: dict[str, Any]) -> Section:
     promise, metrics, cost = facts["promise"], facts["metrics"], facts
     covered = {"fit": _private(facts)}
     if metrics is not None:
         cost = metrics["total"]
         covered |= {"metrics": _private(metrics), "total": _private(cost)}
-    guarantee = _words(
-        "guarantee" if metrics is None else "guarantee with metrics",
-        **covered,
-        unit=facts["unit"],
-        guesses=at_most(promise["guesses"]),
-        by_chance=THOUSAND // 2,
-    )
+    name = "guarantee" if metrics is None else "guarantee with metrics"
+    guarantee = _words(name, **covered)
     if cost["delta"]:
         one_in = int(1 / Fraction(repr(cost["delta"])))  # down: a larger probability
         guarantee += f" {_words('delta', one_in=one_in)}"
@@ -251,7 +264,7 @@ def _unit_of_privacy(facts: dict[str, Any]) -> Section:
     if facts["relation"] == "add-remove":
         text += f" {_words('add-remove', unit=facts['unit'])}"
     rows = map(_line_of_several, facts["promise"]["several"])
-    change = f"Change of the data that the guarantee covers: {facts['neighbours']}."
+    change = f"The guarantee hides one change: {facts['neighbours']}."
     table = _table("several", rows, **unit)
     return Section("Unit of privacy", [Text(text), Text(change), table])
 
@@ -285,14 +298,15 @@ def _limits(facts: dict[str, Any]) -> Section:
 
 def _deployment(facts: dict[str, Any]) -> Section:
     """Write the description by the people responsible, with lines to fill in."""
-    lines = [_line(facts, name) for name in QUESTIONS if name != "audits"]
-    table = _table("description", (line for line in lines if line is not None))
-    return Section("Use and responsibilities", [_text("description"), table])
+    elsewhere = (*_ON_TOP, *_EVIDENCE)
+    lines = [_line(facts, name) for name in QUESTIONS if name not in elsewhere]
+    table = _table("description", filter(None, lines))
+    return Section("Responsibilities", [table])
 
 
 def _line(facts: dict[str, Any], name: str) -> tuple[str, str] | None:
     """Write a field that is given, or asked for."""
-    heading, question = QUESTIONS[name]
+    heading, question = _ASKED[name]
     if name in facts["deployment"]:
         value = facts["deployment"][name]
         return heading, "; ".join(value) if isinstance(value, list) else str(value)
@@ -301,12 +315,11 @@ def _line(facts: dict[str, Any], name: str) -> tuple[str, str] | None:
 
 def _evidence(facts: dict[str, Any]) -> Section:
     """Write audits, figures of quality and metrics, with lines to fill in."""
-    quality, audits = facts["quality"], _line(facts, "audits")
-    rows = [] if audits is None else [audits]
+    quality = facts["quality"]
+    rows = [*filter(None, (_line(facts, name) for name in _EVIDENCE))]
     if quality is not None:
         rows += [(name, figure_text(one)) for name, one in quality["figures"].items()]
-    if "quality" in facts["to_fill_in"]:
-        rows.append(("Quality by subpopulation", _words("by subpopulation")))
+    rows += filter(None, [_line(facts, "quality")])
     blocks: list[Block] = [_table("evidence", rows)] if rows else []
     if quality is not None:
         kind = "public" if quality["public"] else "private"
@@ -336,21 +349,23 @@ def _metrics(metrics: dict[str, Any] | None) -> list[Block]:
         caption = "Metrics on private rows, with 95 % intervals"
         more = ", more subgroups" if start else ""
         tables.append(Table(f"{caption}{more}", ("Metric", *shown), rows))
-    total = _private(metrics["total"])
-    return [*tables, _text("metrics", statement=metrics["statement"], total=total)]
+    cost, total = _private(metrics), _private(metrics["total"])
+    return [*tables, _text("metrics", cost=cost, total=total)]
 
 
 def _assumptions(facts: dict[str, Any]) -> Section:
     if not facts["private"]:
         items = tuple((one["sentence"], "") for one in facts["assumptions"])
         return Section("Assumptions", [_text("of no guarantee"), Bullets(items)])
-    items = tuple((one["sentence"], one["question"]) for one in facts["assumptions"])
+    items = tuple(
+        (capitalised(one["sentence"]), one["question"]) for one in facts["assumptions"]
+    )
     blocks: list[Block] = [_text("to confirm"), Checks(items)]
     if facts["model_file"] is not None:
         date = facts["published"]
         when = "" if date is None else f", published on {date}"
         blocks.append(_text("signed file", when=when, **facts["model_file"]))
-    roles = ("Data holder", "Data protection")
+    roles = tuple(TEXTS["roles"])
     return Section("Assumptions to sign", [*blocks, Signatures(roles)])
 
 
@@ -371,7 +386,10 @@ def _appendix(facts: dict[str, Any]) -> list[Section]:
     if facts["private"]:
         words = sentences_of(facts["facts"]).items()
         table = _table("facts", ((HEADINGS[name], text) for name, text in words))
-        sections.append(Section("Statement", [table]))
+        blocks: list[Block] = [table]
+        if facts["metrics"] is not None:
+            blocks.append(Text(facts["metrics"]["statement"]))
+        sections.append(Section("Statement", blocks))
     sections.append(_parameters(facts))
     if facts["ledger"] is not None:
         sections.append(_ledger(facts["ledger"]))
