@@ -184,9 +184,8 @@ def run_report(given: argparse.Namespace) -> None:
     print(f"{given.output} is written.")
     missing = report.to_dict()["to_fill_in"]
     if missing:
-        names = ", ".join(name for name in missing if name != "quality")
-        draft = "It is a draft: give the missing fields in the file of --deployment: "
-        print(textwrap.fill(f"{draft}{names or 'none'}.", WIDTH))
+        draft = "It is a draft. Give these by --deployment, and quality by --metrics: "
+        print(textwrap.fill(f"{draft}{', '.join(missing)}.", WIDTH))
 
 
 def _check_quality(given: argparse.Namespace) -> None:
@@ -326,9 +325,8 @@ def run_add(given: argparse.Namespace) -> None:
         "delta": delta,
         "neighbours": capitalised(first.neighbours),
     }
-    texts = {name: total[name].format(**words) for name in ("guarantee", "neighbours")}
-    lines = fact_lines(texts | {"assumptions": total["assumptions"]})
-    print("\n".join(["", *lines]))
+    texts = {name: [one.format(**words) for one in total[name]] for name in total}
+    print("\n".join(["", *fact_lines(texts)]))
 
 
 def _statements(paths: Sequence[str]) -> list[tuple[str, PrivacySpent]]:

@@ -604,28 +604,26 @@ class PrivacySpent:
 
     def _lines(self) -> dict[str, list[str]]:
         """Write the facts of the statement, each under its name."""
-        subject, published = _TEXTS["subject"].get(
-            self.release, _TEXTS["subject"]["fit"]
-        )
-        kind = "void" if isinf(self.epsilon) else "private"
+        subject, kind = _subject(self.release)[0], "private"
+        if isinf(self.epsilon):
+            kind, risk = "void", _TEXTS["risk"]["void"]
+        else:
+            right = of_thousand(self.attack_accuracy())
+            risk = risk_of(self.unit, self.relation, right, self.release)
+        covered = _TEXTS["covered"]["one"].format(subject=subject)
+        if self.n_tables is not None and self.release != "metrics":
+            columns = counted(self.n_tables, "column")
+            covered += " " + _TEXTS["covered"]["tables"].format(columns=columns)
         guarantee = _TEXTS["guarantee"][kind].format(
             subject=subject, epsilon=write_epsilon(self.epsilon), delta=self.delta
         )
-        risk = _TEXTS["risk"]["void"]
-        if kind == "private":
-            right = of_thousand(self.attack_accuracy())
-            risk = risk_of(self.unit, self.relation, right, published)
         assumed = [f"{capitalised(one.sentence)}." for one in self.assumptions]
-        covered = [_TEXTS["covered"]["one"].format(subject=subject)]
-        if self.n_tables is not None and self.release != "metrics":
-            columns = counted(self.n_tables, "column")
-            covered.append(_TEXTS["covered"]["tables"].format(columns=columns))
         return {
             "guarantee": [guarantee],
             "risk": [risk],
             "neighbours": [f"{capitalised(self.neighbours)}."],
             "release": [self._release_in_words()],
-            "covered": covered,
+            "covered": [covered],
             "assumptions": [_TEXTS["assumptions"][kind], *assumed],
         }
 
@@ -713,28 +711,29 @@ def _least_epsilon(cost: Cost, composed: PrivacyProfile, delta: float) -> float:
 
 def write_epsilon(epsilon: float) -> str:
     """Write epsilon with three decimals, rounded up."""
-    if np.isinf(epsilon):
+    if isinf(epsilon):
         return "inf"
     # A last digit that calibration or a product rounded up must not add a step.
     return f"{np.ceil(epsilon * 1000 * (1 - 1e-12)) / 1000 + 0:.3f}"
 
 
 def risk_of(
-    unit: str, relation: str, right: int, published: str, unit_name: str | None = None
+    unit: str, relation: str, right: int, release: str, unit_name: str | None = None
 ) -> str:
     """Write the largest number of right guesses of a thousand about one unit."""
-    texts = _TEXTS["risk"]
-    is_named, of_unit = unit_name is not None, texts[unit]
-    one = of_unit["names"][is_named].format(name=unit_name)
-    attacker = of_unit[relation].format(others=of_unit["others"][is_named], one=one)
-    at_most = texts["at_most" if right < THOUSAND else "always"].format(right=right)
-    return texts["guesses"].format(
-        attacker=attacker,
-        by_chance=THOUSAND // 2,
-        of=THOUSAND,
-        published=published,
-        at_most=at_most,
+    texts, is_named = _TEXTS["risk"], unit_name is not None
+    one, others = (texts[unit][part][is_named] for part in ("names", "others"))
+    attacker = texts[unit][relation].format(
+        others=others, one=one.format(name=unit_name)
     )
+    at_most = f"at most {right} times" if right < THOUSAND else "perhaps every time"
+    return f"{attacker} {texts['guesses']} {_subject(release)[1]}, {at_most}."
+
+
+def _subject(release: str) -> list[str]:
+    """Return the subject of a statement, and what an attacker then has."""
+    found: list[str] = _TEXTS["subject"].get(release, _TEXTS["subject"]["fit"])
+    return found
 
 
 def of_thousand(probability: float) -> int:

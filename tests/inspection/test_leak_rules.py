@@ -140,7 +140,7 @@ def test_a_searched_bootstrap_is_found():
 def test_fits_on_overlapping_rows_add_up_and_are_not_void(max_samples):
     leak = only(BaggingClassifier(INSIDE, bootstrap=False, max_samples=max_samples))
     assert "void" not in leak
-    assert "each fit is a release with its own privacy cost" in leak
+    assert "Each fit is a release with its own privacy cost" in leak
     assert "Add the costs up" in leak
 
 

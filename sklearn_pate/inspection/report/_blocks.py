@@ -24,12 +24,6 @@ MARKED_STYLE = """\
 """
 
 
-def wrong_once_in(right: float) -> int | None:
-    """Compute the number of guesses per wrong guess, None above one million."""
-    wrong = 1 - right
-    return None if wrong <= 1e-6 else int(round_up(1 / wrong, 0))
-
-
 def two_digits_up(delta: float) -> float:
     """Round a delta up to two digits."""
     if delta == 0:
@@ -146,29 +140,19 @@ class Text(NamedTuple):
 
 
 class Bullets(NamedTuple):
-    """List of (subject, text) pairs; a text may be empty."""
+    """List of (subject, text) pairs, perhaps to be ticked; a text may be empty."""
 
     items: tuple[tuple[str, str], ...]
-
-
-class Checks(NamedTuple):
-    """Check list of (statement to confirm, question) pairs."""
-
-    items: tuple[tuple[str, str], ...]
+    to_tick: bool = False
 
 
 class Table(NamedTuple):
-    """Table whose first column holds the names of its rows."""
+    """Table whose first column holds the names of its rows, perhaps to be signed."""
 
     caption: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-
-
-class Signatures(NamedTuple):
-    """Lines to sign, one per role."""
-
-    roles: tuple[str, ...]
+    to_sign: bool = False
 
 
 class Picture(NamedTuple):
@@ -184,7 +168,7 @@ class Sources(NamedTuple):
     items: tuple[tuple[str, str], ...]
 
 
-Block: TypeAlias = Text | Bullets | Checks | Table | Signatures | Picture | Sources
+Block: TypeAlias = Text | Bullets | Table | Picture | Sources
 
 
 class Section(NamedTuple):

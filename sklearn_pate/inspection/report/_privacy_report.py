@@ -4,7 +4,6 @@ import html
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from functools import singledispatch
 from html import escape
@@ -18,10 +17,8 @@ from sklearn_pate.inspection.report._blocks import (
     PAGE,
     STYLE,
     Bullets,
-    Checks,
     Picture,
     Section,
-    Signatures,
     Sources,
     Table,
     Text,
@@ -55,33 +52,19 @@ def to_html(facts: dict[str, Any]) -> str:
         title = f"{mark}: {title}"
         style += MARKED_STYLE.format(mark)
     kind = "plain" if facts["private"] and not facts["promise"]["weak"] else "bad"
-    gauge = _gauge(facts["promise"]["guesses"]) if facts["private"] else ""
     return PAGE.format(
         title=title,
         style=style,
         banners="".join(
-            f'<p class="banner"><strong>{escape(f"{mark}: {text}")}</strong></p>\n'
-            for mark, text in banners.items()
+            f'<p class="banner"><strong>{escape(text)}</strong></p>\n'
+            for text in banners.values()
         ),
         heading=escape(facts["title"]),
         date=facts["date"],
         may_be_published=escape(may_be_published(facts)),
         kind=kind,
         conclusion=escape(conclusion_of(facts)),
-        gauge=gauge,
         sections="\n".join(map(_section, sections_of(facts))),
-    )
-
-
-def _gauge(guesses: dict[str, int]) -> str:
-    """Draw a limit between chance and certainty."""
-    right, chance, of = guesses["right_at_most"], guesses["by_chance"], guesses["of"]
-    share = 100 * (right - chance) / (of - chance)
-    return (
-        f'<div class="gauge" role="img" aria-label="Right guesses: at most {right}, '
-        f'between {chance} and {of}"><div style="width:{share:.1f}%"></div></div>\n'
-        f'<p class="ends"><span>{chance}: without the publication</span>'
-        f"<span>{of}: always right</span></p>\n"
     )
 
 
@@ -104,22 +87,14 @@ def _(block: Text) -> str:
 
 @_as_html.register
 def _(block: Bullets) -> str:
-    items = "\n".join(f"<li>{_html_item(*one)}</li>" for one in block.items)
-    return f"<ul>\n{items}\n</ul>"
-
-
-@_as_html.register
-def _(block: Checks) -> str:
+    kind = ' class="checks"' if block.to_tick else ""
+    box = '<span class="box" role="img" aria-label="to be confirmed"></span>'
     items = "\n".join(
-        f'<li><span class="box" role="img" aria-label="to be confirmed"></span>'
-        f"<div><strong>{_words(name)}.</strong> {_words(text)}</div></li>"
+        f"<li>{box if block.to_tick else ''}<div><strong>{_words(name)}.</strong> "
+        f"{_words(text)}</div></li>"
         for name, text in block.items
     )
-    return f'<ul class="checks">\n{items}\n</ul>'
-
-
-def _html_item(name: str, text: str) -> str:
-    return f"<strong>{_words(name)}.</strong> {_words(text)}" if text else _words(name)
+    return f"<ul{kind}>\n{items}\n</ul>"
 
 
 def _words(text: str) -> str:
@@ -132,7 +107,9 @@ def _(block: Table) -> str:
     caption = escape(block.caption)
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in block.head)
     rows = "\n".join(_row(*row) for row in block.rows)
-    kind = ' class="long"' if len(block.rows) > _SHORT else ""
+    kind = ' class="signatures"' if block.to_sign else ""
+    if len(block.rows) > _SHORT:
+        kind = ' class="long"'
     return (
         f'<div class="scroll" role="region" tabindex="0" aria-label="{caption}">\n'
         f"<table{kind}>\n<caption>{caption}</caption>\n<thead><tr>{head}</tr></thead>\n"
@@ -143,20 +120,6 @@ def _(block: Table) -> str:
 def _row(name: str, *values: str) -> str:
     cells = "".join(f"<td>{escape(value)}</td>" for value in values)
     return f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>'
-
-
-@_as_html.register
-def _(block: Signatures) -> str:
-    head = "".join(
-        f'<th scope="col">{name}</th>' for name in ("Role", "Name", "Date", "Signature")
-    )
-    rows = "\n".join(_row(role, "", "", "") for role in block.roles)
-    return (
-        '<div class="scroll" role="region" tabindex="0" aria-label="Confirmed by">\n'
-        '<table class="signatures">\n<caption>Confirmed by</caption>\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n"
-        "</div>"
-    )
 
 
 @_as_html.register
@@ -179,9 +142,8 @@ def _(block: Sources) -> str:
 
 def to_markdown(facts: dict[str, Any]) -> str:
     """Write a report as CommonMark with the tables and check boxes of GitHub."""
-    banners = banners_of(facts).items()
     parts = [
-        *(f"> **{_escaped(f'{mark}: {text}')}**" for mark, text in banners),
+        *(f"> **{_escaped(text)}**" for text in banners_of(facts).values()),
         f"# {_escaped(facts['title'])}",
         f"Privacy report, written on {facts['date']}. {may_be_published(facts)}",
         f"**{_escaped(conclusion_of(facts))}**",
@@ -208,38 +170,18 @@ def _(block: Text) -> str:
 
 @_as_markdown.register
 def _(block: Bullets) -> str:
-    return "\n".join(f"- {_markdown_item(*one)}" for one in block.items)
-
-
-@_as_markdown.register
-def _(block: Checks) -> str:
+    mark = "- [ ]" if block.to_tick else "-"
     return "\n".join(
-        f"- [ ] **{_escaped(name)}.** {_escaped(text)}".rstrip()
+        f"{mark} **{_escaped(name)}.** {_escaped(text)}".rstrip()
         for name, text in block.items
     )
 
 
-def _markdown_item(name: str, text: str) -> str:
-    name = _escaped(name)
-    return f"**{name}.** {_escaped(text)}" if text else name
-
-
 @_as_markdown.register
 def _(block: Table) -> str:
-    return f"{_escaped(block.caption)}:\n\n{_table(block.head, block.rows)}"
-
-
-@_as_markdown.register
-def _(block: Signatures) -> str:
-    return _table(
-        ("Role", "Name", "Date", "Signature"),
-        [(role, "", "", "") for role in block.roles],
-    )
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
+    lines = [block.head, ["---"] * len(block.head), *block.rows]
+    rows = (f"| {' | '.join(map(_escaped, line))} |" for line in lines)
+    return "\n".join([f"{_escaped(block.caption)}:", "", *rows])
 
 
 @_as_markdown.register

@@ -21,10 +21,8 @@ from sklearn_pate.inspection.report._blocks import (
     TEXTS,
     Block,
     Bullets,
-    Checks,
     Picture,
     Section,
-    Signatures,
     Sources,
     Table,
     Text,
@@ -35,9 +33,8 @@ from sklearn_pate.metrics import PrivateMetrics
 # Columns of a table of metrics.
 _MOST_COLUMNS = 4
 _COUNTED = {"parties": "Parties", "neighbours": "Neighbours that vote"}
-# Fields of a Deployment at the top, and among the evidence.
+# Fields of a Deployment at the top.
 _ON_TOP = ("name", "prediction", "intended_use", "description", "one_row")
-_EVIDENCE = ("audits",)
 _ASKED: dict[str, list[str]] = QUESTIONS | TEXTS["question_of"]
 
 
@@ -50,8 +47,7 @@ def sections_of(facts: dict[str, Any]) -> list[Section]:
         sections.append(_no_protection(facts))
         if facts["not_covered"]:
             sections.append(_not_covered(facts))
-    if facts["deployment"] or facts["to_fill_in"]:
-        sections.append(_deployment(facts))
+    sections += _responsibilities(facts)
     has_evidence = (
         facts["quality"] is not None
         or facts["metrics"] is not None
@@ -74,14 +70,14 @@ def conclusion_of(facts: dict[str, Any]) -> str:
         facts["unit"],
         facts["relation"],
         promise["guesses"]["right_at_most"],
-        TEXTS["published"]["model" if facts["metrics"] is None else "metrics"],
+        "fit" if facts["metrics"] is None else "measured",
         facts["deployment"].get("unit_name"),
     )
     return f"This guarantee is weak. {risk}" if promise["weak"] else risk
 
 
 def banners_of(facts: dict[str, Any]) -> dict[str, str]:
-    """Write the warnings at the top of an internal report and of a draft, by mark."""
+    """Write the warnings at the top of an internal report and of a draft."""
     banners = {}
     if facts["internal"]:
         why = ", and ".join(facts["internal_because"])
@@ -233,29 +229,19 @@ def _model_and_data(facts: dict[str, Any]) -> Section:
 
 
 def _protection(facts: dict[str, Any]) -> Section:
-    promise, metrics, cost = facts["promise"], facts["metrics"], facts
-    covered = {"fit": _private(facts)}
-    if metrics is not None:
-        cost = metrics["total"]
-        covered |= {"metrics": _private(metrics), "total": _private(cost)}
-    name = "guarantee" if metrics is None else "guarantee with metrics"
-    guarantee = _words(name, **covered)
+    cost = facts if facts["metrics"] is None else facts["metrics"]["total"]
+    guarantee = _words("guarantee", cost=_private(cost))
     if cost["delta"]:
         one_in = int(1 / Fraction(repr(cost["delta"])))  # down: a larger probability
         guarantee += f" {_words('delta', one_in=one_in)}"
-    blocks: list[Block] = [Text(guarantee)]
-    if promise["weak"]:
-        once = promise["wrong_once_in"]
-        often = "more than a million" if once is None else f"{once:,}"
-        blocks.append(_text("weak", is_warning=True, often=often))
     # The bound is compared with examples that everybody can compute.
-    guesses = promise["guesses"]
+    guesses = facts["promise"]["guesses"]
     examples = [(int(number), text) for number, text in TEXTS["examples"].items()]
     of_this = (guesses["right_at_most"], "This publication, at most")
     lines = sorted([*examples, of_this], key=lambda line: line[0])
     rows = ((str(number), text) for number, text in lines)
     table = _table("comparison", rows, of=guesses["of"])
-    return Section(_title(facts), [*blocks, table])
+    return Section(_title(facts), [Text(guarantee), table])
 
 
 def _unit_of_privacy(facts: dict[str, Any]) -> Section:
@@ -296,12 +282,11 @@ def _limits(facts: dict[str, Any]) -> Section:
     return Section("Limits of the guarantee", [Bullets(items)])
 
 
-def _deployment(facts: dict[str, Any]) -> Section:
-    """Write the description by the people responsible, with lines to fill in."""
-    elsewhere = (*_ON_TOP, *_EVIDENCE)
-    lines = [_line(facts, name) for name in QUESTIONS if name not in elsewhere]
-    table = _table("description", filter(None, lines))
-    return Section("Responsibilities", [table])
+def _responsibilities(facts: dict[str, Any]) -> list[Section]:
+    """Write the rest of the description by people, with lines to fill in."""
+    others = [name for name in QUESTIONS if name not in (*_ON_TOP, "audits")]
+    table = _table("description", filter(None, (_line(facts, one) for one in others)))
+    return [Section("Responsibilities", [table])] if table.rows else []
 
 
 def _line(facts: dict[str, Any], name: str) -> tuple[str, str] | None:
@@ -316,10 +301,10 @@ def _line(facts: dict[str, Any], name: str) -> tuple[str, str] | None:
 def _evidence(facts: dict[str, Any]) -> Section:
     """Write audits, figures of quality and metrics, with lines to fill in."""
     quality = facts["quality"]
-    rows = [*filter(None, (_line(facts, name) for name in _EVIDENCE))]
-    if quality is not None:
-        rows += [(name, figure_text(one)) for name, one in quality["figures"].items()]
-    rows += filter(None, [_line(facts, "quality")])
+    figures = {} if quality is None else quality["figures"]
+    rows = [(name, figure_text(one)) for name, one in figures.items()]
+    lines = (_line(facts, "audits"), *rows, _line(facts, "quality"))
+    rows = [*filter(None, lines)]
     blocks: list[Block] = [_table("evidence", rows)] if rows else []
     if quality is not None:
         kind = "public" if quality["public"] else "private"
@@ -354,19 +339,20 @@ def _metrics(metrics: dict[str, Any] | None) -> list[Block]:
 
 
 def _assumptions(facts: dict[str, Any]) -> Section:
-    if not facts["private"]:
-        items = tuple((one["sentence"], "") for one in facts["assumptions"])
-        return Section("Assumptions", [_text("of no guarantee"), Bullets(items)])
     items = tuple(
-        (capitalised(one["sentence"]), one["question"]) for one in facts["assumptions"]
+        (capitalised(one["sentence"]), one["question"] if facts["private"] else "")
+        for one in facts["assumptions"]
     )
-    blocks: list[Block] = [_text("to confirm"), Checks(items)]
+    if not facts["private"]:
+        return Section("Assumptions", [_text("of no guarantee"), Bullets(items)])
+    blocks: list[Block] = [_text("to confirm"), Bullets(items, to_tick=True)]
     if facts["model_file"] is not None:
         date = facts["published"]
         when = "" if date is None else f", published on {date}"
         blocks.append(_text("signed file", when=when, **facts["model_file"]))
-    roles = tuple(TEXTS["roles"])
-    return Section("Assumptions to sign", [*blocks, Signatures(roles)])
+    rows = tuple((role, "", "", "") for role in TEXTS["roles"])
+    signatures = Table("Confirmed by", tuple(TEXTS["sign"]), rows, to_sign=True)
+    return Section("Assumptions to sign", [*blocks, signatures])
 
 
 def _appendix(facts: dict[str, Any]) -> list[Section]:
@@ -427,17 +413,7 @@ def _costs(facts: dict[str, Any]) -> Section:
         for one in costs["pairs"]
     )
     text = _text("profile", unit=facts["unit"])
-    blocks: list[Block] = [text, _table("profile", rows)]
-    one = costs["one_query"]
-    if one is not None:
-        text = _text(
-            "one query",
-            queries=counted(facts["n_queries"], "query"),
-            epsilon=f"{one['epsilon']:.3f}",
-            delta=number_text(one["delta"]),
-        )
-        blocks.append(text)
-    return Section("Privacy cost", blocks)
+    return Section("Privacy cost", [text, _table("profile", rows)])
 
 
 def _parameters(facts: dict[str, Any]) -> Section:

@@ -15,6 +15,7 @@ from sklearn_pate import (
     PrivateMarginals,
     PublicData,
 )
+from sklearn_pate.accounting._value_checks import capitalised
 from sklearn_pate.learners import (
     DPLinearSVC,
     DPLogisticRegression,
@@ -139,4 +140,4 @@ def test_the_question_stands_beside_its_assumption():
     report = report_on(linear())
     page = "".join(Page(report.to_html()).text)
     for assumption in linear().privacy_spent_.assumptions:
-        assert f"{assumption.sentence}. {assumption.question}" in page
+        assert f"{capitalised(assumption.sentence)}. {assumption.question}" in page
