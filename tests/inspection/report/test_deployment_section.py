@@ -90,7 +90,7 @@ def test_a_given_field_is_shown_and_no_longer_asked_for():
     }
     report = report_on(pate(), deployment=Deployment(**given))
     lines = table_of(report, "Controller")
-    assert table_of(report, "Name")["Intended use"] == "planning of beds"
+    assert table_of(report, "Prediction")["Intended use"] == "planning of beds"
     assert lines["Retention"] == "five years"
     assert table_of(report, "Audits")["Audits"] == "one; two"
     assert lines["Number of units"] == "500"
