@@ -182,8 +182,7 @@ def run_report(given: argparse.Namespace) -> None:
         )
     report.save(given.output, internal=given.internal, overwrite=given.overwrite)
     print(f"{given.output} is written.")
-    missing = report.to_dict()["to_fill_in"]
-    if missing:
+    if missing := report.to_dict()["to_fill_in"]:
         draft = "It is a draft. Give these by --deployment, and quality by --metrics: "
         print(textwrap.fill(f"{draft}{', '.join(missing)}.", WIDTH))
 

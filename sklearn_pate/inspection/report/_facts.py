@@ -198,10 +198,11 @@ def collect_facts(
 
 def _title(described: dict[str, Any]) -> str:
     """Name the model and the organisation that is responsible for it."""
-    organisation = described.get("controller", described.get("curator"))
-    return ", ".join(filter(None, (described.get("name"), organisation))) or (
-        "Privacy report"
+    names = (
+        described.get("name"),
+        described.get("controller", described.get("curator")),
     )
+    return ", ".join(filter(None, names)) or "Privacy report"
 
 
 def _unwrapped(clf: Any) -> tuple[Any, list[tuple[str, Any]]]:

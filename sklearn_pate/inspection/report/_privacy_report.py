@@ -196,12 +196,14 @@ def _(block: Sources) -> str:
 
 
 class PrivacyReport:
-    """Privacy report of a fit: two printed pages in plain words, with lines to sign.
+    """Privacy report of a fit: printed pages in plain words, with lines to sign.
 
     For the person responsible for the data: the most that an attacker can learn about
-    one unit of privacy, compared with examples, and the limits of the guarantee; use
-    and responsibilities, evidence and the assumptions to confirm. An appendix has the
+    one unit of privacy, the model and its data, limits of the guarantee,
+    responsibilities, evidence, and the assumptions to confirm. An appendix has the
     method and its privacy cost. Create it by :meth:`from_estimator`.
+
+    A report with lines to fill in is a draft, and is marked as one.
 
     A report may be published with the model, unless it is *internal*: one with figures
     computed on private rows, or with the history of a ledger. Every format of an
@@ -276,8 +278,8 @@ class PrivacyReport:
             and states no guarantee if there is any.
 
         title : str, default=None
-            Heading of the page. None means the name in `deployment`, or "Privacy
-            report".
+            Heading of the page. None means the name and the organisation in
+            `deployment`, or "Privacy report".
 
         quality : dict of str to float or dict, default=None
             Figures such as ``{"accuracy": 0.84}``; a dict has one for each

@@ -5,6 +5,8 @@ from fractions import Fraction
 from typing import Any
 
 from sklearn_pate.accounting._assumptions import (
+    HELD_OUT_ROWS,
+    PUBLIC_ROWS,
     PUBLIC_ROWS_IN_MODEL,
     ROW_BY_ROW,
     Assumption,
@@ -222,9 +224,13 @@ def _not_covered(facts: dict[str, Any]) -> Section:
 def _model_and_data(facts: dict[str, Any]) -> Section:
     """Write the purpose of the model, its data, and public rows in its file."""
     codes = {one["code"] for one in facts["assumptions"]}
-    holds = "public rows" if PUBLIC_ROWS_IN_MODEL.code in codes else "no public rows"
+    holds = "no rows"
+    if PUBLIC_ROWS_IN_MODEL.code in codes:
+        holds = "rows in model"
+    elif not codes.isdisjoint((PUBLIC_ROWS.code, HELD_OUT_ROWS.code)):
+        holds = "rows perhaps in model"
     lines = [*filter(None, (_line(facts, name) for name in _ON_TOP))]
-    table = _table("model", [*lines, ("Public rows in the model", _words(holds))])
+    table = _table("model", [*lines, ("Public rows", _words(holds))])
     return Section("Model and data", [table])
 
 
@@ -271,12 +277,9 @@ def _limits(facts: dict[str, Any]) -> Section:
         "guesses": at_most(two_fits["guesses"]),
         "covered": _words("search" if kind == "search" else "fit"),
     }
-    texts = dict(TEXTS["limits"])
-    if facts["metrics"] is not None:
-        texts["Quality of the model"] += f" {_words('covered metrics')}"
     items = tuple(
         (subject, text.format(**words))
-        for subject, text in texts.items()
+        for subject, text in TEXTS["limits"].items()
         if has_public_rows or subject != "Public rows"
     )
     return Section("Limits of the guarantee", [Bullets(items)])
@@ -303,8 +306,7 @@ def _evidence(facts: dict[str, Any]) -> Section:
     quality = facts["quality"]
     figures = {} if quality is None else quality["figures"]
     rows = [(name, figure_text(one)) for name, one in figures.items()]
-    lines = (_line(facts, "audits"), *rows, _line(facts, "quality"))
-    rows = [*filter(None, lines)]
+    rows = [*filter(None, (_line(facts, "audits"), *rows, _line(facts, "quality")))]
     blocks: list[Block] = [_table("evidence", rows)] if rows else []
     if quality is not None:
         kind = "public" if quality["public"] else "private"
@@ -371,11 +373,10 @@ def _appendix(facts: dict[str, Any]) -> list[Section]:
         sections.append(_costs(facts))
     if facts["private"]:
         words = sentences_of(facts["facts"]).items()
-        table = _table("facts", ((HEADINGS[name], text) for name, text in words))
-        blocks: list[Block] = [table]
+        named = {HEADINGS[name]: text for name, text in words}
         if facts["metrics"] is not None:
-            blocks.append(Text(facts["metrics"]["statement"]))
-        sections.append(Section("Statement", blocks))
+            named["Metrics"] = facts["metrics"]["statement"]
+        sections.append(Section("Statement", [_table("facts", named.items())]))
     sections.append(_parameters(facts))
     if facts["ledger"] is not None:
         sections.append(_ledger(facts["ledger"]))
