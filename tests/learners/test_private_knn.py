@@ -343,7 +343,7 @@ def test_seeded_noise_voids_the_statement(blobs):
     with equal_noise():
         spent = fit(blobs, mechanism=GNMax(2.0)).privacy_spent_
     assert spent.epsilon == np.inf
-    assert "the noise was seeded" in str(spent)
+    assert "The noise was seeded" in str(spent)
 
 
 def test_a_large_delta_warns(blobs):

@@ -38,7 +38,7 @@ from sklearn_pate.metrics import PrivateMetrics
 from sklearn_pate.publication import Deployment
 
 _EXPONENT = re.compile(r"(?:delta=)?\d[\d.]*e-\d+")
-_SHORT = 12  # rows of a table that is printed without a page break
+_SHORT = 20  # rows of a table that is printed without a page break
 # Characters that start markup; underscores inside words do not.
 _SPECIAL = re.compile(r"([\\`*\[\]<>|&~#]|(?<!\w)_|_(?!\w))")
 
