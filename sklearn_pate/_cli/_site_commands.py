@@ -159,9 +159,10 @@ def run_fit_votes(given: argparse.Namespace) -> None:
         if given.report:
             report = PrivacyReport.from_estimator(released, model_file=given.output)
             report.save(given.report, overwrite=given.overwrite)
-    written = ", ".join(map(str, outputs))
     print(pate.privacy_spent_)
-    print(f"\nWritten, and may be published: {written}.")
+    print(f"\nWritten, and may be published: {', '.join(map(str, outputs[:2]))}.")
+    if given.report:
+        print(f"Written as a draft, which the command report completes: {outputs[-1]}.")
 
 
 def _check_columns(given: argparse.Namespace, study: Study, public: Any) -> None:

@@ -57,6 +57,8 @@ PROTECTED = _by_unit_and_relation("protected")
 UNPROTECTED: dict[str, str] = _TEXTS["unprotected"]
 #: Headings of the facts.
 HEADINGS: dict[str, str] = _TEXTS["heading"]
+# Subject of a statement, and what an attacker has, by release.
+_SUBJECTS: dict[str, list[str]] = _TEXTS["subject"]
 # Sentences of the codes. Cards contain the codes alone.
 _SENTENCES: dict[str, dict[str, str]] = _TEXTS["sentence"]
 _NUMBER = {"row": "number of rows", "party": "number of parties"}
@@ -621,7 +623,7 @@ class PrivacySpent:
 
     def _lines(self) -> dict[str, list[str]]:
         """Write the facts of the statement, each under its name."""
-        subject, kind = _subject(self.release)[0], "private"
+        subject, kind = _SUBJECTS.get(self.release, _SUBJECTS["fit"])[0], "private"
         if isinf(self.epsilon):
             kind, risk = "void", _TEXTS["risk"]["void"]
         else:
@@ -744,13 +746,8 @@ def risk_of(
         others=others, one=one.format(name=unit_name)
     )
     at_most = f"at most {right} times" if right < THOUSAND else "perhaps every time"
-    return f"{attacker} {texts['guesses']} {_subject(release)[1]}, {at_most}."
-
-
-def _subject(release: str) -> list[str]:
-    """Return the subject of a statement, and what an attacker then has."""
-    found: list[str] = _TEXTS["subject"].get(release, _TEXTS["subject"]["fit"])
-    return found
+    published = _SUBJECTS.get(release, _SUBJECTS["fit"])[1]
+    return f"{attacker} {texts['guesses']} {published}, {at_most}."
 
 
 def of_thousand(probability: float) -> int:
