@@ -121,7 +121,7 @@ def test_patients_with_several_rows_are_protected_as_a_whole(split):
     spent = knn.privacy_spent_
     assert (spent.unit, spent.relation) == ("group", "add-remove")
     assert (
-        "add or remove one group with all its rows" in knn.privacy_spent_.in_one_line()
+        "Add or remove one group with all its rows" in knn.privacy_spent_.in_one_line()
     )
     assert knn.score(*split.test) > 0.5
 
