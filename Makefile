@@ -157,7 +157,7 @@ benchmarks: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-s
 	$(RUN) benchmarks/pictures.py
 	$(RUN) benchmarks/tabular.py
 	$(RUN) benchmarks/defaults.py
-	$(RUN) benchmarks/marginals.py
+	$(RUN) benchmarks/six_tables.py
 	$(RUN) benchmarks/cluster.py
 	$(RUN) benchmarks/release_utility.py
 	$(RUN) benchmarks/adaptive_cost.py

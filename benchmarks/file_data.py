@@ -13,7 +13,8 @@ import io
 
 import numpy as np
 import pandas as pd
-from learner_data import SPLIT_SEED, LearnerData
+from learner_data import SPLIT_SEED, LearnerData, _one_hot
+from sklearn.preprocessing import normalize
 
 from sklearn_pate.datasets._files import DataFile, read_data_file
 
@@ -97,7 +98,7 @@ DOMAINS = {
 
 
 def load_file(name):
-    """Load a table and its domain; learners of encoded rows get none of it."""
+    """Load a table and its domain."""
     sha256, page = FILES[name]
     content = read_data_file(DataFile("tables", f"{name}.csv.gz", sha256, (page,)))
     rows = pd.read_csv(io.BytesIO(content), compression="gzip", encoding="utf-8-sig")
@@ -105,17 +106,31 @@ def load_file(name):
     frame, domain = rows[list(DOMAINS[name])], DOMAINS[name]
     order = np.random.RandomState(SPLIT_SEED).permutation(len(y))
     train, public, test = np.split(order, [6 * len(y) // 10, 7 * len(y) // 10])
-    none = np.empty((0, 0))
+    X = encode(frame, domain)
     return LearnerData(
         name=name,
-        X_train=none,
+        X_train=X[train],
         y_train=y[train],
-        X_public=none,
-        X_test=none,
+        X_public=X[public],
+        X_test=X[test],
         y_test=y[test],
         frame_train=frame.iloc[train],
         frame_public=frame.iloc[public],
         frame_test=frame.iloc[test],
         groups_train=None,
+        groups_test=None,
         metric="auc",
     ), domain
+
+
+def encode(frame, domain):
+    """Encode rows by their domain only: categories one by one, numbers from 0 to 1."""
+    blocks = []
+    for name, declared in domain.items():
+        if isinstance(declared, list):
+            blocks.append(_one_hot(frame[name], declared))
+            continue
+        edges = declared["range"] if isinstance(declared, dict) else declared
+        column = np.interp(frame[name], edges, np.linspace(0, 1, len(edges)))
+        blocks += [np.nan_to_num(column), np.isnan(column)]
+    return normalize(np.column_stack(blocks), copy=False)

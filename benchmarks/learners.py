@@ -174,17 +174,7 @@ def _linear(classifier, data, call):
 
 def dp_sgd(data, epsilon, seed, call="fit", delta=DELTA, max_grad_norm=1.0, **training):
     """Fit a linear map, with the batches of Abadi et al. (2016) for MNIST."""
-    training = {"lr": 2.0, "batch_size": 600, "max_epochs": 15} | training
-    net = NeuralNetClassifier(
-        Linear,
-        module__n_features=data.X_train.shape[1],
-        module__n_classes=int(data.y_train.max()) + 1,
-        criterion=nn.CrossEntropyLoss,
-        optimizer=torch.optim.SGD,
-        train_split=None,
-        verbose=0,
-        **training,
-    )
+    net = linear_net(data.X_train.shape[1], int(data.y_train.max()) + 1, **training)
     classifier = DPSGDClassifier(
         net,
         epsilon=epsilon,
@@ -193,6 +183,20 @@ def dp_sgd(data, epsilon, seed, call="fit", delta=DELTA, max_grad_norm=1.0, **tr
         random_state=seed,
     )
     return getattr(classifier, call)(data.X_train, data.y_train)
+
+
+def linear_net(n_features, n_classes, **training):
+    """Return a linear map for skorch."""
+    return NeuralNetClassifier(
+        Linear,
+        module__n_features=n_features,
+        module__n_classes=n_classes,
+        criterion=nn.CrossEntropyLoss,
+        optimizer=torch.optim.SGD,
+        train_split=None,
+        verbose=0,
+        **{"lr": 2.0, "batch_size": 600, "max_epochs": 15} | training,
+    )
 
 
 def not_private_logistic(data, seed):

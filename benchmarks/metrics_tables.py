@@ -1,7 +1,7 @@
 """Tables of the results of private_metrics.py."""
 
 from record import load
-from reporting import decimals, table
+from reporting import cross_table, decimals, source, table
 
 DATA = {"diabetes": "Diabetes, patients", "adult": "Adult", "kddcup99": "KDDCup99"}
 NAMES = {
@@ -16,6 +16,8 @@ NAMES = {
     "calibration_error": "calibration error",
 }
 SHOWN = ("roc_auc", "accuracy", "sensitivity", "brier_score", "calibration_error")
+# What an interval of 95 % has to hold in, and where it is narrow, at most.
+LEAST, MOST, NARROW = 0.93, 0.97, 0.2
 
 
 def metrics_target():
@@ -93,6 +95,44 @@ def metrics_subgroups():
     return table(results["diabetes"], columns, rows=lines)
 
 
+def metrics_coverage():
+    """Share of intervals that hold the truth: the lowest of nine metrics, and AUC."""
+    results = load("private_metrics")["coverage"]
+    rows = results["rows"]
+    cross = cross_table(
+        rows,
+        "lowest share of nine metrics; share and width of AUC",
+        line=lambda row: (
+            f"{row['scores']}, {100 * row['share']:g} % positive, "
+            f"{row['n_rows']:,} rows"
+        ),
+        column=lambda row: row["epsilon"],
+        cell=_coverage,
+        heading=lambda epsilon: f"epsilon {epsilon:g}",
+    )
+    found = [one for row in rows for one in row["metrics"].values()]
+    low = sum(one["covered"] < LEAST for one in found)
+    two_sided = [one for one in found if one["width"] < NARROW and one["cut"] < 0.5]
+    high = sum(one["covered"] > MOST for one in two_sided)
+    n_draws = sorted({row["n_draws"] for row in rows})
+    text = (
+        f"Of {len(found)} metrics, each released {n_draws[0]:,} to {n_draws[-1]:,} "
+        f"times, {low} have intervals that hold in fewer than {100 * LEAST:g} %. Of "
+        f"the {len(two_sided)} whose intervals are narrower than {NARROW:g} and mostly "
+        f"end neither at 0 nor at 1, {high} hold in more than {100 * MOST:g} %."
+    )
+    return f"{cross}\n\n{text}\n\n{source(results)}"
+
+
+def _coverage(row):
+    name, worst = min(row["metrics"].items(), key=lambda one: one[1]["covered"])
+    auc = row["metrics"]["roc_auc"]
+    return (
+        f"{100 * worst['covered']:.1f} % ({NAMES[name]}); "
+        f"{100 * auc['covered']:.1f} %, {auc['width']:.2f}"
+    )
+
+
 def metrics_others():
     """Errors of other releases of the same rows."""
     results = load("private_metrics")["others"]
@@ -134,6 +174,7 @@ METRICS_TABLES = (
     metrics_target,
     metrics_data,
     metrics_subgroups,
+    metrics_coverage,
     metrics_others,
     metrics_time,
 )

@@ -8,9 +8,9 @@ others                          Laplace histograms, and AUC by smooth sensitivit
 time                            seconds of a measurement
 
 Run some of them with ``python benchmarks/private_metrics.py target``, all of them
-without a name: two hours. Noise comes from the operating system. For the histogram of
-diffprivlib, DIFFPRIVLIB_PYTHON names the Python of its environment; see
-`peer_histogram.py`.
+without a name: half an hour. An interrupted run of `coverage` resumes. Noise comes from
+the operating system. For the histogram of diffprivlib, DIFFPRIVLIB_PYTHON names the
+Python of its environment; see `peer_histogram.py`.
 """
 
 import contextlib
@@ -37,19 +37,21 @@ from sklearn.metrics import roc_auc_score
 
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._teachers._shards import group_ids, one_row_of_groups
-from sklearn_pate.metrics import _measurement, private_metrics
+from sklearn_pate.metrics import _private_metrics, private_metrics
+from sklearn_pate.metrics._private_metrics import plan_measurement, read_rows
 
 EPSILONS = (0.25, 0.5, 1.0)
 DELTA = 1e-5
 N_DRAWS = 100
-# Simulated rows.
-N_COVERED = 1000
-SIZES = (500, 2000, 20_000)
+# Draws for each number of simulated rows.
+N_COVERED = {500: 1000, 2000: 1000, 20_000: 500}
 COVERED = (0.1, 0.5, 1.0)
 SHARES = (0.02, 0.1, 0.5)
 STRETCHES = {"right scores": 1.0, "overconfident scores": 1.5}
 SEPARATION = 1.5
 N_BINS = 20
+CLASSES = np.array([0, 1])
+KEPT = Path(__file__).parent / "work" / "private_metrics.jsonl"
 AGES = {4: "under 40", 6: "40 to 59", 8: "60 to 79", 10: "80 and over"}
 
 
@@ -57,7 +59,7 @@ class GivenScores(ClassifierMixin, BaseEstimator):
     """Fitted model of two classes, whose rows are its scores."""
 
     n_features_in_ = 1
-    classes_ = np.array([0, 1])
+    classes_ = CLASSES
 
     def __sklearn_is_fitted__(self):
         return True
@@ -122,22 +124,41 @@ class Population:
 
 
 def coverage():
-    """Measure how often intervals hold."""
-    return [
-        _coverage(label, stretch, share, n_rows, epsilon)
-        for label, stretch in STRETCHES.items()
-        for share in SHARES
-        for n_rows in SIZES
-        for epsilon in COVERED
-    ]
+    """Measure how often intervals hold. Finished settings are kept in a file."""
+    kept = {}
+    if KEPT.exists():
+        for line in KEPT.read_text().splitlines():
+            row = json.loads(line)
+            kept[_setting(row)] = row
+    KEPT.parent.mkdir(exist_ok=True)
+    rows = []
+    for label, stretch in STRETCHES.items():
+        for share in SHARES:
+            for n_rows in N_COVERED:
+                for epsilon in COVERED:
+                    row = kept.get((label, share, n_rows, epsilon))
+                    if row is None:
+                        row = _coverage(label, stretch, share, n_rows, epsilon)
+                        with KEPT.open("a") as file:
+                            file.write(json.dumps(row) + "\n")
+                    rows.append(row)
+    return rows
+
+
+def _setting(row):
+    return tuple(row[name] for name in ("scores", "share", "n_rows", "epsilon"))
 
 
 def _coverage(label, stretch, share, n_rows, epsilon):
-    population, rng = Population(share, stretch), np.random.default_rng(0)
+    population = Population(share, stretch)
+    seed = [round(100 * one) for one in (share, stretch, n_rows, epsilon)]
+    rng = np.random.default_rng(seed)
+    rows = read_rows(np.zeros((n_rows, 1)), np.zeros(n_rows), CLASSES, None, None)
+    plan = plan_measurement(rows, 2, None, epsilon=epsilon, delta=DELTA)
     found, n_bins = {}, set()
-    for _ in range(N_COVERED):
+    for _ in range(N_COVERED[n_rows]):
         scores, y = population.draw(n_rows, rng)
-        metrics = released(scores, y, epsilon)
+        metrics = released(scores, y, plan)
         truth = population.metrics | {
             "calibration_error": population.calibration_error(metrics.edges_[0])
         }
@@ -149,6 +170,7 @@ def _coverage(label, stretch, share, n_rows, epsilon):
         "share": share,
         "n_rows": n_rows,
         "epsilon": epsilon,
+        "n_draws": N_COVERED[n_rows],
         "n_bins": [min(n_bins), max(n_bins)],
         "metrics": {},
     }
@@ -164,19 +186,18 @@ def _coverage(label, stretch, share, n_rows, epsilon):
             "rmse": float(np.sqrt(np.nanmean((value - truth) ** 2))),
             "bias": float(np.nanmean(value - truth)),
         }
-    print({name: row[name] for name in ("scores", "share", "n_rows", "epsilon")})
+    print(*_setting(row))
     for name, one in row["metrics"].items():
         print(f"   {name:18}", {key: round(value, 4) for key, value in one.items()})
     sys.stdout.flush()
     return row
 
 
-def released(scores, y, epsilon):
+def released(scores, y, plan):
     """Release metrics of scores that are known."""
+    rows = read_rows(scores[:, np.newaxis], y, CLASSES, None, None)
     with scored_at_once():
-        return private_metrics(
-            GivenScores(), scores[:, np.newaxis], y, epsilon=epsilon, delta=DELTA
-        )
+        return plan.release(GivenScores(), rows, 0, None)
 
 
 @contextlib.contextmanager
@@ -186,12 +207,12 @@ def scored_at_once():
     def score_rows(model, X, rows, classes):
         return model.predict_proba(X[rows]), model.predict(X[rows])
 
-    one_by_one = _measurement.score_rows
-    _measurement.score_rows = score_rows
+    one_by_one = _private_metrics.score_rows
+    _private_metrics.score_rows = score_rows
     try:
         yield
     finally:
-        _measurement.score_rows = one_by_one
+        _private_metrics.score_rows = one_by_one
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,17 @@ from pathlib import Path
 from command import command
 from image_tables import IMAGE_TABLES
 from learner_tables import LEARNER_TABLES, in_short, one_result
-from marginal_tables import (
-    marginals,
-    marginals_counts,
-    marginals_time,
-    marginals_turns,
-)
 from metrics_tables import METRICS_TABLES
 from petdl_tables import PETDL_TABLES
 from record import MissingTableError, load, names
 from reporting import area, cross_table, decimals, markdown, percent, spread, table
 from safety_tables import SAFETY_TABLES
+from six_tables_page import (
+    six_tables,
+    six_tables_sources,
+    six_tables_time,
+    six_tables_turns,
+)
 
 ROOT = Path(__file__).parent.parent
 #: Score of each data set in the table of DPNewton and default teachers.
@@ -556,6 +556,7 @@ BENCHMARK_TABLES = (
     adult,
     diabetes,
     diabetes_balanced,
+    six_tables,
     defaults,
     release_time,
     overhead,
@@ -602,10 +603,9 @@ PAGES = {
     "docs/index.md": (one_result,),
     "docs/benchmarks.md": (versions, *BENCHMARK_TABLES),
     "docs/guide/no-public-rows.md": (
-        marginals,
-        marginals_counts,
-        marginals_turns,
-        marginals_time,
+        six_tables_sources,
+        six_tables_turns,
+        six_tables_time,
     ),
     "docs/threat-model.md": SAFETY_TABLES,
 }

@@ -2,13 +2,15 @@
 
 import json
 import sys
+import tomllib
+import zlib
 from pathlib import Path
 
 import sklearn_pate
 from sklearn_pate.inspection.report._blocks import draw_data_flow, flow_of
 
 DOCS = Path(__file__).parent
-sys.path.insert(0, str(DOCS))  # for gallery_order
+sys.path.insert(0, str(DOCS))  # for gallery_order and mathml
 
 # The privacy report has the same pictures, with numbers.
 for name, kind in (("data-flow", "teachers"), ("newton-flow", "newton")):
@@ -29,6 +31,25 @@ def write_outputs(folder, stored):
 RESULTS = DOCS.parent / "benchmarks" / "results"
 write_outputs(DOCS / "outputs", RESULTS / "example_outputs.json")
 
+
+def write_inventory(library, names, path):
+    """Write names of another library in the format of intersphinx."""
+    lines = [
+        f"{name} py:{kind} 1 {names['page'].format(name)}#$ -"
+        for kind in ("class", "function")
+        for name in names[kind]
+    ]
+    head = f"# Sphinx inventory version 2\n# Project: {library}\n# Version: \n"
+    head += "# The remainder of this file is compressed using zlib.\n"
+    path.write_bytes(head.encode() + zlib.compress("\n".join(lines).encode()))
+
+
+intersphinx_mapping = {}
+for library, names in tomllib.loads((DOCS / "inventories.toml").read_text()).items():
+    stored = DOCS / "outputs" / f"{library}.inv"
+    write_inventory(library, names, stored)
+    intersphinx_mapping[library] = (names["home"], str(stored))
+
 project = "sklearn_pate"
 author = "The sklearn_pate developers"
 project_copyright = f"2026, {author}"
@@ -37,19 +58,26 @@ version = release = sklearn_pate.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "numpydoc",
     "myst_parser",
+    "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "mathml",
 ]
 exclude_patterns = ["build"]
 templates_path = ["_templates"]
 nitpicky = True  # a broken reference within the site is a warning
-nitpick_ignore_regex = [("py:.*", r"(numpy|sklearn|torch)\..*")]  # external names
+nitpick_ignore_regex = [("py:.*", r"torch\..*")]
+copybutton_exclude = ".linenos, .gp, .go"  # prompts and output are not copied
 
 # Pages
 
-myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_dmath_allow_space = False  # "$ command" is no formula
+myst_dmath_allow_digits = False
+html_math_renderer = "mathml"
 myst_heading_anchors = 3
 # Other links are file names, which work in the repository too.
 myst_url_schemes = ("http", "https")
@@ -73,11 +101,13 @@ sphinx_gallery_conf = {
     # Unchanged scripts run again, as the package may have changed.
     "run_stale_examples": True,
     "default_thumb_file": str(DOCS / "pictures" / "private_learners.png"),
+    "thumbnail_size": (800, 560),
     "within_subsection_order": "gallery_order.GalleryOrder",
     "backreferences_dir": "api/backreferences",
     "doc_module": ("sklearn_pate",),
     "reference_url": {"sklearn_pate": None},
     "show_memory": False,
+    "write_computation_times": False,  # its page would load scripts of the network
     "remove_config_comments": True,
 }
 
@@ -86,10 +116,13 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = f"sklearn_pate {release}"
 html_static_path = ["_static"]
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_sidebars = {"*": []}  # no sidebar on pages outside of sections
 html_theme_options = {
+    "logo": {"text": "sklearn_pate", "alt_text": "sklearn_pate, start page"},
     "header_links_before_dropdown": 7,
     "show_toc_level": 2,
     "navigation_with_keys": False,

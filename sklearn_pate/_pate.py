@@ -56,7 +56,6 @@ from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._teachers._training import TeacherProblems
-from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.exceptions import PrivacyUtilityWarning
@@ -89,7 +88,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         rows without protection. It is cloned; do not fit this object yourself, as the
         classifier is printed with it. A teacher must not store anything outside itself
         (in files, module or class variables), or teachers would learn from each other.
-        None means ``LogisticRegression(C=10, max_iter=1000)``.
+        None means ``LogisticRegression(max_iter=1000)``.
 
     student : classifier, default=None
         The student. None means the released mean itself for "scores", a logistic
@@ -103,17 +102,17 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
     n_teachers : int or "auto", default="auto"
         Number of shards. The votes of more teachers exceed more noise, but each learns
-        from fewer rows. "auto" is the square root of the number of private rows,
-        rounded; with ``privacy_unit="group"``, that number is not public, and a number
-        of teachers must be given.
+        from fewer rows. "auto" is the square root of the number of private rows, twice
+        that for mean scores of teachers that learn from a `representation`; with
+        ``privacy_unit="group"``, a number must be given.
 
     mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", "permute-and-flip", \
             "confident", "interactive", "histogram"} or mechanism, default="auto"
         "scores" releases the mean of the teachers' class probabilities
         (:class:`~sklearn_pate.mechanisms.MeanScores`). All others answer queries on
         votes; "histogram" releases all vote counts of a query, for a student that
-        learns from soft labels. "auto" is "scores" if the noise of `epsilon` allows 32
-        coefficients for each class but one. It is "gnmax" in all other cases: for a
+        learns from soft labels. "auto" is "scores" if the noise of `epsilon` hides
+        little of them. It is "gnmax" in all other cases: for a
         student that accepts unlabelled rows, for networks, for given teachers of
         images, and where `n_queries` or `query_strategy` is given. A mechanism object
         has further parameters, such as the threshold of ``ConfidentGNMax``. Its noise
@@ -121,9 +120,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
     n_queries : int or "auto", default="auto"
         Number of queries: public rows that the teachers label, each once. At a fixed
-        epsilon, more queries mean more noise in each answer. "auto" is 2000, or 100 for
-        a student that accepts unlabelled rows, and at most the number of public rows.
-        "scores" has no queries.
+        epsilon, more queries mean more noise in each answer. "auto" is 2000, 100 for a
+        student that accepts unlabelled rows, and for networks and images the number
+        whose answers are right where teachers agree. "scores" has no queries.
 
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
             "interactive"} or QueryStrategy, default="auto"
@@ -663,23 +662,14 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
                 f"threshold={mechanism.threshold!r} is for two classes, and there are "
                 f"{n_classes}; leave threshold='auto'."
             )
-        # A basis holds public rows; held-out rows are patients.
-        rbf = mechanism.basis == "rbf"
-        if mechanism.basis == "auto":
-            rbf = self.public_size is None
-        assumptions = self._assumptions(public)
-        if rbf and public.domain is None:  # drawn rows may be published
-            assumptions = (*assumptions, PUBLIC_ROWS_IN_MODEL)
         release = release_of_design(
             design,
             n_classes=n_classes,
             unit=public.unit,
-            assumptions=assumptions,
+            assumptions=self._assumptions(public),
             **self._budget(public),
         )
-        scored = prepare_scores(
-            public.X_public, design, rbf=rbf, seed=seeds.representation
-        )
+        scored = prepare_scores(public.X_public, design, seed=seeds.representation)
         return ScoreAggregation(public, design, release, seeds, private, shards, scored)
 
     def _budget(self, public: PublicInputs) -> dict[str, Any]:

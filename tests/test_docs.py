@@ -94,6 +94,21 @@ def test_a_picture_of_the_guide_is_the_one_that_reports_draw(name, kind):
     assert (DOCS / "_static" / f"{name}.svg").read_text() == picture
 
 
+@pytest.mark.parametrize("kind", ["Lemma", "Theorem"])
+def test_every_numbered_result_has_one_proof_and_a_link_on_the_page_that_code_cites(
+    kind,
+):
+    summary = (DOCS / "accounting.md").read_text()
+    numbers = []
+    for page in (DOCS / "proofs").glob("*.md"):
+        found = re.findall(rf"^### {kind} (\d+): ", page.read_text(), re.MULTILINE)
+        numbers += map(int, found)
+        for number in found:
+            assert f"(proofs/{page.name}#{kind.lower()}-{number}-" in summary
+    assert sorted(numbers) == [*range(1, len(numbers) + 1)]
+    assert numbers
+
+
 def test_the_names_for_other_tools_are_those_of_a_statement():
     """The table of the guide page, which promises that they stay."""
     page = (DOCS / "guide" / "interoperability.md").read_text()

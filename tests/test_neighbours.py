@@ -79,7 +79,7 @@ def test_a_transformer_computes_each_row_on_its_own_or_says_that_it_does_not():
     assert depends == {
         "TableRepresentation": False,
         "LogOdds": False,
-        "ScoreBasis": True,
+        "ScoreBasis": False,
         "ImageRepresentation": True,
         "ContrastiveEncoder": True,
     }

@@ -14,6 +14,7 @@ from sklearn_pate._aggregation._checks import (
     check_privacy_unit,
     check_synthetic,
 )
+from sklearn_pate._aggregation._design import is_given
 from sklearn_pate._aggregation._entry import (
     ReleasePlan,
     draw_synthetic_rows,
@@ -83,7 +84,7 @@ class PublicRowsClassifier(PrivateClassifier):
         """List the assumptions of the fit."""
         assumptions = [*public.assumptions, CHOSEN_BLINDLY]
         # "auto" is fitted by this package.
-        if self.representation is not None and self.representation != "auto":
+        if is_given(self.representation):
             assumptions.append(PUBLIC_REPRESENTATION)
         if self.ledger is not None and isinstance(self.random_state, Integral):
             assumptions.append(OTHER_RANDOM_STATE)

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast
 
+from scipy.stats import norm
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._base import LinearClassifierMixin
@@ -37,8 +38,8 @@ from sklearn_pate.students import (
 from sklearn_pate.students._basis import ScoreBasis
 from sklearn_pate.students._train_student import accepts_unlabeled
 
-# Coordinates of a score function that the noise must allow.
-_FEWEST_COORDINATES = 32
+# Squared radius of a ball of scores over its noise, for each class but one.
+_LEAST_SIGNAL = 12
 # Functions of the basis that the default student learns from, and answers for each.
 _OF_STUDENT, _ROWS_OF_STUDENT = 100, 10
 MECHANISMS: dict[str, type[PluralityMechanism | MeanScores]] = {
@@ -60,9 +61,10 @@ QUERY_STRATEGIES = {
     "interactive": InteractiveQueries,
 }
 
-# "auto": more answers hardly improve a student on labelled rows; a student that learns
-# from unlabelled rows, too, needs few.
+# "auto": more answers hardly improve a student that averages over them; one that learns
+# from unlabelled rows, too, needs few; networks and students of images need right ones.
 _AUTO_QUERIES, _AUTO_QUERIES_SEMI_SUPERVISED = 2000, 100
+_RIGHT, _FEWEST_QUERIES = 0.9, 20
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class Design:
     n_queries: int
     #: "auto" chooses by the public rows.
     query_strategy: str | QueryStrategy
+    #: Number of answers that a student needs right, None if it averages.
+    right_answers: int | None = None
 
 
 class PATEParameters(Protocol):
@@ -111,26 +115,29 @@ def design_fit(
     `X_public` tells a table from images; None is a table. `n_rows` is the number of
     private rows, None where it is not public.
     """
-    n_teachers = pate.n_teachers
-    if n_teachers == "auto":
-        n_teachers = _auto_n_teachers(n_rows)
     mechanism = as_mechanism(pate.mechanism)
+    of_scores = _n_teachers(pate, n_rows, scores=True)
     if _may_release_scores(pate, X_public, n_classes) and allows_scores(
-        n_teachers, n_classes, cast(float, pate.epsilon), pate.delta
+        of_scores, n_classes, cast(float, pate.epsilon), pate.delta
     ):
         mechanism = MeanScores()
     is_of_votes = isinstance(mechanism, PluralityMechanism)
-    student = pate.student
-    if student is None and is_of_votes:
-        student = default_student(pate.estimator, X_public)
+    n_teachers = _n_teachers(pate, n_rows, scores=False) if is_of_votes else of_scores
+    student, n_queries, right = pate.student, 0, None
+    if is_of_votes:
+        if student is None:
+            student = default_student(pate.estimator, X_public)
+        right = _n_right_answers(pate, X_public, student, n_teachers, n_classes)
+        n_queries = resolve_n_queries(pate.n_queries, n_public, student, right)
     return Design(
         default_teacher(pate.estimator),
         default_representation(pate.estimator, pate.representation, X_public),
         student,
         mechanism,
         n_teachers,
-        resolve_n_queries(pate.n_queries, n_public, student) if is_of_votes else 0,
+        n_queries,
         pate.query_strategy,
+        right,
     )
 
 
@@ -159,14 +166,20 @@ def design_of_votes(pate: PATEParameters, X_public: Table) -> Design:
     )
 
 
-def _auto_n_teachers(n_rows: int | None) -> int:
-    """Return the square root of the number of rows, or raise ValueError."""
+def _n_teachers(pate: PATEParameters, n_rows: int | None, *, scores: bool) -> int:
+    """Return the number of teachers, or raise ValueError.
+
+    Teachers that learn from a representation need few rows for useful scores.
+    """
+    if pate.n_teachers != "auto":
+        return pate.n_teachers
     if n_rows is None:
         raise ValueError(
             "n_teachers='auto' is the square root of the number of rows, which is not "
             "known; pass n_rows, or n_teachers."
         )
-    return round(n_rows**0.5)
+    learns_from_few = scores and _learns_from_representation(pate.estimator)
+    return round((1 + learns_from_few) * n_rows**0.5)
 
 
 def _may_release_scores(
@@ -193,7 +206,7 @@ def _may_release_scores(
 
 def default_teacher(estimator: Any) -> Any:
     """Return the teacher to be cloned."""
-    return LogisticRegression(C=10, max_iter=1000) if estimator is None else estimator
+    return LogisticRegression(max_iter=1000) if estimator is None else estimator
 
 
 def default_representation(
@@ -203,15 +216,17 @@ def default_representation(
 
     A teacher with an encoder of its own gets the columns, and so do trees and networks.
     """
-    if representation is None or _is_given(representation):
+    if representation is None or is_given(representation):
         return representation
-    if estimator is None or _gains_from_representation(estimator):
+    if _learns_from_representation(estimator):
         return _of_rows_or_images(X_public)
     return None
 
 
-def _gains_from_representation(teacher: Any) -> bool:
+def _learns_from_representation(teacher: Any) -> bool:
     """Return whether a teacher gains from similar scales and no redundant columns."""
+    if teacher is None:
+        return True
     # Slow to import.
     from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
     from sklearn.neighbors import (
@@ -230,7 +245,7 @@ def _gains_from_representation(teacher: Any) -> bool:
     )
 
 
-def _is_given(representation: Any) -> bool:
+def is_given(representation: Any) -> bool:
     """Return whether a representation is neither None nor left to a rule."""
     is_auto = isinstance(representation, str) and representation == "auto"
     return representation is not None and not is_auto
@@ -267,10 +282,10 @@ def is_table(X: Table) -> bool:
 def allows_scores(
     n_teachers: int, n_classes: int, epsilon: float, delta: float
 ) -> bool:
-    """Return whether the noise on mean scores allows enough coordinates."""
+    """Return whether the noise on mean scores leaves enough of them."""
     # Radius of a ball over the noise on the mean of score functions in it.
     signal = n_teachers * largest_gdp_mu(epsilon, delta) / 2
-    return signal**2 / (n_classes - 1) >= _FEWEST_COORDINATES
+    return signal**2 / (n_classes - 1) >= _LEAST_SIGNAL
 
 
 def as_mechanism(
@@ -322,14 +337,45 @@ def as_query_strategy(
     )
 
 
+def _n_right_answers(
+    pate: PATEParameters,
+    X_public: Table | None,
+    student: Any,
+    n_teachers: int,
+    n_classes: int,
+) -> int | None:
+    """Compute the number of queries that a network or student of images learns from.
+
+    As many as get noise with which nine of ten answers or more are right where all
+    teachers agree: by the cost of noisy counts, which bounds that of answers. None for
+    other students, and where the noise is given.
+    """
+    of_images = X_public is not None and not is_table(X_public)
+    needs_right = (of_images or is_of(student, "skorch")) and not accepts_unlabeled(
+        student
+    )
+    if not needs_right or pate.epsilon is None or n_classes < 2:
+        return None
+    # The difference of two counts exceeds its noise, for each of the other classes.
+    exceeded = norm.isf((1 - _RIGHT) / (n_classes - 1))
+    signal = n_teachers * largest_gdp_mu(pate.epsilon, pate.delta)
+    return max(_FEWEST_QUERIES, int((signal / (2 * exceeded)) ** 2))
+
+
 def resolve_n_queries(
-    n_queries: int | Literal["auto"], n_public: int, student: BaseEstimator
+    n_queries: int | Literal["auto"],
+    n_public: int,
+    student: BaseEstimator,
+    right: int | None = None,
 ) -> int:
-    """Return the number of queries, or raise ValueError if public rows are fewer."""
+    """Return the number of queries, or raise ValueError if public rows are fewer.
+
+    `right` is the number of answers that a student needs right, None if it averages.
+    """
     if n_queries == "auto":
         semi_supervised = accepts_unlabeled(student)
         few = _AUTO_QUERIES_SEMI_SUPERVISED if semi_supervised else _AUTO_QUERIES
-        return min(n_public, few)
+        return min(n_public, few, few if right is None else right)
     if n_queries > n_public:
         raise ValueError(
             f"n_queries={n_queries} is more than the "

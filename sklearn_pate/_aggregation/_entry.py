@@ -3,7 +3,10 @@
 import secrets
 import sys
 from bisect import bisect_left
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
@@ -39,7 +42,7 @@ from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent, state_cost
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis, VoteCosts
-from sklearn_pate.exceptions import LedgerError
+from sklearn_pate.exceptions import LedgerError, PrivacyLeakWarning, warn_user
 from sklearn_pate.mechanisms import PluralityMechanism, Transcript
 from sklearn_pate.mechanisms._mechanism import Mechanism, Response
 from sklearn_pate.mechanisms._noise import as_drawn
@@ -51,6 +54,9 @@ WITHOUT_CONSEQUENCE = ("ledger", "memory", "n_jobs", "verbose")
 _OF_COUNTS = -1
 # Whole numbers that hold the hash of the drawn rows.
 _N_WORDS = 2
+# Fits without a ledger in this process, by a keyed fingerprint of their private rows.
+_KEY_OF_FITS, _FITS = secrets.token_bytes(32), Counter[str]()
+_NOTES_FITS = ContextVar("notes fits", default=True)
 
 
 # Calibrates a mechanism to an epsilon, None if its noise is given, after a release.
@@ -333,7 +339,10 @@ def open_entry(
     `public` is all public data that decide the answers.
     """
     ledger, spent = estimator.ledger, release.statement
+    data = cast(str, joblib.hash(private))
     if ledger is None:
+        if private is not None:  # not hashed on a cluster
+            _note_fit(data)
         return None
     queries = counted(spent.n_queries, "query")
     teachers = counted(spent.n_teachers, "teacher")
@@ -346,7 +355,6 @@ def open_entry(
             f"noisy counts of {counted(spent.n_tables, 'column')}, then {released}"
         )
     description = f"{released}, {spent.mechanism}"
-    data = joblib.hash(private)
     cost = PrivacyCost(
         spent.curve,
         spent.delta,
@@ -374,16 +382,46 @@ def record_release(
 
     Every release is a new one, also when the same fit runs again.
     """
-    if ledger is not None:
-        ledger.charge(
-            spent.curve,
-            delta=spent.delta or ledger.delta,
-            unit=spent.unit,
-            relation=spent.relation,
-            description=spent.mechanism,
-            dataset=fingerprint(ledger.key, "data", joblib.hash(private)),
-            fit=secrets.token_hex(32),
-            profile=spent.profile,
+    data = joblib.hash(private)
+    if ledger is None:
+        _note_fit(data)
+        return
+    ledger.charge(
+        spent.curve,
+        delta=spent.delta or ledger.delta,
+        unit=spent.unit,
+        relation=spent.relation,
+        description=spent.mechanism,
+        dataset=fingerprint(ledger.key, "data", data),
+        fit=secrets.token_hex(32),
+        profile=spent.profile,
+    )
+
+
+@contextmanager
+def accounted_elsewhere() -> Iterator[None]:
+    """Fit without a ledger where another statement covers it, or none is needed."""
+    token = _NOTES_FITS.set(False)
+    try:
+        yield
+    finally:
+        _NOTES_FITS.reset(token)
+
+
+def _note_fit(data: str) -> None:
+    """Warn, once in a process, of a second fit of the same rows without a ledger."""
+    if not _NOTES_FITS.get():
+        return
+    name = fingerprint(_KEY_OF_FITS, data)
+    n_repeated = _FITS.total() - len(_FITS)
+    _FITS[name] += 1
+    if n_repeated == 0 and _FITS[name] == 2:
+        warn_user(
+            "2 fits of the same private rows in this process, as in a search, have no "
+            "ledger: each privacy_spent_ covers its own fit alone, and their costs add "
+            "up. Pass ledger=PrivacyLedger(path, epsilon=..., delta=...) to all fits, "
+            "or use PrivateSearchCV.",
+            PrivacyLeakWarning,
         )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_pate._aggregation._entry import ReleasePlan
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
@@ -22,9 +23,11 @@ FEW_ROWS = 30
 _INFORMATION = 64.0
 # Share of right answers that a student needs which gets few.
 _RIGHT = 0.9
-# Squared length of the largest scores over that of their noise, for each class beyond
-# the first.
-_SIGNAL = 8.0
+# Squared length of the largest scores over that of their noise, for each pair of
+# classes beyond the first. Measured on tables of two and seven classes.
+_SIGNAL = 12.0
+# Rows of each class that a teacher of scores needs.
+_ROWS_OF_CLASS = 5
 # Rows or groups for each unit of noise, and for each class beyond the first.
 _STEPS = 30.0
 # Largest noise on a count, relative to the rows of a class.
@@ -36,6 +39,9 @@ _FEW_PUBLIC_ROWS = 50
 _RIGHT_OF_CLASS = 5
 _MOST_TEACHERS = 2**20
 _FEWEST_QUERIES = 20
+# Queries, in those that are answered rightly, of which a network or a student of images
+# learns less than from fewer.
+_MOST_QUERIES = 8
 _MORE_THAN_NEEDED = 1.03
 _WITHOUT_TEACHERS = "DPNewtonClassifier, which has no teachers"
 _MORE_VOTERS = {
@@ -215,32 +221,92 @@ def why_useless(
     )
 
 
-def why_scores_useless(release: ReleasePlan) -> str | None:
-    """Describe why no student can learn from mean scores; None if one can."""
-    mechanism, n_classes = release.mechanism, release.n_values
-    signal = release.n_teachers / mechanism.noise_scale
-    if n_classes < 2 or signal**2 >= _SIGNAL * (n_classes - 1):
+def why_many_queries(n_queries: int, n_teachers: int, right: int | None) -> str | None:
+    """Describe why fewer queries would teach more; None if not, or if not known."""
+    if right is None or n_queries <= _MOST_QUERIES * right:
         return None
-    needed = int(np.ceil(mechanism.noise_scale * np.sqrt(_SIGNAL * (n_classes - 1))))
     return (
-        f"The noise of {mechanism.in_one_line()} is too large for "
-        f"{counted(release.n_teachers, 'teacher')}: it hides most of the scores of "
-        f"{n_classes} classes. Use n_teachers={needed}, a larger epsilon, or "
-        f"{_WITHOUT_TEACHERS}."
+        f"n_queries={n_queries} makes most answers of "
+        f"{counted(n_teachers, 'teacher')} wrong, from which a network or a student of "
+        f"images can hardly learn. Use n_queries={right}, more teachers, or a student "
+        "that accepts unlabelled rows."
     )
 
 
-def why_newton_useless(release: ReleasePlan, n_units: int) -> str | None:
-    """Describe why nothing can be learned in Newton steps; None if something can."""
+def why_one_class(
+    predicted: NDArray[Any], rows: str, balanced: str | None = None
+) -> str | None:
+    """Describe a released model that predicts one class; None if it does not.
+
+    `predicted` are its predictions for `rows`, which are public. `balanced` is the
+    setting of a threshold between them, where they differ in their scores.
+    """
+    if len(predicted) == 0 or np.any(predicted != predicted[0]):
+        return None
+    threshold = f"{balanced}, which costs nothing more, " if balanced else ""
+    return (
+        f"The model predicts one class for all of {counted(len(predicted), rows)}. The "
+        "privacy cost is spent nevertheless. Before another fit, consider "
+        f"{threshold}a larger epsilon, or more private rows."
+    )
+
+
+def why_scores_useless(
+    release: ReleasePlan, n_rows: int | None, rarest: float | None = None
+) -> str | None:
+    """Describe why no student can learn from mean scores; None if one can.
+
+    `rarest` is the share of the rarest class, where it is public or was released.
+    """
     mechanism, n_classes = release.mechanism, release.n_values
-    needed = int(np.ceil(_STEPS * (n_classes - 1) * mechanism.noise_scale))
+    if n_classes < 2:
+        return None
+    least = np.sqrt(_SIGNAL / _relative_variance(rarest, n_classes)) * (n_classes - 1)
+    needed = int(np.ceil(mechanism.noise_scale * least))
+    if release.n_teachers >= needed:
+        return None
+    of_scores = _ROWS_OF_CLASS * n_classes * needed
+    enough = n_rows is None or of_scores <= n_rows
+    return (
+        f"The noise of {mechanism.in_one_line()} is too large for "
+        f"{counted(release.n_teachers, 'teacher')}: it hides most of the scores of "
+        f"{_described(rarest, n_classes)}. Use "
+        + (f"n_teachers={needed}, " if enough else "")
+        + f"a larger epsilon, or {_WITHOUT_TEACHERS}."
+    )
+
+
+def _relative_variance(rarest: float | None, n_classes: int) -> float:
+    """Return the variance of labels of a class, relative to that of equal shares."""
+    if rarest is None:
+        return 1.0
+    return rarest * (1 - rarest) * n_classes**2 / (n_classes - 1)
+
+
+def _described(rarest: float | None, n_classes: int) -> str:
+    if rarest is None:
+        return f"{n_classes} classes"
+    return f"the rarest class, with a share of {rarest:.2g}"
+
+
+def why_newton_useless(
+    release: ReleasePlan, n_units: int, rarest: float | None = None
+) -> str | None:
+    """Describe why nothing can be learned in Newton steps; None if something can.
+
+    `rarest` is the share of the rarest class, where it is public or was released.
+    """
+    mechanism, n_classes = release.mechanism, release.n_values
+    variance = _relative_variance(rarest, n_classes)
+    needed = int(np.ceil(_STEPS * (n_classes - 1) * mechanism.noise_scale / variance))
     if n_units >= needed:
         return None
     unit = release.statement.unit
     return (
         f"The noise of {mechanism.in_one_line()} is too large for "
-        f"{counted(n_units, unit)}: it hides the coefficients of {n_classes} classes. "
-        f"Use a larger epsilon, or at least {counted(needed, unit)}."
+        f"{counted(n_units, unit)}: it hides the coefficients of "
+        f"{_described(rarest, n_classes)}. Use a larger epsilon, or at least "
+        f"{counted(needed, unit)}."
     )
 
 
@@ -299,9 +365,7 @@ def why_rarest_is_lost(
         suffices = rightly >= enough
     else:
         signal = (n_classes * agree.right - 1) / (n_classes - 1)
-        equal = 1 / n_classes
-        variance = share * (1 - share) / (equal * (1 - equal))
-        information = n_given * signal**2 * variance
+        information = n_given * signal**2 * _relative_variance(share, n_classes)
         suffices = information >= min(_INFORMATION, _RIGHT * n_queries)
     # For classes of equal shares, both sides are equal up to round-off.
     wanted = min(0.5, agree.right) - 1e-9

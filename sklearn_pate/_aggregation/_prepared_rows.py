@@ -60,12 +60,7 @@ def score_rows(
     of_basis, represented = fitted, X_for_teachers
     if representation is None:
         of_basis, represented = represent(TableRepresentation(), X_public, seed)
-    features = numeric_features(represented)
-    if features is None:
-        raise ValueError(
-            f"representation={representation!r} makes no finite numbers of the public "
-            "rows; pass another transformer."
-        )
+    features = finite_features(representation, represented)
     basis = ScoreBasis(max_coordinates, rbf, seed).fit(features[rows])
     return ScoredRows(
         rows,
@@ -106,6 +101,17 @@ def represent(
             f"representation={in_short(representation)} fails on the public rows: "
             f"{cause_of(failure)}. {remedy}".rstrip()
         ) from chained
+
+
+def finite_features(representation: Any, represented: Any) -> NDArray[np.float64]:
+    """Return represented public rows as numbers, or raise ValueError."""
+    features = numeric_features(represented)
+    if features is None:
+        raise ValueError(
+            f"representation={representation!r} makes no finite numbers of the public "
+            "rows; pass another transformer."
+        )
+    return features
 
 
 def warn_if_slow(representation: Any, seconds_a_row: float) -> None:

@@ -43,6 +43,7 @@ from sklearn_pate._teachers._shards import (
     shard_groups,
     shard_rows,
 )
+from sklearn_pate._votes._sums import sum_of_classes
 from sklearn_pate._votes._votes import VoteHeader, Votes
 from sklearn_pate.accounting._assumptions import (
     COLUMNS,
@@ -116,6 +117,10 @@ class PrivateInputs:
         shard_of_group = shard_groups(self.ids, n_teachers, key)
         return rows_of_shards(shard_of_group[self.group_of_row], n_teachers)
 
+    def class_sum(self, n_classes: int, longest: int) -> NDArray[np.int64]:
+        """Add up vectors of at most this length, by class. Sensitive."""
+        return sum_of_classes(self.codes, self.group_of_row, 1, n_classes, longest)
+
     def content(self) -> tuple:
         """Return everything about the private rows, for a keyed fingerprint."""
         return self.X, self.codes, self.ids, self.group_of_row
@@ -167,9 +172,7 @@ def split_inputs(
             ids, group_of_row = _groups_left(ids, group_of_row[private])
         assumptions.append(HELD_OUT_ROWS)
     else:
-        X_public = unwrapped(X_public, X, estimator.privacy_unit)
-        check_not_private(X_public, given)
-        X_public = check_public_features(estimator, X_public, X)
+        X_public = read_public_rows(estimator, X_public, X, given)
         assumptions.append(PUBLIC_ROWS)
     if domain is None:
         warn_of_text(X_public)
@@ -192,6 +195,14 @@ def split_inputs(
             n_units=n_units,
         ),
     )
+
+
+def read_public_rows(estimator: Any, X_public: Any, X: Table, given: Any) -> Table:
+    """Check public rows, alone and against checked private rows; `given` are those."""
+    unit = getattr(estimator, "privacy_unit", "row")
+    X_public = unwrapped(X_public, X, unit)
+    check_not_private(X_public, given)
+    return check_public_features(estimator, X_public, X)
 
 
 def number_of_units(estimator: Any, n_rows: int) -> int | None:

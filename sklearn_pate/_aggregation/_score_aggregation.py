@@ -13,7 +13,11 @@ from sklearn_pate._aggregation._aggregation import Aggregation
 from sklearn_pate._aggregation._design import Design
 from sklearn_pate._aggregation._entry import analyse_release
 from sklearn_pate._aggregation._fit_plan import FitPlan
-from sklearn_pate._aggregation._outlook import why_few_public_rows, why_scores_useless
+from sklearn_pate._aggregation._outlook import (
+    why_few_public_rows,
+    why_one_class,
+    why_scores_useless,
+)
 from sklearn_pate._aggregation._prepared_rows import ScoredRows, score_rows
 from sklearn_pate._aggregation._rehearsal import rehearse_student
 from sklearn_pate._aggregation._rows import PublicInputs
@@ -79,12 +83,8 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
 
     def on(self, public: PublicInputs) -> Self:
         """Return the same aggregation on other public rows."""
-        scored = prepare_scores(
-            public.X_public,
-            self.design,
-            rbf=self.scored.basis.rbf,
-            seed=self.seeds.representation,
-        )
+        seed = self.seeds.representation
+        scored = prepare_scores(public.X_public, self.design, seed=seed)
         return replace(self, public=public, scored=scored)
 
     def fit_plan(self, margins: Sequence[float]) -> FitPlan:
@@ -93,12 +93,12 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
             self.release,
             n_rows=self.n_rows,
             n_coordinates=self.n_coordinates[-1],
-            useless=why_scores_useless(self.release),
+            useless=why_scores_useless(self.release, self.n_rows),
             n_public=self.public.n_public,
         )
 
     def _why_useless(self) -> Iterator[str]:
-        useless = why_scores_useless(self.release)
+        useless = why_scores_useless(self.release, self.n_rows)
         few = why_few_public_rows(self.public.n_public)
         yield from (why for why in (useless, few) if why is not None)
 
@@ -122,23 +122,26 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
     def draw(self, scores: TeacherScores, entry: FitEntry | None) -> ReleasedScores:
         """Record the cost, draw the noise, and release the mean scores."""
         mechanism, scored = self.release.mechanism, self.scored
-        estimate = mechanism.estimate(scores, self.n_coordinates, entry)
+        class_sum = partial(self.private.class_sum, self.n_classes)
+        estimate = mechanism.estimate(scores, class_sum, self.n_coordinates, entry)
         coef = estimate.shrunk
-        if not coef[1:].any():
-            warn_user(
-                "The released scores are the same for all rows; the student always "
-                "predicts one class. The privacy cost is spent nevertheless. Before "
-                "another fit, consider a larger epsilon, or more private rows.",
-                StudentWarning,
-            )
         full = np.zeros((scored.basis.n_coordinates_, coef.shape[1]))
         full[: len(coef)] = coef
         model = ScoreFunction.of_release(full, scored.of_basis, scored.basis, "linear")
         probabilities = model.probabilities(scored.values)
         model.threshold = resolve_threshold(mechanism.threshold, probabilities)
-        return ReleasedScores(
-            estimate, model, probabilities, model.decide(probabilities)
-        )
+        answers = model.decide(probabilities)
+        balanced = None
+        if self.n_classes == 2 and coef[1:].any():
+            balanced = "mechanism=MeanScores(threshold='balanced')"
+        one, hidden = why_one_class(answers, "public row", balanced), None
+        if why_scores_useless(self.release, self.n_rows) is None:
+            rarest = float(estimate.shares.min())
+            hidden = why_scores_useless(self.release, self.n_rows, rarest)
+        for why in (hidden, one):
+            if why is not None:
+                warn_user(why, StudentWarning)
+        return ReleasedScores(estimate, model, probabilities, answers)
 
     def teach(self, released: ReleasedScores) -> BaseEstimator:
         """Return the released score model, or train a student on its soft labels."""
@@ -191,14 +194,12 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
 
 
 @phase("preparing public rows")
-def prepare_scores(
-    X_public: Table, design: Design, *, rbf: bool, seed: int
-) -> ScoredRows:
+def prepare_scores(X_public: Table, design: Design, *, seed: int) -> ScoredRows:
     """Choose the public rows that are scored, and the basis of mean scores."""
     return score_rows(
         X_public,
         design.representation,
         max_coordinates=design.mechanism.max_coordinates,
-        rbf=rbf,
+        rbf=design.mechanism.basis == "rbf",
         seed=seed,
     )

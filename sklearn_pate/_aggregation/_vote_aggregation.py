@@ -13,7 +13,7 @@ from sklearn_pate._aggregation._aggregation import Aggregation
 from sklearn_pate._aggregation._design import Design, as_query_strategy
 from sklearn_pate._aggregation._entry import analyse_votes
 from sklearn_pate._aggregation._fit_plan import FitPlan
-from sklearn_pate._aggregation._outlook import why_useless
+from sklearn_pate._aggregation._outlook import why_many_queries, why_useless
 from sklearn_pate._aggregation._prepared_rows import comparable, represent
 from sklearn_pate._aggregation._rehearsal import rehearse_student
 from sklearn_pate._aggregation._rows import PublicInputs
@@ -138,8 +138,10 @@ class VoteAggregation(Aggregation[Votes, Answers]):
             delta=self.statement.delta,
             unit=self.public.unit,
         )
-        if why is not None:
-            yield why
+        many = why_many_queries(
+            self.release.n_queries, self.release.n_teachers, self.design.right_answers
+        )
+        yield from (one for one in (why, many) if one is not None)
 
     def _rehearse_student(self) -> None:
         rehearse_student(

@@ -28,6 +28,9 @@ class LogOdds(TransformerMixin, BaseEstimator):
         Log-odds by cell, in the basis of Helmert; zeros for a value without a cell.
     """
 
+    #: No bit of the result of a row depends on others.
+    _keeps_rows_apart = True
+
     @classmethod
     def of_counts(cls, marginals: Marginals) -> Self:
         """Return a fitted transformer.

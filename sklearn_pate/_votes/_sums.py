@@ -197,6 +197,33 @@ class ScoreStep:
         return vector
 
 
+def sum_of_classes(
+    codes: NDArray[np.intp],
+    group_of_row: NDArray[np.integer] | None,
+    n_rows: NDArray[np.integer] | int,
+    n_classes: int,
+    longest: int,
+) -> NDArray[np.int64]:
+    """Add up a vector of whole numbers of each row, or group, by class. Sensitive.
+
+    That of a row is `longest` times the unit vector of its class; that of a group is
+    the mean over its rows, rounded down. A row without a class index (-1) has none. A
+    pair of group and class stands for `n_rows` equal rows.
+
+    **Sensitivity.** The numbers of a vector are not negative, and add up to `longest`
+    at most: so does its length, in exact arithmetic.
+    """
+    known = codes >= 0
+    groups = np.zeros(len(codes)) if group_of_row is None else group_of_row
+    distinct, groups = np.unique(groups[known], return_inverse=True)
+    counts = np.zeros((len(distinct), n_classes), dtype=np.int64)
+    n_rows = np.broadcast_to(n_rows, known.shape)[known]
+    np.add.at(counts, (groups, codes[known]), n_rows)
+    of_unit = 1 if group_of_row is None else counts.sum(axis=1, keepdims=True)
+    total: NDArray[np.int64] = (longest * counts // of_unit).sum(axis=0)
+    return total
+
+
 class TeacherScores(SensitiveSums):
     """Score functions of teachers, as coefficients in a public basis. Sensitive.
 

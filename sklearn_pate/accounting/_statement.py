@@ -219,9 +219,7 @@ def facts_of(spent: "PrivacySpent") -> StatementFacts:
     rho = None if isinf(pure_epsilon) else pure_epsilon**2 / 2
     if spent.mu is not None:
         rho = spent.mu**2 / 2
-    is_known = (
-        kind not in ("learner", "several", "measured") or FLOATING_POINT.code in codes
-    )
+    is_known = FLOATING_POINT.code in codes or kind not in _OF_ANY_NOISE
     randomness = "operating-system" if is_known else "unknown"
     arithmetic = "whole-numbers" if is_known else "unknown"
     tuning = "blind" if CHOSEN_BLINDLY.code in codes else "unknown"

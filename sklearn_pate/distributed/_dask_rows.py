@@ -29,6 +29,7 @@ from sklearn_pate._teachers._shards import (
     shard_of_hash,
     spelled_ids,
 )
+from sklearn_pate._votes._sums import sum_of_classes
 from sklearn_pate.accounting._value_checks import counted
 
 # Pieces travel as bytes: dask's shuffle would change the types of some columns.
@@ -79,6 +80,12 @@ class PartitionLabels:
     #: Keyed hashes of ids, and which rows have one; None where rows are the unit.
     hashes: NDArray[np.uint32] | None
     has_id: NDArray[np.bool_]
+
+    def class_codes(self, classes: NDArray[Any]) -> NDArray[np.intp]:
+        """Return the class index of each row; -1 without a class or an id."""
+        codes = class_indices(self.facts.labels, classes)[self.codes]
+        codes[~self.has_id] = -1
+        return codes
 
 
 @dataclass(frozen=True)
@@ -133,9 +140,29 @@ class DaskRows:
             check_n_rows(self.n_rows, n_teachers)
         return range(n_teachers)
 
-    def content(self) -> tuple[Any, ...]:
-        """Return everything about the private rows, for a keyed fingerprint."""
-        return "dask", [one.digest for one in self.facts], self.classes
+    def class_sum(self, n_classes: int, longest: int) -> NDArray[np.int64]:
+        """Add up vectors of at most this length, by class. Sensitive.
+
+        Groups are told apart by a hash: two with the same one have one vector, so that
+        either of them moves the sum by no more than a group alone.
+        """
+        client = self.client()
+        read = delayed(_classes_of_units)
+        found = client.gather(
+            client.compute([read(labels, self.classes) for _, labels in self.parts])
+        )
+        units, codes, n_rows = np.concatenate(found).T
+        return sum_of_classes(
+            codes, units if self.has_groups else None, n_rows, n_classes, longest
+        )
+
+    def content(self) -> tuple[Any, ...] | None:
+        """Return everything about the private rows, for a keyed fingerprint.
+
+        None where no ledger asked for hashes.
+        """
+        digests = [one.digest for one in self.facts]
+        return None if None in digests else ("dask", digests, self.classes)
 
     def n_blocks(self, n_threads: int, n_teachers: int) -> int:
         """Return the number of blocks of teachers for a cluster, by public numbers."""
@@ -195,8 +222,7 @@ def _cut(
     for number, first, part, labels in parts:
         table = read(part)
         _check_rows(common.like, number, table, labels)
-        codes = class_indices(labels.facts.labels, common.classes)[labels.codes]
-        codes[~labels.has_id] = -1
+        codes = labels.class_codes(common.classes)
         tables.append(table)
         all_codes.append(codes)
         all_shards.append(_shards(common, first, labels))
@@ -394,6 +420,17 @@ def read_labels_of(
     if X is not None:
         _check_rows(like, number, X, read_labels)
     return read_labels
+
+
+def _classes_of_units(
+    labels: PartitionLabels, classes: NDArray[Any]
+) -> NDArray[np.int64]:
+    """Count the rows of each group, or of all, by class: hash, index and number."""
+    codes = labels.class_codes(classes)
+    units = np.zeros(len(codes)) if labels.hashes is None else labels.hashes
+    pairs = np.stack([units, codes], axis=1).astype(np.int64)[codes >= 0]
+    pairs, n_rows = np.unique(pairs, axis=0, return_counts=True)
+    return np.column_stack([pairs, n_rows])
 
 
 def facts_of(labels: PartitionLabels) -> PartitionFacts:

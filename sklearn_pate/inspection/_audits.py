@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_pate._aggregation._checks import check_n_jobs
+from sklearn_pate._aggregation._entry import accounted_elsewhere
 from sklearn_pate._aggregation._fit_plan import write_lower_bound
 from sklearn_pate._estimators._isolation import autologging_off
 from sklearn_pate._inputs._labels import PublicData
@@ -312,7 +313,7 @@ def fit_without_ledger(estimator: Any, **data: Any) -> Any:
 
     A ledger would recognise repeated fits, and the fits of an audit are not released.
     """
-    with warnings.catch_warnings(), autologging_off():
+    with warnings.catch_warnings(), autologging_off(), accounted_elsewhere():
         # The quality of the student does not matter here.
         warnings.simplefilter("ignore", StudentWarning)
         return clone(estimator).set_params(ledger=None).fit(**data)

@@ -20,7 +20,7 @@ from sklearn_pate.inspection._vote_displays import (
     stamp,
     statement_of,
 )
-from sklearn_pate.metrics._axes import (
+from sklearn_pate.metrics._metrics_plots import (
     line_style,
     make_axes,
     point_style,

@@ -21,6 +21,7 @@ from sklearn.utils import get_tags
 
 from sklearn_pate.accounting._statement import plans_privacy
 from sklearn_pate.accounting._value_checks import read_table
+from sklearn_pate.learners._row_features import keeps_rows_apart
 
 # Their inner steps are checked one by one.
 CONTAINERS = (Pipeline, FeatureUnion, ColumnTransformer)
@@ -290,7 +291,7 @@ def _is_row_by_row(step: Any) -> bool:
         return all(_is_row_by_row(inner) for _, inner in _children(step))
     if isinstance(step, FunctionTransformer):
         return _is_elementwise(step)
-    return step in NO_STEP or _is_of(step, ROW_BY_ROW)
+    return step in NO_STEP or _is_of(step, ROW_BY_ROW) or keeps_rows_apart(step)
 
 
 def _counts_rows(estimator: Any) -> bool:

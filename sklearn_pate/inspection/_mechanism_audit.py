@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binomtest
 
-from sklearn_pate._votes._sums import SoftVoteLayout, TeacherScores
+from sklearn_pate._votes._sums import SoftVoteLayout, TeacherScores, sum_of_classes
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.accounting.plurality._closed_form import check_counts
@@ -19,6 +19,7 @@ from sklearn_pate.inspection._audits import (
     log_ratio_scores,
 )
 from sklearn_pate.mechanisms import MeanScores, NoisySum, Oracle, PluralityMechanism
+from sklearn_pate.mechanisms._mean_scores import LONGEST
 from sklearn_pate.mechanisms._plurality import NO_ANSWER
 
 # Of a sum of probabilities; and the probability that answers with the stated law are
@@ -331,9 +332,13 @@ def _release_scores(
         min(one, shape[0]) for one in mechanism.n_coordinates(1, shape[1] + 1)
     ]
     scores = TeacherScores([teachers[own]], shape=shape)
+    # The row that differs has another class, too.
+    classes = partial(sum_of_classes, np.array([own]), None, 1, shape[1] + 1)
     ratio = 0.0
     for _ in range(n_releases):
-        for step, released in mechanism.estimate(scores, n_coordinates).steps:
+        estimate = mechanism.estimate(scores, classes, n_coordinates)
+        ratio += float(estimate.classes[0] - estimate.classes[1]) * LONGEST**2
+        for step, released in estimate.steps:
             one, other = (step.vector(teacher) for teacher in teachers)
             # Of Gaussian noise, but for a factor.
             ratio += float(np.vdot(released - (one + other) / 2, one - other))

@@ -104,7 +104,7 @@ def plan_fit(
 
     class_prior : float or array-like of shape (n_classes,), default=None
         Shares of the classes among the rows, from public knowledge, or the share of the
-        rarest class alone. The plan then warns if answers cannot teach that class. It
+        rarest class alone. The plan then warns if a release cannot teach that class. It
         must not be computed from private rows.
 
     synthetic : PrivateMarginals, default=None
@@ -177,7 +177,8 @@ def plan_fit(
             release,
             n_rows=n_rows,
             n_coordinates=allowed[-1],
-            useless=why_scores_useless(release),
+            useless=why_scores_useless(release, n_rows)
+            or why_scores_useless(release, n_rows, rarest),
         )
     else:
         plan = FitPlan.of_votes(
@@ -198,6 +199,7 @@ def plan_newton_fit(
     epsilon: float = 1.0,
     delta: float = 1e-5,
     privacy_unit: Literal["row", "group"] = "row",
+    class_prior: float | ArrayLike | None = None,
     synthetic: PrivateMarginals | None = None,
 ) -> FitPlan:
     """Plan a fit of DPNewtonClassifier from public numbers alone.
@@ -224,6 +226,9 @@ def plan_newton_fit(
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy. The noise is the same for both.
+
+    class_prior : float or array-like of shape (n_classes,), default=None
+        As in :func:`plan_fit`.
 
     synthetic : PrivateMarginals, default=None
         Noisy counts that rows are drawn from, in place of public rows. Its domain must
@@ -257,13 +262,15 @@ def plan_newton_fit(
         synthetic=synthetic,
     )
     learner._check_parameters()
+    rarest = None if class_prior is None else _rarest(class_prior, n_classes)
     counts = partial(_counts, learner, n_classes, n_units)
     release = learner._release(n_classes, counts, (CHOSEN_BLINDLY,))
     plan = FitPlan.of_coefficients(
         release,
         n_rows=n_units if privacy_unit == "row" else None,
         n_coordinates=learner._most_coordinates(release, sys.maxsize, n_units),
-        useless=learner._why_useless(release, n_units),
+        useless=learner._why_useless(release, n_units)
+        or learner._why_useless(release, n_units, rarest),
     )
     return replace(plan, assumptions=())
 

@@ -22,7 +22,7 @@ from sklearn_pate.mechanisms import NoisySum, PluralityMechanism
 from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.mechanisms._noisy_sum import TwoPartRelease
 from sklearn_pate.mechanisms._noisy_training import SampledMechanism
-from sklearn_pate.metrics._axes import (
+from sklearn_pate.metrics._metrics_plots import (
     COLORS,
     line_style,
     make_axes,

@@ -39,6 +39,13 @@ _SMALLEST_BOUND = 1e-30
 def read_rows(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.float32]:
     """Read rows as float32, with 0 in place of values that are not finite."""
     X = check_numbers(estimator, X, reset=reset, dtype=np.float32, allow_nd=True)
+    return _as_finite(X)
+
+
+def _as_finite(X: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Return float32, with 0 in place of values that are not finite."""
+    with np.errstate(over="ignore"):
+        X = X.astype(np.float32, copy=False)
     is_finite = np.isfinite(X)
     if not np.all(is_finite):
         X = np.where(is_finite, X, np.float32(0))
@@ -92,9 +99,6 @@ class TrainedNetwork(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         )
         network.module_ = deepcopy(net.module_).to("cpu").eval()
         network.classes_ = np.arange(len(estimator.classes_))
-        for name in ("n_features_in_", "feature_names_in_", "_column_names"):
-            if hasattr(estimator, name):
-                setattr(network, name, deepcopy(getattr(estimator, name)))
         return network
 
     def fit(self, X: Any, y: Any = None) -> NoReturn:
@@ -186,6 +190,10 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         Opacus' "prv" does, and is tighter. "rdp" adds up Renyi divergences, as a
         `ledger` does. Both are upper bounds.
 
+    representation : transformer or "auto", default=None
+        Fitted on the public rows `X_public` of `fit` alone, it makes the inputs of the
+        network. See :class:`~sklearn_pate.learners.DPLogisticRegression`.
+
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. None reads them from y, and states as an assumption
         that they are public. Rows with another label are not used.
@@ -220,8 +228,11 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
     noise_multiplier_ : float
         The given or calibrated noise. May be published.
 
+    representation_ : transformer or None
+        Fitted on public rows. May be published.
+
     n_features_in_ : int
-        Number of features.
+        Number of columns of X.
 
     feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
         Names of the features, if X is a dataframe with string column names.
@@ -288,6 +299,7 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         noise_multiplier: float | None = None,
         max_grad_norm: float = 1.0,
         accountant: Literal["pld", "rdp"] = "pld",
+        representation: Any = None,
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
         verbose: int | Literal["auto"] = "auto",
@@ -299,6 +311,7 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         self.noise_multiplier = noise_multiplier
         self.max_grad_norm = max_grad_norm
         self.accountant = accountant
+        self.representation = representation
         self.classes = classes
         self.ledger = ledger
         self.verbose = verbose
@@ -327,7 +340,7 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         """
         check_is_fitted(self, "network_")
         with one_thread():
-            return self.network_.predict_proba(self._check_features(X, reset=False))
+            return self.network_.predict_proba(self._features(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict labels.
@@ -372,7 +385,10 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
     def _check_features(self, X: Any, *, reset: bool) -> NDArray[np.float32]:
         return read_rows(self, X, reset=reset)
 
-    def _published_model(self) -> TrainedNetwork:
+    def _as_numbers(self, features: NDArray[np.float64]) -> NDArray[np.float32]:
+        return _as_finite(features)
+
+    def _predictor(self) -> TrainedNetwork:
         return TrainedNetwork.of(self)
 
     def _plan_training(self, rows: Rows) -> TrainingPlan[DPSGDSteps]:
@@ -422,11 +438,6 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
                 seed=seed,
             )
         self.noise_multiplier_ = settings.noise_multiplier
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def _check_network(estimator: Any) -> None:

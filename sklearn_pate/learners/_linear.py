@@ -9,16 +9,20 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, softmax
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_pate._aggregation._outlook import why_one_class
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
 from sklearn_pate._inputs._features import check_numbers
 from sklearn_pate.accounting._assumptions import BOUNDS, FLOATING_POINT, NORM_READ
 from sklearn_pate.accounting._calibrate import check_epsilon_is_small
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._value_checks import Constraint, check_positive
-from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
+from sklearn_pate.exceptions import (
+    PrivacyLeakWarning,
+    PrivacyUtilityWarning,
+    warn_user,
+)
 from sklearn_pate.learners._linear_solver import (
     Bounds,
     HuberHinge,
@@ -34,15 +38,12 @@ from sklearn_pate.mechanisms._noise import NoiseSource, on_lattice
 from sklearn_pate.mechanisms._noisy_training import METHODS, TOLERANCE, NoisyObjective
 
 # Fitted attributes that predictions depend on.
-_PREDICTS_BY = (
-    "coef_",
-    "intercept_",
-    "_bounds",
-    "n_features_in_",
-    "feature_names_in_",
-    "_column_names",
-)
+_PREDICTS_BY = ("coef_", "intercept_", "_bounds")
+_RANDOM_ROWS = 1000
 _SMALLEST_HUBER = 1e-9  # below, rounding makes it a kink
+# With noise that has no delta: features for each root of a row and of epsilon, and
+# their largest number. Measured on tables.
+_FEATURES, _MOST_FEATURES = 0.25, 500
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,9 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
     feature_bounds: tuple[ArrayLike, ArrayLike] | None
     fit_intercept: bool
     intercept_scaling: float
+
+    #: A model of this class needs none of features.
+    representation_ = None
 
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
@@ -104,8 +108,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
             rows within the bounds, ``X @ coef_.T + intercept_``.
         """
         check_is_fitted(self, "coef_")
-        X = self._check_features(X, reset=False)
-        scores = self._bounds.scores(X, self.coef_, self.intercept_)
+        scores = self._bounds.scores(self._features(X), self.coef_, self.intercept_)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -148,7 +151,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
     def _plan_training(self, rows: Rows) -> TrainingPlan[LinearPlan]:
         n_rows, n_features = rows.X.shape
         n_classes = len(rows.classes)
-        bounds = self._bounds_of(n_features, self._norm(rows.X))
+        bounds = self._bounds_of(n_features, self._norm(rows))
         _check_memory(n_features)
         task = Task(
             learner=type(self).__name__,
@@ -179,14 +182,26 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
 
     def _reads_norm(self) -> bool:
         """Check for a bound that is read from private rows."""
-        return self.data_norm is None and self.feature_bounds is None
+        bounds = self.data_norm, self.feature_bounds, self.representation
+        return all(one is None for one in bounds)
 
-    def _norm(self, X: NDArray[np.float64]) -> float:
-        """Return the bound of the rows' norm, read from the rows if none is given."""
+    def _n_components(self, rows: Rows) -> int | Literal["auto"]:
+        if self.method == "gaussian":
+            return "auto"
+        # The noise is proportional to the number of features.
+        n_rows, n_classes = len(rows.codes), len(rows.classes)
+        n_problems = 1 if n_classes == 2 else n_classes
+        allowed = _FEATURES * math.sqrt(n_rows * self.epsilon / n_problems)
+        return int(np.clip(allowed, 1, _MOST_FEATURES))
+
+    def _norm(self, rows: Rows) -> float:
+        """Return the bound of the rows' norm, read from the rows if none is known."""
         if self.data_norm is not None:
             return float(self.data_norm)
         if self.feature_bounds is not None:
-            return math.sqrt(X.shape[1])
+            return math.sqrt(rows.X.shape[1])
+        if rows.public is not None:
+            return float(np.sqrt(np.mean(np.sum(rows.public**2, axis=1)))) or 1.0
         warn_user(
             "Neither data_norm nor feature_bounds is given: the longest private row "
             "determines the noise, and nothing is private. Pass bounds that are known "
@@ -194,7 +209,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
             PrivacyLeakWarning,
         )
         with np.errstate(over="ignore"):
-            norms = np.linalg.norm(X, axis=1)
+            norms = np.linalg.norm(rows.X, axis=1)
         return float(norms[np.isfinite(norms)].max(initial=0.0)) or 1.0
 
     def _train(self, rows: Rows, settings: LinearPlan, noise: NoiseSource) -> None:
@@ -221,20 +236,37 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         self.data_norm_ = settings.bounds.norm
         self._bounds = settings.bounds
         self.C_ = 1 / perturbation.regularisation
+        self._warn_of_one_class(rows)
 
-    def _published_model(self) -> Self:
+    def _warn_of_one_class(self, rows: Rows) -> None:
+        """Warn of a model that predicts one class, by its released weights.
+
+        For public rows, for random rows within the bounds, or where the ball of
+        `data_norm` ends in the directions of the weights.
+        """
+        n_features, n_classes = self.coef_.shape[1], len(rows.classes)
+        if rows.public is not None:
+            X, kind = rows.public, "public row"
+        elif self._bounds.clips:
+            scales = np.random.RandomState(0).uniform(size=(_RANDOM_ROWS, n_features))
+            X, kind = self._bounds.low + self._bounds.width * scales, "random row"
+        else:
+            lengths = np.linalg.norm(self.coef_, axis=1, keepdims=True)
+            ends = self._bounds.norm * self.coef_ / np.maximum(lengths, 1e-300)
+            X, kind = np.vstack([ends, -ends]), "longest possible row"
+        scores = self._bounds.scores(X, self.coef_, self.intercept_)
+        codes = scores.argmax(axis=1) if n_classes > 2 else scores[:, 0] > 0
+        why = why_one_class(codes, kind) if n_classes > 1 else None
+        if why is not None:
+            warn_user(why, PrivacyUtilityWarning)
+
+    def _predictor(self) -> Self:
         # Only what predictions need: no parameter of this fit, and no other data.
         model = type(self)()
         for name in _PREDICTS_BY:
-            if hasattr(self, name):
-                setattr(model, name, deepcopy(getattr(self, name)))
+            setattr(model, name, deepcopy(getattr(self, name)))
         model.classes_ = np.arange(len(self.classes_))
         return model
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def _check_memory(n_features: int) -> None:
@@ -304,6 +336,13 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         root of the sum of both squares. A larger value regularises the intercept less,
         and makes the features smaller relative to the noise.
 
+    representation : transformer or "auto", default=None
+        Fitted on the public rows `X_public` of `fit` alone, it makes the features of
+        each row; it has no privacy cost. "auto" is
+        ``TableRepresentation(basis="rbf")``, or an
+        :class:`~sklearn_pate.students.ImageRepresentation` for images. Then
+        ``data_norm=None`` is the root mean squared norm of the public rows' features.
+
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. None reads them from y, and states as an assumption
         that they are public. A row with another label has no loss.
@@ -316,7 +355,7 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights, in units of the features. May be published.
+        Weights, in units of the features, after `representation`. May be published.
 
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts; not zero without `fit_intercept` if `feature_bounds` shift features.
@@ -338,8 +377,11 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
     mechanism_ : NoisyObjective
         The noise with all its numbers. May be published.
 
+    representation_ : transformer or None
+        Fitted on public rows. May be published.
+
     n_features_in_ : int
-        Number of features.
+        Number of columns of X.
 
     feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
         Names of the features, if X is a dataframe with string column names.
@@ -376,7 +418,11 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
     For "output", lambda is max(b / 8, (2 n c b^2 / (64 d))^{1/3}) with n rows. The rule
     balances noise and regularisation.
 
-    For a kernel machine, use random Fourier features:
+    ``representation="auto"`` has up to 500 components for "gaussian", and for the other
+    methods (n epsilon)^{1/2} / 4 with n rows, as their noise is proportional to the
+    number of components.
+
+    For a kernel machine without public rows, use random Fourier features:
     ``make_pipeline(RBFSampler(gamma=1), DPLogisticRegression(data_norm=math.sqrt(2)))``
     with :class:`~sklearn.kernel_approximation.RBFSampler`, which depends on the number
     of features only, and returns rows of norm at most sqrt(2).
@@ -404,6 +450,7 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
+        representation: Any = None,
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
     ) -> None:
@@ -415,6 +462,7 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         self.feature_bounds = feature_bounds
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
+        self.representation = representation
         self.classes = classes
         self.ledger = ledger
 
@@ -487,6 +535,10 @@ class DPLinearSVC(PrivateLinearClassifier):
         margins z within h of 1. A wider piece is smoother: c = 1 / (2 h) is smaller,
         and needs less regularisation for the same privacy.
 
+    representation : transformer or "auto", default=None
+        Fitted on the public rows `X_public` of `fit` alone, it makes the features of
+        each row. See :class:`DPLogisticRegression`.
+
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. None reads them from y, and states as an assumption
         that they are public. A row with another label has no loss.
@@ -497,7 +549,7 @@ class DPLinearSVC(PrivateLinearClassifier):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights, in units of the features. May be published.
+        Weights, in units of the features, after `representation`. May be published.
 
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts; not zero without `fit_intercept` if `feature_bounds` shift features.
@@ -519,8 +571,11 @@ class DPLinearSVC(PrivateLinearClassifier):
     mechanism_ : NoisyObjective
         The noise with all its numbers. May be published.
 
+    representation_ : transformer or None
+        Fitted on public rows. May be published.
+
     n_features_in_ : int
-        Number of features.
+        Number of columns of X.
 
     feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
         Names of the features, if X is a dataframe with string column names.
@@ -554,6 +609,7 @@ class DPLinearSVC(PrivateLinearClassifier):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         huber: float = 0.5,
+        representation: Any = None,
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
     ) -> None:
@@ -566,6 +622,7 @@ class DPLinearSVC(PrivateLinearClassifier):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.huber = huber
+        self.representation = representation
         self.classes = classes
         self.ledger = ledger
 

@@ -1,5 +1,6 @@
 """Private logistic regression in a public basis, by noisy Newton steps."""
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._aggregation._classifier import PublicRowsClassifier
-from sklearn_pate._aggregation._design import is_table
+from sklearn_pate._aggregation._design import is_given, is_table
 from sklearn_pate._aggregation._entry import (
     CountsFor,
     ReleasePlan,
@@ -24,7 +25,11 @@ from sklearn_pate._aggregation._entry import (
     plan_release,
 )
 from sklearn_pate._aggregation._fit_plan import FitPlan
-from sklearn_pate._aggregation._outlook import why_few_public_rows, why_newton_useless
+from sklearn_pate._aggregation._outlook import (
+    why_few_public_rows,
+    why_newton_useless,
+    why_one_class,
+)
 from sklearn_pate._aggregation._prepared_rows import (
     ScoredRows,
     rows_in_order,
@@ -48,7 +53,7 @@ from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._log_odds import LogOdds
 from sklearn_pate._synthetic._marginals import PrivateMarginals
-from sklearn_pate.accounting._assumptions import PUBLIC_ROWS_IN_MODEL, Assumption
+from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._calibrate import check_epsilon
 from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._gdp import largest_gdp_mu
@@ -60,8 +65,10 @@ from sklearn_pate.learners._newton_steps import (
     OF_TABLE,
     Newton,
     PrivateRows,
+    evenness_of,
     n_coordinates,
 )
+from sklearn_pate.learners._row_features import keeps_rows_apart
 from sklearn_pate.mechanisms._mean_scores import Threshold, check_threshold
 from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
@@ -74,9 +81,9 @@ _BASES = ("auto", "linear", "rbf")
 # number of components of sparse rows.
 _OF_IMAGES, _OF_SPARSE = 1000, 200
 # Share of the squared mu for counts whose log-odds are the features, and where noise
-# would hide their coefficients; and the number of features for each of n mu units.
-# Measured on tables.
-_OF_COUNTS, _OF_COUNTS_ALONE, _FEATURES_OF_COUNTS = 0.7, 0.95, 0.02
+# would hide their coefficients; and the number of features for each of sqrt(G) n mu
+# units. Measured on tables.
+_OF_COUNTS, _OF_COUNTS_ALONE, _FEATURES_OF_COUNTS = 0.7, 0.95, 0.0286
 
 
 class DPNewtonClassifier(
@@ -101,9 +108,9 @@ class DPNewtonClassifier(
 
     basis : {"auto", "linear", "rbf"}, default="auto"
         Features of the model: principal components of the represented public rows
-        ("linear"), and functions of the distances to public rows ("rbf"), which the
-        model then holds. "auto" is "rbf" for tables; it is "linear" for images, where
-        `representation` is given, and where public rows are held out from private ones.
+        ("linear"), and functions of the distances to means of clusters of these rows
+        ("rbf"). "auto" is "rbf" for tables, and "linear" for images and where
+        `representation` is given.
 
     max_coordinates : int or "auto", default="auto"
         Largest number of features. Fewer are used with more noise, fewer private or
@@ -353,7 +360,13 @@ class DPNewtonClassifier(
                 # The privacy is spent on this line: the cost is recorded, then noise is
                 # drawn.
                 newton.move(step, sums.draw(number, partial(rows.sum, step)))
-            newton.warn_if_unlike()
+            if self.synthetic is None:
+                newton.warn_if_unlike(held_out=self.public_size is not None)
+            if plan.why_useless is None:
+                rarest = float(newton.class_shares.min())
+                why = self._why_useless(plan.release, plan.n_units, rarest)
+                if why is not None:
+                    warn_user(why, PrivacyUtilityWarning)
             model = plan.model(newton.coef, self.threshold)
         self.model_ = model
         self.coefficients_ = newton.coef
@@ -450,12 +463,9 @@ class DPNewtonClassifier(
                 f"threshold={self.threshold!r} is for two classes, and there are "
                 f"{n_classes}; leave threshold='auto'."
             )
-        assumptions = self._assumptions(public)
-        # Drawn rows may be published as their counts are.
-        if public.domain is None and self._has_landmarks(public.X_public):
-            assumptions = (*assumptions, PUBLIC_ROWS_IN_MODEL)
-
-        return self._release(n_classes, partial(self._counts, public), assumptions)
+        return self._release(
+            n_classes, partial(self._counts, public), self._assumptions(public)
+        )
 
     def _release(
         self,
@@ -498,7 +508,7 @@ class DPNewtonClassifier(
             X_public,
             self._chosen_representation(X_public),
             max_coordinates=most,
-            rbf=self._has_landmarks(X_public) and not self._has_log_odds,
+            rbf=self._has_distances(X_public) and not self._has_log_odds,
             seed=seeds.representation,
         )
 
@@ -523,7 +533,8 @@ class DPNewtonClassifier(
         n_units: int,
         *,
         most: int = OF_TABLE,
-        **more: Any,
+        ordered: bool = False,
+        evenness: float = 1.0,
     ) -> int:
         """Compute the number of functions by public numbers and those of a release."""
         if self.max_coordinates != "auto":
@@ -532,12 +543,25 @@ class DPNewtonClassifier(
         counts = release.counts
         if counts is not None and self._has_log_odds:
             numbers = counts.n_tables, n_classes, n_units
-            return min(most, self._n_log_odds(*numbers, cast(float, release.target)))
-        return n_coordinates(mechanism, n_units, n_public, n_classes, most=most, **more)
+            target = cast(float, release.target)
+            return min(most, self._n_log_odds(*numbers, target, evenness))
+        return n_coordinates(
+            mechanism,
+            n_units,
+            n_public,
+            n_classes,
+            most=most,
+            ordered=ordered,
+            evenness=evenness,
+        )
 
-    def _why_useless(self, release: ReleasePlan, n_units: int) -> str | None:
+    def _why_useless(
+        self, release: ReleasePlan, n_units: int, rarest: float | None = None
+    ) -> str | None:
         """Describe noise that hides the coefficients; counts have their own warning."""
-        return None if self._has_log_odds else why_newton_useless(release, n_units)
+        if self._has_log_odds:
+            return None
+        return why_newton_useless(release, n_units, rarest)
 
     @property
     def _has_log_odds(self) -> bool:
@@ -546,7 +570,7 @@ class DPNewtonClassifier(
             self.synthetic is not None
             and self.synthetic.by_class
             and self.basis != "rbf"
-            and _is_auto(self.representation)
+            and not is_given(self.representation)
         )
 
     def _share_of_counts(
@@ -555,11 +579,17 @@ class DPNewtonClassifier(
         if not self._has_log_odds:
             return super()._share_of_counts(n_tables, n_classes, n_units, epsilon)
         numbers = n_tables, n_classes, cast(int, n_units), cast(float, epsilon)
-        is_alone = self._n_log_odds(*numbers) == n_classes
+        # The shares of the classes are not released yet.
+        is_alone = self._n_log_odds(*numbers, evenness=0.5) == n_classes
         return _OF_COUNTS_ALONE if is_alone else _OF_COUNTS
 
     def _n_log_odds(
-        self, n_tables: int, n_classes: int, n_units: int, epsilon: float
+        self,
+        n_tables: int,
+        n_classes: int,
+        n_units: int,
+        epsilon: float,
+        evenness: float,
     ) -> int:
         """Compute the number of features of counts: the constant and all log-odds.
 
@@ -567,7 +597,7 @@ class DPNewtonClassifier(
         """
         n_values = n_classes - 1
         allowed = _FEATURES_OF_COUNTS * n_units * largest_gdp_mu(epsilon, self.delta)
-        if allowed < (n_tables + 1) * n_values:
+        if math.sqrt(evenness) * allowed < (n_tables + 1) * n_values:
             return n_classes
         return 1 + (n_tables + 1) * n_values
 
@@ -576,18 +606,21 @@ class DPNewtonClassifier(
     ) -> "_NewtonPlan":
         basis = self._public_basis(plan.release, public, plan.n_units, plan.seeds)
         allowed = partial(self._n_coordinates, plan.release, public, plan.n_units)
-        n_classes = len(public.classes)
+        alone = False
+        if self._has_log_odds:
+            shares = cast(Any, public.synthetic).marginals.by_total.shares
+            alone = allowed(evenness_of(shares)) == len(public.classes)
         return replace(
             plan,
             public=public,
             public_basis=basis,
             allowed=allowed,
-            intercept_only=self._has_log_odds and allowed(1.0) == n_classes,
+            intercept_only=alone,
         )
 
     def _chosen_representation(self, X_public: Table | None = None) -> Any:
         """Return the representation: components of images, or columns of a table."""
-        if not _is_auto(self.representation):
+        if is_given(self.representation):
             return self.representation
         if X_public is None or is_table(X_public):
             return TableRepresentation(_OF_SPARSE if sp.issparse(X_public) else None)
@@ -595,13 +628,13 @@ class DPNewtonClassifier(
 
     def _is_ordered(self, X_public: Table) -> bool:
         """Return whether the first columns of the represented rows matter most."""
-        return not (_is_auto(self.representation) and is_table(X_public))
+        return is_given(self.representation) or not is_table(X_public)
 
-    def _has_landmarks(self, X_public: Table) -> bool:
-        """Return whether the model holds public rows; held-out rows are patients."""
+    def _has_distances(self, X_public: Table) -> bool:
+        """Return whether functions of distances are among the features."""
         if self.basis != "auto":
             return self.basis == "rbf"
-        return not self._is_ordered(X_public) and self.public_size is None
+        return not self._is_ordered(X_public)
 
     def _n_units(self, private: PrivateInputs) -> int:
         """Return the public number of rows or groups."""
@@ -637,10 +670,6 @@ class DPNewtonClassifier(
 
     def _published_model(self) -> ScoreFunction:
         return without_caches(self.model_)
-
-
-def _is_auto(representation: Any) -> bool:
-    return isinstance(representation, str) and representation == "auto"
 
 
 @dataclass(frozen=True)
@@ -708,15 +737,14 @@ class _NewtonPlan:
     def _is_for_all_rows(self) -> bool:
         """Check that rows that are transformed together do not affect each other.
 
-        Transformers of this package refuse no row: a row of a table and its log-odds
-        are the same bit by bit in any position, and an image at the same position,
-        where rows are the unit. A subclass may compute anything.
+        Transformers of this package refuse no row. An image at the same position, where
+        rows are the unit, is the same bit by bit; a subclass may compute anything.
         """
-        kind = type(self.public_basis.of_basis)
+        representation = self.public_basis.of_basis
         of_rows = self.private.group_of_row is None
-        if kind in (TableRepresentation, LogOdds):
-            return True
-        return of_rows and kind is ImageRepresentation
+        return keeps_rows_apart(representation) or (
+            of_rows and type(representation) is ImageRepresentation
+        )
 
     @phase("representing the rows")
     def represented_rows(self) -> tuple[PrivateRows, list[str]]:
@@ -779,16 +807,15 @@ class _NewtonPlan:
 
     def model(self, coef: NDArray[np.float64], threshold: Any) -> ScoreFunction:
         """Return the model with these coefficients, by public rows alone."""
-        if not coef[1:].any():
-            warn_user(
-                "The model does not depend on the row: it always predicts one class. "
-                "The privacy cost is spent nevertheless. Before another fit, consider "
-                "a larger epsilon, or more private rows.",
-                PrivacyUtilityWarning,
-            )
         representation, basis = self.public_basis.of_basis, self.public_basis.basis
         basis = basis.first(len(coef))
         model = ScoreFunction.of_release(coef, representation, basis, "softmax")
         probabilities = model.probabilities(self.values[:, : len(coef)])
         model.threshold = resolve_threshold(threshold, probabilities)
+        ranks = self.n_classes == 2 and bool(coef[1:].any())
+        balanced = "threshold='balanced'" if ranks else None
+        predicted = model.decide(probabilities)
+        why = why_one_class(predicted, "public row", balanced)
+        if why is not None:
+            warn_user(why, PrivacyUtilityWarning)
         return model

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Self
 
 import numpy as np
@@ -43,6 +44,8 @@ _AT_ONCE = 2**21
 _MOST_KEPT = 2**29
 # Bytes of an array beside its numbers; a group of one row has few of these.
 _OF_ARRAY = 200
+# Groups are many, and each needs it.
+_contrasts = cache(helmert)
 
 
 def n_coordinates(
@@ -76,6 +79,12 @@ def n_coordinates(
 def _mu(mechanism: NewtonSteps) -> float:
     """Return mu of all steps together, without its rounding."""
     return 2 / mechanism.noise_scale
+
+
+def evenness_of(shares: NDArray[np.float64]) -> float:
+    """Compute G of the shares of classes: 1 for equal ones, near 0 for a rare class."""
+    n_classes = len(shares)
+    return float((1 - np.sum(shares**2)) * n_classes / (n_classes - 1))
 
 
 @dataclass(frozen=True)
@@ -130,7 +139,7 @@ class Step:
         self, values: NDArray[np.float64], codes: NDArray[np.intp]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Compute the factors of the vector of each row; zeros for an index of -1."""
-        H = helmert(self.coef.shape[1] + 1)
+        H = _contrasts(self.coef.shape[1] + 1)
         residuals = -softmax(values @ self.coef @ H, axis=1)
         residuals[np.arange(len(codes)), codes] += 1  # the last one for -1
         residuals[codes < 0] = 0
@@ -293,11 +302,10 @@ class Newton:
     def _choose_functions(self, mean: NDArray[np.float64], variance: float) -> None:
         """Choose the number of functions by the shares of the classes."""
         n_classes = len(mean) + 1
-        shares = 1 / n_classes + mean @ helmert(n_classes)
+        shares = 1 / n_classes + mean @ _contrasts(n_classes)
         shares = np.maximum(shares, min(np.sqrt(variance), 0.5 / n_classes))
-        shares /= shares.sum()
-        evenness = (1 - np.sum(shares**2)) * n_classes / (n_classes - 1)
-        n_functions = self._allowed(float(evenness))
+        self.class_shares = shares / shares.sum()
+        n_functions = self._allowed(evenness_of(self.class_shares))
         self._start = self._start[:n_functions]
         self._values = self._values[:, :n_functions]
         self.coef = self._start
@@ -333,7 +341,7 @@ class Newton:
         it.
         """
         n_classes = len(mean) + 1
-        H = helmert(n_classes)
+        H = _contrasts(n_classes)
         scores = self._values @ self.coef @ H
         before = softmax(scores, axis=1).mean(axis=0)
         expected, noise = np.zeros_like(mean), len(mean) * variance
@@ -346,14 +354,17 @@ class Newton:
         self.coef = self.coef.copy()
         self.coef[0] += H @ _shift(scores, after)
 
-    def warn_if_unlike(self) -> None:
+    def warn_if_unlike(self, *, held_out: bool) -> None:
         """Warn of public rows that vary less than private ones, by released sums."""
         if self._scale > _UNLIKE:
+            remedy = (
+                "a larger public_size" if held_out else "rows of the same population"
+            )
             warn_user(
                 f"The private rows vary {self._scale:.1f} times as much as the public "
                 "rows where it matters: the public rows are unlike them, and "
                 "predictions are worse than need be. This follows from the release "
-                "alone. Pass public rows of the same population.",
+                f"alone. Use {remedy}.",
                 PublicDataWarning,
             )
 
@@ -371,7 +382,7 @@ class Curvature:
     ) -> Self:
         """Compute it at public rows, times a scale, with a ridge."""
         n_classes = coef.shape[1] + 1
-        H = helmert(n_classes)
+        H = _contrasts(n_classes)
         probabilities = softmax(values @ coef @ H, axis=1)
         weights = (1 - np.sum(probabilities**2, axis=1)) / (n_classes - 1)
         weights = np.maximum(weights, _FLOOR / n_classes)

@@ -1,31 +1,54 @@
 """Base class of classifiers whose training adds noise: DP-ERM and DP-SGD."""
 
 from abc import abstractmethod
+from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import make_pipeline
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._aggregation._checks import check_target
+from sklearn_pate._aggregation._design import is_given, is_table
 from sklearn_pate._aggregation._entry import record_release
-from sklearn_pate._aggregation._rows import read_labels
+from sklearn_pate._aggregation._prepared_rows import finite_features, represent
+from sklearn_pate._aggregation._rows import read_labels, read_public_rows
+from sklearn_pate._estimators._class_codes import check_transformer
 from sklearn_pate._estimators._isolation import autologging_off
+from sklearn_pate._inputs._containers import Table
+from sklearn_pate._inputs._features import check_features, in_short
 from sklearn_pate._inputs._labels import private_rows_by_position
+from sklearn_pate._inputs._odd_values import (
+    input_tags,
+    read_like_public,
+    warn_of_text,
+)
 from sklearn_pate._private import PrivateClassifier
 from sklearn_pate.accounting._assumptions import (
     CHOSEN_BLINDLY,
     COLUMNS,
+    PUBLIC_REPRESENTATION,
+    PUBLIC_ROWS,
+    ROW_ALONE,
     SEEDED,
     Assumption,
 )
 from sklearn_pate.accounting._calibrate import check_delta_is_small
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent, state_cost
+from sklearn_pate.learners._row_features import RowFeatures, keeps_rows_apart
 from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn
+from sklearn_pate.publication._model_file import without_caches
+from sklearn_pate.students import ImageRepresentation, TableRepresentation
+
+# Seed of a representation, which reads public rows only.
+_SEED = 0
 
 Settings = TypeVar("Settings")
 
@@ -39,6 +62,12 @@ class Rows:
     codes: NDArray[np.intp]
     classes: NDArray[Any]
     assumptions: tuple[Assumption, ...]
+    #: The rows before they were represented.
+    given: Table
+    #: What computed X, fitted on public rows; None for the columns themselves.
+    representation: BaseEstimator | None = None
+    #: Public rows in this representation.
+    public: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -55,13 +84,15 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
     """Base class of classifiers whose training adds noise, without teachers.
 
     A subclass provides `_check_features`, `_plan_training`, `_train` and
-    `_published_model`.
+    `_predictor`.
     """
 
+    representation: Any = None
+    representation_: BaseEstimator | None
     classes_: NDArray[Any]
 
     @private_rows_by_position
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, X_public: Any = None) -> Self:
         """Train on private rows, with noise.
 
         Every call is a new release with its own cost.
@@ -70,10 +101,16 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         ----------
         X : array-like of shape (n_rows, n_features)
             Private rows. The notes of the class state how missing and infinite values
-            are replaced; none makes a fit fail.
+            are replaced; none makes a fit fail. With a `representation`, also a
+            dataframe.
 
         y : array-like of shape (n_rows,)
             Their labels.
+
+        X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
+                (n_public, n_features), default=None
+            Public rows for the `representation`, without labels. The people in them are
+            not protected.
 
         Returns
         -------
@@ -102,13 +139,14 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
             If the noise is seeded, `delta` is too large for the number of rows, or a
             bound was read from the data.
         """
-        plan = self._plan(X, y)
+        plan = self._plan(X, y, X_public=X_public)
         rows = plan.rows
-        record_release(self.ledger, plan.statement, (rows.X, rows.codes))
+        record_release(self.ledger, plan.statement, (rows.given, rows.codes))
         with autologging_off():
             # The privacy is spent on the next line: training draws the noise.
             self._train(rows, plan.settings, NoiseSource())
         self.classes_ = rows.classes
+        self.representation_ = rows.representation
         self._set_release(plan.mechanism, plan.statement)
         return self
 
@@ -128,16 +166,108 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         """Check whether the statement has a delta."""
         return True
 
-    def _plan(self, X: Any, y: Any) -> TrainingPlan[Settings]:
+    @abstractmethod
+    def _predictor(self) -> BaseEstimator:
+        """Return the model that predicts class indices, by columns or features."""
+
+    def _plan(self, X: Any, y: Any, *, X_public: Any = None) -> TrainingPlan[Settings]:
         """Check parameters and data, and plan the release of a fit on these rows."""
         self._check_parameters()
         check_target(self, y)
-        X = self._check_features(X, reset=True)
+        self._check_public_rows_are_needed(X_public)
+        given = X
+        if X_public is None:
+            X = self._check_features(X, reset=True)
+        else:
+            X = check_features(self, X, reset=True, private=True)
         check_consistent_length(X, y)
         if self._spends_delta():
-            check_delta_is_small(self.delta, len(X), "rows")
+            check_delta_is_small(self.delta, X.shape[0], "rows")
         classes, codes, label_set = read_labels(self.classes, y)
-        return self._plan_training(Rows(X, codes, classes, (label_set, COLUMNS)))
+        rows = Rows(X, codes, classes, (label_set, COLUMNS), X)
+        if X_public is not None:
+            rows = self._represented(rows, read_public_rows(self, X_public, X, given))
+        return self._plan_training(rows)
+
+    def _check_public_rows_are_needed(self, X_public: Any) -> None:
+        """Raise unless public rows are given for a representation, and only then."""
+        if X_public is not None and self.representation is None:
+            raise ValueError(
+                "representation=None does not read X_public; set "
+                "representation='auto', or leave X_public out."
+            )
+        if X_public is None and self.representation is not None:
+            raise ValueError(
+                f"representation={in_short(self.representation)} is fitted on public "
+                "rows; pass fit(..., X_public=PublicData(X_public))."
+            )
+
+    def _represented(self, rows: Rows, X_public: Table) -> Rows:
+        """Represent private rows, each on its own, by what public rows show."""
+        warn_of_text(X_public)
+        chosen = self._chosen_representation(X_public)
+        if not is_given(self.representation) and is_table(X_public):
+            chosen.n_components = self._n_components(rows)
+        fitted, represented = represent(chosen, X_public, _SEED)
+        features, of_row = finite_features(chosen, represented), RowFeatures(fitted)
+        of_row.check(X_public, features)
+        X, every = read_like_public(rows.X, X_public), np.arange(len(rows.codes))
+        # Zeros for a row without finite features.
+        X = of_row.of_rows(X, every, np.zeros(features.shape[1]))
+        assumptions = [*rows.assumptions, PUBLIC_ROWS]
+        if is_given(self.representation):
+            assumptions.append(PUBLIC_REPRESENTATION)
+        if not keeps_rows_apart(fitted):
+            assumptions.append(ROW_ALONE)
+        return replace(
+            rows,
+            X=self._as_numbers(X),
+            assumptions=tuple(assumptions),
+            representation=fitted,
+            public=features,
+        )
+
+    def _chosen_representation(self, X_public: Table | None = None) -> Any:
+        """Return the representation, None for the columns."""
+        if self.representation is None or is_given(self.representation):
+            return self.representation
+        if X_public is None or sp.issparse(X_public):
+            return TableRepresentation()
+        if is_table(X_public):
+            return TableRepresentation(basis="rbf")
+        return ImageRepresentation()
+
+    def _n_components(self, rows: Rows) -> int | Literal["auto"]:
+        """Return the number of features of "auto" for a table, by public numbers."""
+        return "auto"
+
+    def _readers_of_public_rows(self) -> dict[str, Any]:
+        """Return the estimator that gets public rows, by its parameter."""
+        return {"representation": self._chosen_representation()}
+
+    def _as_numbers(self, features: NDArray[np.float64]) -> NDArray[Any]:
+        """Return features as the type of numbers that the training takes."""
+        return features
+
+    def _features(self, X: Any) -> NDArray[Any]:
+        """Return rows to predict as numbers, by the representation of the fit."""
+        if self.representation_ is None:
+            return self._check_features(X, reset=False)
+        X = check_features(self, X, reset=False, private=True)
+        return self._as_numbers(self.representation_.transform(X))
+
+    def _published_model(self) -> BaseEstimator:
+        predictor = self._predictor()
+        if self.representation_ is None:
+            for name in ("n_features_in_", "feature_names_in_", "_column_names"):
+                if hasattr(self, name):
+                    setattr(predictor, name, deepcopy(getattr(self, name)))
+            return predictor
+        return without_caches(make_pipeline(self.representation_, predictor))
+
+    def _check_parameters(self) -> None:
+        check_transformer(self._chosen_representation())
+        super()._check_parameters()
 
     def _state(
         self,
@@ -177,4 +307,10 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         tags = super().__sklearn_tags__()
         # On a few dozen rows the noise exceeds the signal.
         tags.classifier_tags.poor_score = True
+        # Values that are missing or infinite are replaced.
+        tags.input_tags.allow_nan = True
+        if self.representation is not None:
+            first = input_tags(self._chosen_representation())
+            tags.input_tags.sparse = first.sparse
+            tags.input_tags.allow_nan = first.allow_nan
         return tags

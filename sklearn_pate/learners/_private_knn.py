@@ -305,11 +305,12 @@ class PrivateKNNClassifier(StudentClassifier):
         are computed: votes are accurate if near rows have the same class. It has no
         privacy cost, if it computes the same features of a row each time, from that row
         alone: private rows are transformed one at a time, arrays as float64, which
-        takes much longer than all at once. A transformer that fails for a single row,
-        or computes other features of a public row alone than among others, is refused.
-        It is fitted again for the default student; one that takes long may be fitted on
-        public rows before, and passed in a ``FrozenEstimator``. None compares the rows
-        themselves, which must be dense numbers.
+        takes much longer than all at once, except by a
+        :class:`~sklearn_pate.students.TableRepresentation`. A transformer that fails
+        for a single row, or computes other features of a public row alone than among
+        others, is refused. It is fitted again for the default student; one that takes
+        long may be fitted on public rows before, and passed in a ``FrozenEstimator``.
+        None compares the rows themselves, which must be dense numbers.
 
     epsilon : float or None, default=1.0
         The publishable epsilon of this fit: noise is calibrated before any query so

@@ -19,6 +19,14 @@ from sklearn_pate.students._queries import numeric_features
 _N_TRIED, _TOLERANCE = 8, 1e-3
 
 
+def keeps_rows_apart(representation: Any) -> bool:
+    """Check whether no bit of a transformed row depends on other rows.
+
+    Some transformers of this package do. A subclass may compute anything.
+    """
+    return "_keeps_rows_apart" in vars(type(representation))
+
+
 class RowFeatures:
     """Features that a representation, fitted on public rows, computes row by row.
 
@@ -28,7 +36,8 @@ class RowFeatures:
     features of a row depend on its place in them: an added row changes hundreds of
     other rows, and more votes than the proof allows. So each array row is copied as
     float64 into the same memory and transformed there, by one thread; each row of a
-    frame or sparse matrix is taken with the types of its columns.
+    frame or sparse matrix is taken with the types of its columns. Only where
+    `keeps_rows_apart`, all are transformed at once.
 
     A private row without finite features gets default features: an error would depend
     on that row.
@@ -43,7 +52,7 @@ class RowFeatures:
 
         `features` are those of all rows of `X_public` together.
         """
-        if self._representation is None:
+        if self._representation is None or keeps_rows_apart(self._representation):
             return
         tried = np.unique(np.linspace(0, len(features) - 1, _N_TRIED).astype(int))
         try:
@@ -86,6 +95,8 @@ class RowFeatures:
                 with contextlib.suppress(Exception):
                     features = np.asarray(_safe_indexing(X, rows), dtype=np.float64)
                     return finite_or_default(features.reshape(len(rows), -1), default)
+            if keeps_rows_apart(self._representation):
+                return self._representation.transform(_safe_indexing(X, rows))
             return np.array([self._or_default(X, row, default) for row in rows])
 
     def _or_default(

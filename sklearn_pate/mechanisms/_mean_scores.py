@@ -1,24 +1,29 @@
 """MeanScores: the mean of the teachers' score functions with Gaussian noise."""
 
+from collections.abc import Callable
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import helmert
 
 from sklearn_pate._estimators._progress import steps_of
-from sklearn_pate._votes._sums import ScoreStep, TeacherScores
+from sklearn_pate._votes._sums import STEPS, ScoreStep, TeacherScores
 from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._value_checks import check_count
 from sklearn_pate.mechanisms._noisy_sum import GaussianSum, StoredSums
 
-# In each step, the share of the squared length of a teacher's vectors, and the radius
-# of the clipping, in units of the largest length of scores.
-_SHARES, _RADII = (0.3, 0.7), (0.6, 0.3)
-_FEWEST = 5
-_BASES = ("auto", "linear", "rbf")
+# In each step, the share of the squared length of all vectors: of the classes' sum, and
+# of scores. Radii of the clipping of scores, in units of the length of labels around
+# the classes' shares. Measured on tables, as is the squared signal of a coordinate.
+_SHARES, _RADII = (0.03, 0.29, 0.68), (0.5, 0.25)
+_SQUARED_SIGNAL, _FEWEST = 12, 5
+# Length of the vector of a class, rounded down.
+LONGEST = int(np.sqrt(_SHARES[0]) * STEPS)
+_BASES = ("linear", "rbf")
 Threshold = Literal["auto", "balanced", "accuracy"]
 # Beyond this, the rounding of vectors would take more than half of their length.
 MOST_VALUES = 250_000
@@ -35,7 +40,10 @@ class Estimate(NamedTuple):
     variances: NDArray[np.float64]
     #: Coefficients without most of their noise.
     shrunk: NDArray[np.float64]
-    #: Clipping and noisy sum of each step.
+    #: Noisy number of units of each class, and the shares that follow from it.
+    classes: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    #: Clipping and noisy sum of each step of scores.
     steps: list[tuple[ScoreStep, NDArray[np.int64]]]
 
 
@@ -48,15 +56,15 @@ class MeanScores(GaussianSum):
     Each teacher's class probabilities on public rows are written in a basis of
     functions that public rows alone determine. The coefficients are clipped to a ball
     around a centre, rounded to whole numbers, added up over teachers, and released with
-    noise, in two steps: the centre of the second is the estimate of the first.
+    noise, in two steps after a noisy count of the classes: the centre of the first are
+    the classes' shares, that of the second is the estimate of the first.
 
     Parameters
     ----------
-    basis : {"auto", "linear", "rbf"}, default="auto"
+    basis : {"linear", "rbf"}, default="rbf"
         Functions of the basis: the principal components of the represented public rows
-        ("linear"), and functions of the distances to public rows ("rbf"), which a
-        published student then holds. "auto" is "rbf", but "linear" if public rows are
-        held out from private ones (`public_size`).
+        ("linear"), and functions of the distances to means of clusters of these rows
+        ("rbf").
 
     max_coordinates : int, default=500
         Largest number of functions. With more noise fewer are released.
@@ -75,13 +83,13 @@ class MeanScores(GaussianSum):
 
     Notes
     -----
-    In step i = 1, 2 a teacher t sends a vector v of whole numbers of length at most
-    sqrt(s_i) S, with s = (0.3, 0.7) and S = 1024. Replacing its rows moves the sum by
-    2 sqrt(s_i) S at most, whatever the centre. Two adaptive Gaussian steps are one
-    Gaussian test with mu = 2 / noise_scale (Dong, Roth, Su 2022, "Gaussian differential
-    privacy", Corollary 3.3), up to the rounding in ``gdp_mu``; epsilon is exact, and
-    does not depend on the numbers of public rows, classes and coordinates. Proof:
-    :doc:`/accounting`.
+    In step i = 1, 2, 3 a row or group, and then a teacher, sends a vector v of whole
+    numbers of length at most sqrt(s_i) S, with s = (0.03, 0.29, 0.68) and S = 1024.
+    Replacing a row moves the sum by 2 sqrt(s_i) S at most, whatever the centre. Three
+    adaptive Gaussian steps are one Gaussian test with mu = 2 / noise_scale (Dong, Roth,
+    Su 2022, "Gaussian differential privacy", Corollary 3.3), up to the rounding in
+    ``gdp_mu``; epsilon is exact, and does not depend on the numbers of public rows,
+    classes and coordinates. Proof: :doc:`/accounting`.
 
     Releasing an aggregate of models fitted on disjoint shards is the method of Nissim,
     Raskhodnikova, Smith (2007), "Smooth sensitivity and sampling in private data
@@ -94,7 +102,7 @@ class MeanScores(GaussianSum):
     --------
     >>> from sklearn_pate.mechanisms import MeanScores
     >>> mechanism = MeanScores(noise_scale=4)
-    >>> round(mechanism.cost(n_queries=2, n_classes=2).epsilon(1e-5), 2)
+    >>> round(mechanism.cost(n_queries=3, n_classes=2).epsilon(1e-5), 2)
     1.99
     """
 
@@ -106,7 +114,7 @@ class MeanScores(GaussianSum):
 
     def __init__(
         self,
-        basis: str = "auto",
+        basis: str = "rbf",
         max_coordinates: int = 500,
         threshold: float | Threshold = "auto",
         *,
@@ -174,23 +182,24 @@ class MeanScores(GaussianSum):
         Returns
         -------
         n_coordinates : list of int
-            For each step, a number of functions of the basis: as many as have about the
-            noise that the whole ball of scores has, at least 5, at most
+            For each step of scores, a number of functions of the basis: in proportion
+            to the squared number of teachers over the noise, at least 5, at most
             `max_coordinates`.
         """
         check_count("n_teachers", n_teachers)
         check_count("n_classes", n_classes, 2)
         # Radius of a ball over the noise on the mean, if one step had all the cost.
         signal = n_teachers / self.noise_scale
+        squared = signal**2 / (_SQUARED_SIGNAL * (n_classes - 1))
         most = min(self.max_coordinates, max(MOST_VALUES // (n_classes - 1), 1))
         return [
-            min(most, max(_FEWEST, round(share * signal**2 / (n_classes - 1))))
-            for share in _SHARES
+            min(most, max(_FEWEST, round(share * squared))) for share in _SHARES[1:]
         ]
 
     def estimate(
         self,
         scores: TeacherScores,
+        class_sum: Callable[[int], NDArray[np.int64]],
         n_coordinates: list[int],
         entry: FitEntry | None = None,
     ) -> Estimate:
@@ -201,9 +210,13 @@ class MeanScores(GaussianSum):
         scores : TeacherScores
             Coefficients of each teacher. Sensitive.
 
+        class_sum : callable
+            Adds up the classes of rows, or of groups, as vectors of whole numbers of at
+            most the length that it is given. Sensitive.
+
         n_coordinates : list of int
-            Number of coordinates in each step, at most those of `n_coordinates` and of
-            `scores`.
+            Number of coordinates in each step of scores, at most those of
+            `n_coordinates` and of `scores`.
 
         entry : FitEntry, default=None
             Ledger entry, whose cost is recorded before the first noise is drawn, and
@@ -221,13 +234,16 @@ class MeanScores(GaussianSum):
         """
         sums = StoredSums(self, entry)
         n_teachers, shape = scores.n_teachers, scores.shape
-        # The scores p - 1/K of a row are at most this long.
-        largest = np.sqrt(shape[1] / (shape[1] + 1))
+        classes = sums.draw(0, partial(class_sum, LONGEST)) / LONGEST
+        shares = np.maximum(classes, self._sigma / LONGEST)
+        shares /= shares.sum()
+        largest = np.sqrt(1 - shares @ shares)
         weighted, precision = np.zeros(shape), np.zeros((shape[0], 1))
         centre, steps = np.zeros(shape), []
-        of_steps = list(zip(_SHARES, _RADII, n_coordinates, strict=True))
+        centre[0] = helmert(len(shares)) @ shares
+        of_steps = list(zip(_SHARES[1:], _RADII, n_coordinates, strict=True))
         for number, (share, radius, n) in enumerate(
-            steps_of("summing scores", of_steps)
+            steps_of("summing scores", of_steps), start=1
         ):
             step = ScoreStep(centre, radius * largest, n, share)
             released = sums.draw(number, partial(scores.sum, step)).reshape(shape)
@@ -240,7 +256,7 @@ class MeanScores(GaussianSum):
             mean = np.divide(weighted, precision, where=known, out=np.zeros(shape))
             variances = np.divide(1, precision, where=known, out=0 * precision)[:, 0]
             centre = shrunk(mean, variances, least_kept=_LEAST_KEPT)
-        return Estimate(mean, variances, centre, steps)
+        return Estimate(mean, variances, centre, classes, shares, steps)
 
     def _squared_distance(self, n_queries: int) -> float:
         # Vectors v and v' are at most |v| + |v'| apart. A part costs as much as a fit.

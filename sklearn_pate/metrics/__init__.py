@@ -1,7 +1,10 @@
 """Metrics of a classifier on private rows, as a private release."""
 
 from sklearn_pate.metrics._private_metrics import private_metrics
-from sklearn_pate.metrics._recalibrated import RecalibratedClassifier
-from sklearn_pate.metrics._results import Estimate, PrivateMetrics
+from sklearn_pate.metrics._results import (
+    Estimate,
+    PrivateMetrics,
+    RecalibratedClassifier,
+)
 
 __all__ = ["Estimate", "PrivateMetrics", "RecalibratedClassifier", "private_metrics"]

@@ -1,5 +1,6 @@
 """Scores within bins, from the bins' edges and noisy sizes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,6 +43,14 @@ class BinShapes:
     sizes: Array
     #: Standard deviation of their noise.
     sigma: float
+
+    @classmethod
+    def of_counts(
+        cls, edges: Array, counts: NDArray[np.int64], sigma: float
+    ) -> "BinShapes":
+        """Guess from noisy counts by subgroup, bin and label."""
+        noise = sigma * np.sqrt(2 * len(counts))
+        return cls(edges, counts.sum(axis=(0, 2)), float(noise))
 
     @cached_property
     def guesses(self) -> tuple[Array, Array]:
@@ -114,19 +123,16 @@ class BinShapes:
     @cached_property
     def guess(self) -> tuple[Array, Array]:
         """Mean score of each bin, and how far it may be off."""
-        one, other = (expit(guess).mean(axis=-1) for guess in self.guesses)
-        least = _LEAST_ERROR * np.diff(self._ends)
-        return (one + other) / 2, np.abs(one - other) + least
+        mean, error = self._compared(lambda guess: expit(guess).mean(axis=-1))
+        return mean, error + _LEAST_ERROR * np.diff(self._ends)
 
     @cached_property
     def variances(self) -> tuple[Array, Array]:
         """Variance of the scores of each bin, and how far it may be off."""
-        one, other = (expit(guess).var(axis=-1) for guess in self.guesses)
+        variance, error = self._compared(lambda guess: expit(guess).var(axis=-1))
         means, _ = self.guess
         largest = (means - self._ends[:-1]) * (self._ends[1:] - means)
-        variance = (one + other) / 2
-        least = _TO_LARGEST * np.maximum(largest - variance, 0)
-        return variance, np.abs(one - other) + least
+        return variance, error + _TO_LARGEST * np.maximum(largest - variance, 0)
 
     @property
     def _ends(self) -> Array:
@@ -141,13 +147,14 @@ class BinShapes:
         far the first may be off.
         """
         slope = max(slope, _LEAST_SLOPE)
-        one, other = (
-            np.abs(np.tanh(slope * _pairs(guess) / 2)).mean(axis=(1, 2)) / (2 * slope)
-            for guess in self.guesses
-        )
+
+        def order(guess: Array) -> Array:
+            pairs = guess[:, :, np.newaxis] - guess[:, np.newaxis]
+            return np.abs(np.tanh(slope * pairs / 2)).mean(axis=(1, 2)) / (2 * slope)
+
+        return self._compared(order)
+
+    def _compared(self, function: Callable[[Array], Array]) -> tuple[Array, Array]:
+        """Return the mean of a function of both guesses, and their difference."""
+        one, other = map(function, self.guesses)
         return (one + other) / 2, np.abs(one - other)
-
-
-def _pairs(values: Array) -> Array:
-    """Return the differences of all pairs in each line."""
-    return values[:, :, np.newaxis] - values[:, np.newaxis]

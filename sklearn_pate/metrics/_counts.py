@@ -17,6 +17,8 @@ from sklearn_pate._synthetic._class_tables import nearest_on_simplex
 
 #: Log-odds between the cells of the first counts.
 GRID = np.arange(-32, 33) / 4
+# Width of a bin, beyond which it is divided.
+_WIDE = 0.5
 # Cell and class of a row that the model cannot score.
 _UNSCORED = -1
 
@@ -60,12 +62,11 @@ class ScoredRows:
         cells = np.where(self.is_measured, n * self.labels + self.predicted, n**2)
         return _table((self.n_subgroups, n**2 + 1), self.subgroups, cells)
 
-    def first_counts(self, *, with_totals: bool) -> NDArray[np.int64]:
+    def first_counts(self) -> NDArray[np.int64]:
         """Count rows by prediction, and by score of each class on the grid, flat."""
         totals = [
             _table((len(GRID) + 1,), _cells(self.scores[:, one], GRID_OF_SCORES))
             for one in self.scored_classes
-            if with_totals
         ]
         return np.concatenate([self.confusion().ravel(), *totals])
 
@@ -122,12 +123,15 @@ def quantile_edges(
     """Return probabilities that divide rows into bins of about equal size.
 
     `totals` are noisy counts on the grid. The nearest counts are taken that are not
-    negative and sum to `n_rows`.
+    negative and sum to `n_rows`. A wide bin is divided at one half.
     """
     sizes = nearest_on_simplex(totals.astype(np.float64), n_rows)
     share = np.cumsum(sizes) / n_rows
     places = np.searchsorted(share[:-1], np.arange(1, n_bins) / n_bins)
-    return GRID_OF_SCORES[np.unique(places.clip(0, len(GRID) - 1))]
+    edges = GRID_OF_SCORES[np.unique(places.clip(0, len(GRID) - 1))]
+    # Else, rows near 0 and rows near 1 would be in one bin.
+    is_wide = np.diff(edges, prepend=0.0, append=1.0) > _WIDE
+    return np.union1d(edges, 0.5) if is_wide.any() else edges
 
 
 def _cells(scores: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.intp]:

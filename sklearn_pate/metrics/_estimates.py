@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,13 @@ from sklearn_pate.metrics._bins import BinShapes
 
 Array = NDArray[np.float64]
 # Draws of noise and sampling behind an interval, and the shares outside on each side.
-N_DRAWS, TAIL = 8000, 0.025
+N_DRAWS, TAIL = 4000, 0.025
 # A count below so many standard deviations of its noise is not told from none.
 _TOLD = 4.0
 #: Smallest score whose log-odds are used.
 LEAST = 1e-4
+# Least size of a bin in a calibration error, as a share of the average one.
+_LEAST_SIZE = 0.25
 # Least half-width of an outer bin, in log-odds.
 _NARROWEST = 0.125
 # Standard deviation of slopes of recalibrations, around 1.
@@ -39,7 +41,9 @@ class WithinBins:
     """
 
     slope: Array
-    #: Standard deviation of the slope.
+    #: Change of the slope by one more row of each cell, of shape (n_bins, 2).
+    influence: Array
+    #: Standard deviation of the slope apart from that.
     error: float
     #: Change of the share of the class by the score, per unit of the slope.
     steepness: Array
@@ -56,20 +60,28 @@ class WithinBins:
         log_odds = clipped_log_odds(middles)
         share = expit(intercept + slope * log_odds)
         steepness = share * (1 - share) / (expit(log_odds) * expit(-log_odds))
-        variance = _variance_of_slope(cells, log_odds, share, sigma)
+        information = np.maximum(cells.sum(axis=-1), 0) * share * (1 - share)
+        regressors = np.stack([np.ones_like(log_odds), log_odds])
+        inverse = np.linalg.pinv((regressors * information) @ regressors.T)
+        of_bins = inverse[1] @ regressors
+        influence = of_bins[:, np.newaxis] * np.stack([-share, 1 - share], axis=-1)
+        variance = of_bins**2 @ information + sigma**2 * np.sum(influence**2)
         weight = _SLOPE_OFF**2 / (_SLOPE_OFF**2 + variance)
         slope = 1 + weight * (np.clip(slope, 0, 2) - 1)
         return cls(
             np.array(slope),
-            float(_SLOPE_OFF * np.sqrt(1 - weight)),
+            weight * influence,
+            float(_SLOPE_OFF * (1 - weight)),
             steepness,
             shapes.variances,
             shapes.order(float(slope)),
         )
 
-    def drawn(self, rng: np.random.Generator, n_draws: int) -> "WithinBins":
-        """Draw the guess again, with its errors."""
-        slope = self.slope + self.error * rng.standard_normal((n_draws, 1))
+    def drawn(self, rng: np.random.Generator, change: Array) -> "WithinBins":
+        """Draw the guess again, with its errors, for draws of a change of cells."""
+        n_draws = len(change)
+        slope = self.slope + np.sum(change * self.influence, axis=(-1, -2))
+        slope = slope + self.error * rng.standard_normal(n_draws)
         off = rng.standard_normal((n_draws, len(self.steepness)))
 
         def drawn(value: Array, error: Array) -> tuple[Array, Array]:
@@ -77,7 +89,7 @@ class WithinBins:
 
         return replace(
             self,
-            slope=np.maximum(slope, 0),
+            slope=np.maximum(slope, 0)[:, np.newaxis],
             variance=drawn(*self.variance),
             order=drawn(*self.order),
         )
@@ -93,16 +105,40 @@ class WithinBins:
         return self.variance[0] * (1 - 2 * self.slope * self.steepness)
 
 
-def _variance_of_slope(
-    cells: Array, log_odds: Array, share: Array, sigma: float
-) -> float:
-    """Compute the variance of the slope of a recalibration on noisy counts."""
-    sizes = np.maximum(cells.sum(axis=-1), 0) * share * (1 - share)
-    noise = sigma**2 * ((1 - share) ** 2 + share**2)
-    regressors = np.stack([np.ones_like(log_odds), log_odds])
-    inverse = np.linalg.pinv((regressors * sizes) @ regressors.T)
-    variance = (regressors * (sizes + noise)) @ regressors.T
-    return float((inverse @ variance @ inverse)[1, 1])
+@dataclass(frozen=True)
+class ScoredClass:
+    """Noisy counts of the scores of a class, perhaps many draws of them.
+
+    Arrays may have further axes in front.
+    """
+
+    #: Shape (.., n_bins, 2): scores; another or this class.
+    cells: Array
+    #: Mean score of each bin, and its standard deviation.
+    middles: Array
+    middle_errors: Array
+    #: Standard deviation of the noise on a cell.
+    sigma: float
+    #: Scores within the bins.
+    shapes: BinShapes
+
+    @cached_property
+    def within(self) -> WithinBins:
+        """Guess of scores and labels within the bins."""
+        return WithinBins.guessed(self.shapes, self.cells, self.middles, self.sigma)
+
+    def simulated(self, rng: np.random.Generator, of_label: Array) -> "ScoredClass":
+        """Draw again, for draws of the numbers of rows of other classes and of this."""
+        change = self.sigma * rng.standard_normal((len(of_label), *self.cells.shape))
+        for label, n_of_label in enumerate(of_label.T):
+            shares, _ = _shares_and_total(self.cells[:, label])
+            change[..., label] += rng.multinomial(n_of_label, shares)
+            change[..., label] -= n_of_label.mean() * shares
+        off = rng.standard_normal((len(of_label), len(self.middles)))
+        middles = (self.middles + self.middle_errors * off).clip(0, 1)
+        drawn = replace(self, cells=self.cells + change, middles=middles)
+        vars(drawn)["within"] = self.within.drawn(rng, change)
+        return drawn
 
 
 @dataclass(frozen=True)
@@ -114,89 +150,55 @@ class NoisyCounts:
 
     #: Shape (.., n_classes, n_classes): labels, predictions.
     confusion: Array
-    #: For each scored class, shape (.., n_bins, 2): scores; another or this class.
-    histograms: list[Array]
-    #: Mean score of each bin of each scored class.
-    middles: list[Array]
-    #: Edges between the bins of each scored class.
-    edges: list[Array]
-    #: Standard deviation of the noise on a cell of each part.
-    sigma: tuple[float, float]
-    #: Scores within the bins of each scored class.
-    shapes: list[BinShapes]
-    #: Standard deviation of the mean score of each bin.
-    middle_errors: list[Array]
+    #: Standard deviation of the noise on a cell of it.
+    sigma: float
+    #: By class index: the second of two classes, or all.
+    scored: dict[int, ScoredClass]
     #: Whether all cells of the first part sum to a public number of rows.
     has_public_size: bool = False
-
-    @cached_property
-    def within(self) -> list["WithinBins"]:
-        """Guess scores and labels within the bins of each scored class."""
-        return [
-            WithinBins.guessed(*one, self.sigma[1])
-            for one in zip(self.shapes, self.histograms, self.middles, strict=True)
-        ]
 
     @property
     def n_classes(self) -> int:
         """Number of classes."""
         return self.confusion.shape[-1]
 
-    def class_of(self, place: int) -> int:
-        """Return the class index of a histogram."""
-        return 1 if self.n_classes == 2 else place
-
-    def simulated(self, rng: np.random.Generator, n_draws: int) -> "NoisyCounts":
+    def simulated(self, rng: np.random.Generator | None = None) -> "NoisyCounts":
         """Draw the counts again, with the noise and the sampling of rows.
 
-        Both parts count the same rows: numbers of rows of a label agree.
+        Both parts count the same rows: numbers of rows of a label agree. None as `rng`
+        makes the same draws each time.
         """
-        shape, size = self.confusion.shape, self.n_classes
+        rng = np.random.default_rng(0) if rng is None else rng
         shares, n_rows = _shares_and_total(self.confusion.ravel())
-        sampled = rng.multinomial(n_rows, shares, n_draws)
-        noise = self.sigma[0] * rng.standard_normal((n_draws, size**2 + 1))
+        sampled = rng.multinomial(n_rows, shares, N_DRAWS)
+        noise = self.sigma * rng.standard_normal((N_DRAWS, shares.size + 1))
         if self.has_public_size:  # the noise of all cells is made to sum to 0
             noise -= noise.mean(axis=-1, keepdims=True)
         change = sampled - n_rows * shares + noise[:, :-1]
-        of_label = sampled.reshape(n_draws, *shape).sum(axis=-1)
-        histograms = []
-        for place, counts in enumerate(self.histograms):
-            own = of_label[:, self.class_of(place)]
-            noise = self.sigma[1] * rng.standard_normal((n_draws, *counts.shape))
-            for label, n_of_label in enumerate((n_rows - own, own)):
-                shares, _ = _shares_and_total(counts[:, label])
-                noise[..., label] += rng.multinomial(n_of_label, shares)
-                noise[..., label] -= n_of_label.mean() * shares
-            histograms.append(counts + noise)
-        middles = [
-            middle + error * rng.standard_normal((n_draws, len(middle)))
-            for middle, error in zip(self.middles, self.middle_errors, strict=True)
-        ]
-        drawn = replace(
-            self,
-            confusion=self.confusion + change.reshape(n_draws, *shape),
-            histograms=histograms,
-            middles=[one.clip(0, 1) for one in middles],
-        )
-        vars(drawn)["within"] = [one.drawn(rng, n_draws) for one in self.within]
-        return drawn
+        shape = N_DRAWS, *self.confusion.shape
+        of_label = sampled.reshape(shape).sum(axis=-1)
+        scored = {}
+        for label, one in self.scored.items():
+            own = of_label[:, label]
+            scored[label] = one.simulated(rng, np.stack([n_rows - own, own], axis=-1))
+        confusion = self.confusion + change.reshape(shape)
+        return replace(self, confusion=confusion, scored=scored)
 
-    def balanced(self, place: int) -> Array:
+    def balanced(self, label: int) -> Array:
         """Return a histogram whose totals agree with those of the confusion matrix.
 
         By least squares: both parts have independent noise on each cell.
         """
-        counts, label = self.histograms[place], self.class_of(place)
-        first, second = self.sigma
+        scored, size = self.scored[label], self.n_classes
         of_label = self.confusion[..., label, :].sum(axis=-1)
         known = self.confusion.sum(axis=(-1, -2))
         by_confusion = np.stack([known - of_label, of_label], axis=-1)
-        n_bins, size = counts.shape[-2], self.n_classes
-        of_first = first**2 * size * np.array([self.n_classes - 1, 1])
-        of_second = second**2 * n_bins
+        n_bins = scored.cells.shape[-2]
+        of_first = self.sigma**2 * size * np.array([size - 1, 1])
+        of_second = scored.sigma**2 * n_bins
         weight = of_second / (of_first + of_second)
-        excess = weight * (by_confusion - counts.sum(axis=-2))
-        return counts + excess[..., np.newaxis, :] / n_bins
+        excess = weight * (by_confusion - scored.cells.sum(axis=-2))
+        return scored.cells + excess[..., np.newaxis, :] / n_bins
 
 
 def _share(part: Array, whole: Array) -> Array:
@@ -222,6 +224,13 @@ def recall(counts: NoisyCounts, label: int) -> Array:
     return _share(counts.confusion[..., label, label], of_label)
 
 
+def specificity(counts: NoisyCounts, label: int) -> Array:
+    """Share of the rows of other classes that are not predicted as a class."""
+    others = np.delete(counts.confusion, label, axis=-2).sum(axis=-2)
+    rejected = np.delete(others, label, axis=-1).sum(axis=-1)
+    return _share(rejected, others.sum(axis=-1))
+
+
 def balanced_accuracy(counts: NoisyCounts) -> Array:
     """Mean of the recalls of all classes."""
     recalls = [recall(counts, label) for label in range(counts.n_classes)]
@@ -240,81 +249,89 @@ def prevalence(counts: NoisyCounts, label: int) -> Array:
     return _share(of_label, counts.confusion.sum(axis=(-1, -2)))
 
 
-def roc_auc(counts: NoisyCounts, place: int) -> Array:
+def roc_auc(counts: NoisyCounts, label: int) -> Array:
     """Area under the ROC curve, with an estimate of the order within each bin."""
-    balanced = counts.balanced(place)
+    balanced, within = counts.balanced(label), counts.scored[label].within
     others, own = balanced[..., 0], balanced[..., 1]
     below = np.cumsum(others, axis=-1) - others
-    ordered = np.sum(own * (below + counts.within[place].ahead * others), axis=-1)
+    ordered = np.sum(own * (below + within.ahead * others), axis=-1)
     sizes = others.sum(axis=-1), own.sum(axis=-1)
     return _share(ordered, np.where(np.minimum(*sizes) > 0, np.prod(sizes, axis=0), 0))
 
 
-def brier_score(counts: NoisyCounts, place: int) -> Array:
+def brier_score(counts: NoisyCounts, label: int) -> Array:
     """Mean squared difference of score and outcome."""
-    balanced, middle = counts.balanced(place), counts.middles[place]
+    balanced, scored = counts.balanced(label), counts.scored[label]
+    middle = scored.middles
     squared = balanced[..., 1] * (1 - middle) ** 2 + balanced[..., 0] * middle**2
-    squared = squared + counts.within[place].squares * balanced.sum(axis=-1)
+    squared = squared + scored.within.squares * balanced.sum(axis=-1)
     return _share(squared.sum(axis=-1), balanced.sum(axis=(-1, -2)))
 
 
-def squared_calibration_error(counts: NoisyCounts, place: int) -> Array:
+def squared_calibration_error(counts: NoisyCounts, label: int) -> Array:
     """Mean squared difference of a bin's mean score and its share of the class.
 
     The squares that noise and sampling add are subtracted.
     """
-    squares, variances, total = _squared_differences(counts, place)
+    squares, variances, _ = _squared_differences(counts, label)
+    total = counts.scored[label].cells.sum(axis=(-1, -2))
     return _share(np.sum(squares - variances, axis=-1), total)
 
 
-def _squared_differences(counts: NoisyCounts, place: int) -> tuple[Array, Array, Array]:
-    """Return squared differences of bins, their variances, and the number of rows.
+def _squared_differences(counts: NoisyCounts, label: int) -> tuple[Array, Array, Array]:
+    """Return squared differences of bins, their variances, and sizes of bins.
 
     A difference is that of the rows of the class and the sum of scores, over the root
     of the bin's size.
     """
-    cells, p = counts.histograms[place], counts.middles[place]
+    scored = counts.scored[label]
+    cells, p = scored.cells, scored.middles
     totals = cells.sum(axis=-1)
-    # No bin is taken for smaller than the noise tells.
-    sizes = np.maximum(totals, 2 * counts.sigma[1])
+    # No bin is taken for smaller than the noise tells, nor for nearly empty: its noise
+    # would hide the others.
+    average = totals.mean(axis=-1, keepdims=True)
+    sizes = np.maximum(totals, np.maximum(2 * scored.sigma, _LEAST_SIZE * average))
     difference = (1 - p) * cells[..., 1] - p * cells[..., 0]
-    noise = counts.sigma[1] ** 2 * ((1 - p) ** 2 + p**2)
-    variance = noise + np.maximum(totals, 0) * p * (1 - p)
-    return difference**2 / sizes, variance / sizes, totals.sum(axis=-1)
+    noise = scored.sigma**2 * ((1 - p) ** 2 + p**2)
+    variance = noise + np.prod(np.maximum(cells, 0), axis=-1) / sizes
+    return difference**2 / sizes, variance / sizes, sizes
 
 
 def interval_of_calibration_error(
-    counts: NoisyCounts, place: int
+    counts: NoisyCounts, label: int
 ) -> tuple[float, float]:
     """Return the calibration errors that a test at 5 % does not reject.
 
-    The sum of squared differences has a gamma law with its mean and variance.
+    The sum of squared differences has a gamma law with its mean and variance. What is
+    no noise is spread over the bins as the squares are.
     """
-    squares, variances, rows = _squared_differences(counts, place)
-    total = float(rows)
+    squares, variances, sizes = _squared_differences(counts, label)
+    scored = counts.scored[label]
+    total = float(scored.cells.sum())
     if total <= 0:
         return 0.0, 1.0
-    sizes = np.maximum(counts.histograms[place].sum(axis=-1), 2 * counts.sigma[1])
-    variances = variances + sizes * counts.middle_errors[place] ** 2
-    found, least = float(squares.sum()), float(variances.sum())
-    second = float(np.sum(variances**2))
+    off = np.maximum(scored.cells.sum(axis=-1), 0) * scored.middle_errors
+    both = variances + off**2 / sizes
+    found, second = float(squares.sum()), float(np.sum(both**2))
+    spread = float(squares @ both) / max(found, np.finfo(float).tiny)
 
-    def share_above(excess: float) -> float:
+    def share_above(excess: float, least: float) -> float:
         """Return the probability of larger squares, given the part that is no noise."""
         mean = excess + least
-        variance = 2 * second + 4 * excess * second / least
+        variance = 2 * second + 4 * excess * spread
         return float(gamma.sf(found, mean**2 / variance, scale=variance / mean))
 
-    def where(share: float) -> float:
+    def where(share: float, least: float) -> float:
         """Find the excess at which larger squares have a probability."""
-        if share_above(0.0) >= share:
+        if share_above(0.0, least) >= share:
             return 0.0
-        if share_above(total) <= share:
+        if share_above(total, least) <= share:
             return 1.0
-        excess = brentq(lambda one: share_above(one) - share, 0.0, total)
+        excess = brentq(lambda one: share_above(one, least) - share, 0.0, total)
         return float(np.sqrt(excess / total))
 
-    return where(TAIL), where(1 - TAIL)
+    # Mean scores may be off, which adds squares, or may not.
+    return where(TAIL, float(both.sum())), where(1 - TAIL, float(variances.sum()))
 
 
 def recalibration(cells: Array, middles: Array) -> tuple[float, float]:
@@ -341,14 +358,14 @@ def clipped_log_odds(scores: Array) -> Array:
     return logit(np.clip(scores, LEAST, 1 - LEAST))
 
 
-def shares_above(counts: NoisyCounts, place: int) -> Array:
+def shares_above(counts: NoisyCounts, label: int) -> Array:
     """Compute shares of other rows and of rows of a class above each edge.
 
     Shape (.., n_bins + 1, 2): from 1, at score 0, to 0, at score 1. These are the
     points of the ROC curve. Steps that noise reverses are levelled: each point is the
     mean of the least share below it and the largest one above.
     """
-    cells = counts.balanced(place)
+    cells = counts.balanced(label)
     above = np.flip(np.cumsum(np.flip(cells, axis=-2), axis=-2), axis=-2)
     shares = np.nan_to_num(_share(above, above[..., :1, :] + 0 * above)).clip(0, 1)
     least = np.minimum.accumulate(shares, axis=-2)
@@ -362,72 +379,73 @@ def shares_of_bins(cells: Array) -> Array:
     return _share(cells[..., 1], cells.sum(axis=-1))
 
 
-def threshold_at(counts: NoisyCounts, share: float, of_class: int) -> float:
+def threshold_at(counts: NoisyCounts, share: float, label: int) -> float:
     """Interpolate the score above which a share of the rows of a class is.
 
     For two classes. Log-odds are interpolated; the middles of the outer bins say how
     far these reach.
     """
-    edges, middles = logit(counts.edges[0]), clipped_log_odds(counts.middles[0])
+    scored = counts.scored[1]
+    edges, middles = logit(scored.shapes.edges), clipped_log_odds(scored.middles)
     first = edges[0] - 2 * max(edges[0] - middles[0], _NARROWEST)
     last = edges[-1] + 2 * max(middles[-1] - edges[-1], _NARROWEST)
     places = np.concatenate([[first], edges, [last]])
-    shares = shares_above(counts, 0)[:, of_class]
+    shares = shares_above(counts, 1)[:, label]
     return float(expit(np.interp(share, shares[::-1], places[::-1])))
+
+
+_METRICS: dict[str, Callable[..., Array]] = {
+    "roc_auc": roc_auc,
+    "accuracy": accuracy,
+    "balanced_accuracy": balanced_accuracy,
+    "sensitivity": recall,
+    "specificity": specificity,
+    "precision": precision,
+    "prevalence": prevalence,
+    "brier_score": brier_score,
+    "calibration_error": squared_calibration_error,
+}
 
 
 def metrics_of(n_classes: int) -> dict[Any, Callable[[NoisyCounts], Array]]:
     """Return all metrics by name, and by name and class for more than two classes."""
-
-    def of(function: Callable[..., Array], index: int) -> Callable[..., Array]:
-        return lambda counts: function(counts, index)
-
-    found: dict[Any, Callable[[NoisyCounts], Array]] = {
-        "accuracy": accuracy,
-        "balanced_accuracy": balanced_accuracy,
-    }
-    if n_classes == 2:
-        return {
-            "roc_auc": of(roc_auc, 0),
-            **found,
-            "sensitivity": of(recall, 1),
-            "specificity": of(recall, 0),
-            "precision": of(precision, 1),
-            "prevalence": of(prevalence, 1),
-            "brier_score": of(brier_score, 0),
-            "calibration_error": of(squared_calibration_error, 0),
-        }
-    by_class = {
-        "roc_auc": roc_auc,
-        "sensitivity": recall,
-        "precision": precision,
-        "prevalence": prevalence,
-        "brier_score": brier_score,
-        "calibration_error": squared_calibration_error,
-    }
-    for name, function in by_class.items():
-        for index in range(n_classes):
-            found[name, index] = of(function, index)
+    found: dict[Any, Callable[[NoisyCounts], Array]] = {}
+    for name, function in _METRICS.items():
+        if "accuracy" in name:
+            found[name] = function
+        elif n_classes == 2:
+            found[name] = partial(function, label=1)
+        else:
+            for label in range(n_classes):
+                found[name, label] = partial(function, label=label)
     return found
 
 
-def estimate(value: float, draws: Array) -> tuple[float, float, float]:
-    """Return a value and the range of the middle draws, which are centred at it.
+def band(value: Any, draws: Array, least: float = 0) -> tuple[Array, Array]:
+    """Return the range of the middle draws, centred at a value, from `least` to 1."""
+    low, middle, high = np.nanquantile(draws, [TAIL, 0.5, 1 - TAIL], axis=0)
+    ends = value + low - middle, value + high - middle
+    return np.clip(ends[0], least, 1), np.clip(ends[1], least, 1)
 
-    All of 0 to 1 where the value or some draws are undefined.
+
+def estimate(value: float, draws: Array) -> tuple[float, float, float]:
+    """Return a value and its interval: all of 0 to 1 where some draws are undefined.
+
+    The value is clipped to 0 and 1 first, which loses no number that the interval would
+    hold without.
     """
+    value = float(np.clip(value, 0, 1))
     if not np.isfinite(value) or np.isnan(draws).mean() > _UNDEFINED:
-        return float(np.clip(value, 0, 1)), 0.0, 1.0
-    low, middle, high = np.nanquantile(draws, [TAIL, 0.5, 1 - TAIL])
-    found = np.clip([value, value + low - middle, value + high - middle], 0, 1)
-    return tuple(found.tolist())
+        return value, 0.0, 1.0
+    low, high = band(value, draws)
+    return value, float(low), float(high)
 
 
 def is_told(counts: NoisyCounts) -> bool:
     """Whether the number of rows of each class exceeds its noise by far."""
     size = counts.n_classes
     of_label = counts.confusion.sum(axis=-1)
-    first = counts.sigma[0] * np.sqrt(size)
-    second = min(counts.sigma[1] * np.sqrt(one.shape[-2]) for one in counts.histograms)
+    first = counts.sigma * np.sqrt(size)
+    second = min(one.sigma * np.sqrt(len(one.cells)) for one in counts.scored.values())
     combined = 1 / np.sqrt(1 / first**2 + 1 / second**2)
     return bool(np.all(of_label >= _TOLD * combined))

@@ -14,6 +14,13 @@ from sklearn_pate.accounting._rdp import check_delta
 from sklearn_pate.accounting._statement import PrivacySpent, state_cost
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, TwoPartRelease
 
+# Lists of an array for each scored class.
+_OF_CLASSES = {
+    "histograms": np.int64,
+    "edges": np.float64,
+    "middles": np.float64,
+    "middle_errors": np.float64,
+}
 _FORMAT = {"format": "sklearn_pate metrics", "format_version": 2}
 # Most cells of a subgroup, whose simulation takes memory, and of all subgroups.
 _MOST_CELLS, _MOST_IN_ALL = 2**13, 2**18
@@ -66,10 +73,10 @@ def values_of(metrics: Any) -> dict[str, Any]:
         "noise_scales": [*metrics.noise_scales_],
         "classes": [plain_label(one) for one in metrics.classes_.tolist()],
         "confusion": metrics.confusion_.tolist(),
-        "histograms": [one.tolist() for one in metrics.histograms_],
-        "edges": [one.tolist() for one in metrics.edges_],
-        "middles": [one.tolist() for one in metrics.middles_],
-        "middle_errors": [one.tolist() for one in metrics.middle_errors_],
+        **{
+            name: [one.tolist() for one in getattr(metrics, f"{name}_")]
+            for name in _OF_CLASSES
+        },
     }
 
 
@@ -94,16 +101,16 @@ def fields_of(values: dict[str, Any]) -> dict[str, Any]:
     `check_values` checks the types, by a comparison with the values of these fields.
     """
     classes, subgroups = values["classes"], values["subgroups"]
-    edges, middles, middle_errors = (
-        [np.array(one, dtype=np.float64) for one in values[name]]
-        for name in ("edges", "middles", "middle_errors")
-    )
+    of_classes = {
+        f"{name}_": [np.array(one, dtype=kind) for one in values[name]]
+        for name, kind in _OF_CLASSES.items()
+    }
+    histograms, edges, middles, middle_errors = of_classes.values()
     n_classes, n_subgroups = len(classes), len(subgroups)
     n_cells = n_classes**2 + 1 + sum(2 * one.size + 2 for one in edges)
     if n_cells > _MOST_CELLS or n_subgroups * n_cells > _MOST_IN_ALL:
         raise ValueError(f"they have too many counts: {n_subgroups * n_cells}")
     confusion = np.array(values["confusion"], dtype=np.int64)
-    histograms = [np.array(one, dtype=np.int64) for one in values["histograms"]]
     n_scored = 1 if n_classes == 2 else n_classes
     shapes = [(one.size + 1,) for one in edges]
     if (
@@ -120,7 +127,7 @@ def fields_of(values: dict[str, Any]) -> dict[str, Any]:
         or any(np.any(np.diff(one, prepend=0.0, append=1.0) <= 0) for one in edges)
         or any(np.any((one < 0) | (one > 1)) for one in (*middles, *middle_errors))
         or values["unit"] != ("row" if values["n_rows"] is not None else "group")
-        or values["n_tables"] not in (1 + n_scored, 1 + 2 * n_scored)
+        or values["n_tables"] != 1 + 2 * n_scored
     ):
         raise ValueError("their counts, bins, classes and unit do not fit together")
     first, second = values["noise_scales"]
@@ -138,10 +145,7 @@ def fields_of(values: dict[str, Any]) -> dict[str, Any]:
         "classes_": np.array(classes),
         "subgroups_": subgroups,
         "confusion_": confusion,
-        "histograms_": histograms,
-        "edges_": edges,
-        "middles_": middles,
-        "middle_errors_": middle_errors,
+        **of_classes,
         "noise_scales_": (first, second),
         "n_rows_": values["n_rows"],
         "privacy_spent_": metrics_statement(both, cost, values["delta"], assumptions),

@@ -2,29 +2,69 @@
 
 import secrets
 import sys
+from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any
 
 import joblib
-from numpy.typing import ArrayLike
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
 from sklearn_pate._estimators._isolation import MAX_SEED
-from sklearn_pate.accounting._assumptions import MODEL_IS_PUBLIC
+from sklearn_pate._inputs._containers import Table, as_objects, check_container
+from sklearn_pate._inputs._features import as_array, check_column_names
+from sklearn_pate._inputs._labels import class_indices, is_missing
+from sklearn_pate._inputs._odd_values import is_frame
+from sklearn_pate._teachers._shards import group_ids, one_row_of_groups
+from sklearn_pate.accounting._assumptions import (
+    CHOSEN_BLINDLY,
+    COLUMNS,
+    MODEL_IS_PUBLIC,
+    SCORES_OF_ROW,
+    SUBGROUPS_PUBLIC,
+    Assumption,
+)
+from sklearn_pate.accounting._calibrate import (
+    check_delta_is_small,
+    check_epsilon_is_small,
+)
 from sklearn_pate.accounting._entries import PrivacyCost
 from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.metrics._measurement import (
-    check_bins,
-    check_columns,
-    check_model,
-    plan_measurement,
-    read_rows,
-    warn_if_hidden,
+from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
+from sklearn_pate.mechanisms._noise import as_drawn
+from sklearn_pate.mechanisms._noisy_sum import (
+    MarginalCounts,
+    StoredSums,
+    TwoPartRelease,
 )
+from sklearn_pate.metrics._bins import BinShapes
+from sklearn_pate.metrics._counts import (
+    GRID,
+    ScoredRows,
+    quantile_edges,
+    score_rows,
+)
+from sklearn_pate.metrics._metrics_file import metrics_statement
 from sklearn_pate.metrics._results import PrivateMetrics
+
+# Share of the squared mu for the confusion matrix and the places of the bins.
+_SHARE = 0.25
+# Fewest and most bins, and the exponent of n mu between them: fewer under more noise.
+_FEWEST, _MOST, _EXPONENT = 4, 24, 0.3
+# Half-width of an interval of AUC that tells little.
+_WIDE = 0.05
 
 
 def private_metrics(
@@ -71,16 +111,16 @@ def private_metrics(
 
     groups : array-like of shape (n_rows,), default=None
         Group id of each row, such as a patient. The unit of privacy is then a group,
-        and one row of each is counted. None protects single rows.
+        and one row of each counts, chosen by a keyed hash of its id. None protects
+        single rows.
 
     subgroups : array-like of shape (n_rows,), default=None
         Values such as an age band, for metrics by subgroup. Their set must be public.
         The cost stays the same; the noise of each subgroup is that of all rows.
 
-    bins : "auto", array-like of shape (n_edges,) or PublicData, default="auto"
-        Scores between the bins, increasing, within 0 and 1; or public rows, whose
-        scores make bins of equal size. "auto" finds such bins from noisy counts, within
-        `epsilon`.
+    bins : "auto" or array-like of shape (n_edges,), default="auto"
+        Scores between the bins, increasing, within 0 and 1. They must be public. "auto"
+        finds bins of about equal numbers of rows from noisy counts, within `epsilon`.
 
     class_prior : float, default=None
         An expected share of the rarest class, chosen without private data, for a
@@ -127,8 +167,8 @@ def private_metrics(
     A row, or one row of a group, counts in one cell of each table. So the counts of
     neighbouring data sets are at most sqrt(2 d) apart for d tables. All cells get
     discrete Gaussian noise, empty ones too (Canonne, Kamath, Steinke 2020). A first
-    release, of a quarter of the squared mu, is a confusion matrix and, unless public
-    rows give the bins, the number of rows by score. The second one has scores by label.
+    release, of a quarter of the squared mu, is a confusion matrix and the number of
+    rows by score. The second one has scores by label.
     Proof: :doc:`/accounting`, "Private metrics".
 
     Scores within a bin are guessed from the sizes of all bins, in two ways. Mean scores
@@ -160,13 +200,11 @@ def private_metrics(
         assumptions=(MODEL_IS_PUBLIC,),
     )
     warn_if_hidden(plan, class_prior)
-    public_scores = plan.public_scores(model)
-    version = sys.modules["sklearn_pate"].__version__
-    public = plan.bins, version
+    public = plan.edges, sys.modules["sklearn_pate"].__version__
     entry = _open_entry(ledger, plan.statement, model, rows, public, random_state)
     seed = check_random_state(random_state).randint(MAX_SEED)
     # The privacy is spent on this line: the cost is recorded, then noise is drawn.
-    return plan.release(model, rows, public_scores, seed, entry)
+    return plan.release(model, rows, seed, entry)
 
 
 def _open_entry(
@@ -205,3 +243,247 @@ def _open_entry(
     entry = FitEntry(ledger, cost, 2, remedy=lambda: "Use a smaller epsilon.")
     entry.check()
     return entry
+
+
+@dataclass(frozen=True)
+class MeasuredRows:
+    """Private rows to score, with labels, groups and subgroups. Sensitive."""
+
+    X: Table
+    #: Class indices, -1 for a label that the model does not know.
+    labels: NDArray[np.intp]
+    #: Distinct ids of groups, and the index of each row's one; None without groups.
+    ids: NDArray[np.bytes_] | None
+    group_of_row: NDArray[np.intp] | None
+    #: Values of subgroups, one None without any, which are public; and their indices.
+    subgroups: list[Any]
+    of_subgroup: NDArray[np.intp]
+
+    @property
+    def n_public(self) -> int | None:
+        """Number of rows, None where it is not public."""
+        return len(self.labels) if self.ids is None else None
+
+    def counted(self, seed: int) -> NDArray[np.intp]:
+        """Return all rows, or one row of each group."""
+        if self.ids is None or self.group_of_row is None:
+            return np.arange(len(self.labels))
+        return one_row_of_groups(self.ids, self.group_of_row, seed)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Plan of a measurement: the noise of both parts, and the statement."""
+
+    first: MarginalCounts
+    second: MarginalCounts
+    statement: PrivacySpent
+    #: Edges between bins, None where noisy counts find them.
+    edges: NDArray[np.float64] | None
+    #: Number of rows, None where it is not public.
+    n_rows: int | None
+
+    def n_bins(self, n_rows: float) -> int:
+        """Return the number of bins for a public or noisy number of rows."""
+        signal = n_rows * np.hypot(self.first.mu, self.second.mu)
+        return int(np.clip(round(signal**_EXPONENT), _FEWEST, _MOST))
+
+    def release(
+        self,
+        model: Any,
+        rows: MeasuredRows,
+        seed: int,
+        entry: FitEntry | None,
+    ) -> PrivateMetrics:
+        """Score rows, and release the counts of both parts.
+
+        Each draw is recorded in the ledger entry before it is made.
+        """
+        classes = np.asarray(model.classes_)
+        counted = rows.counted(seed)
+        scores, predicted = score_rows(model, rows.X, counted, classes)
+        n_subgroups = len(rows.subgroups)
+        scored = ScoredRows(
+            scores,
+            predicted,
+            rows.labels[counted],
+            rows.of_subgroup[counted],
+            n_subgroups,
+        )
+        drawn = StoredSums(self.first, entry).draw(0, scored.first_counts)
+        shape = n_subgroups, len(classes) ** 2 + 1
+        confusion, totals = np.split(drawn, [int(np.prod(shape))])
+        confusion = confusion.reshape(shape)
+        n_rows = (
+            max(float(confusion.sum()), 1.0) if self.n_rows is None else self.n_rows
+        )
+        totals = totals.reshape(self.second.n_tables, len(GRID) + 1)
+        if self.edges is None:
+            n_bins = self.n_bins(n_rows)
+            edges = [quantile_edges(one, n_bins, n_rows) for one in totals]
+        else:
+            edges = len(totals) * [self.edges]
+        flat = StoredSums(self.second, entry).draw(1, partial(scored.histograms, edges))
+        ends = np.cumsum([n_subgroups * (len(one) + 1) * 2 for one in edges])
+        histograms = [
+            part.reshape(n_subgroups, -1, 2) for part in np.split(flat, ends[:-1])
+        ]
+        means = [
+            BinShapes.of_counts(of_class, counts, self.second.sigma).means(
+                of_cells, self.first.sigma
+            )
+            for of_class, counts, of_cells in zip(
+                edges, histograms, totals, strict=True
+            )
+        ]
+        middles, middle_errors = map(list, zip(*means, strict=True))
+        return PrivateMetrics(
+            classes,
+            rows.subgroups,
+            confusion,
+            histograms,
+            edges,
+            middles,
+            middle_errors,
+            (float(self.first.sigma), float(self.second.sigma)),
+            self.n_rows,
+            self.statement,
+        )
+
+
+def plan_measurement(
+    rows: MeasuredRows,
+    n_classes: int,
+    edges: NDArray[np.float64] | None,
+    *,
+    epsilon: float,
+    delta: float,
+    assumptions: tuple[Assumption, ...] = (),
+) -> Measurement:
+    """Calibrate the noise of both parts, and state the cost, by public numbers."""
+    check_epsilon_is_small("epsilon", epsilon)
+    n_scored = 1 if n_classes == 2 else n_classes
+    first = MarginalCounts(n_tables=1 + n_scored).for_share(_SHARE, epsilon, delta)
+    second = MarginalCounts(n_tables=n_scored).for_share(1 - _SHARE, epsilon, delta)
+    both = TwoPartRelease(first, second)
+    unit = "row" if rows.ids is None else "group"
+    of_subgroups = () if rows.subgroups == [None] else (SUBGROUPS_PUBLIC,)
+    cost, assumptions = as_drawn(
+        both.cost(unit=unit),
+        (*assumptions, SCORES_OF_ROW, COLUMNS, CHOSEN_BLINDLY, *of_subgroups),
+    )
+    statement = metrics_statement(both, cost, delta, assumptions)
+    check_delta_is_small(delta, len(rows.labels), "rows")
+    return Measurement(first, second, statement, edges, rows.n_public)
+
+
+def check_bins(bins: Any) -> NDArray[np.float64] | None:
+    """Return increasing edges, None for "auto"."""
+    if isinstance(bins, str) and bins == "auto":
+        return None
+    try:
+        edges = np.asarray(bins, dtype=np.float64)
+    except (TypeError, ValueError):
+        edges = np.zeros(0)
+    if (
+        edges.ndim != 1
+        or edges.size == 0
+        or not np.all((edges > 0) & (edges < 1))
+        or np.any(np.diff(edges) <= 0)
+    ):
+        raise ValueError(
+            f"bins={bins!r} must be 'auto', or increasing scores strictly between 0 "
+            "and 1, such as [0.1, 0.3, 0.5]."
+        )
+    return edges
+
+
+def check_model(model: Any) -> NDArray[Any]:
+    """Return the classes of a fitted classifier with probabilities."""
+    if not hasattr(model, "predict_proba"):
+        raise ValueError(
+            f"model is of type {type(model).__name__} and has no predict_proba; pass a "
+            "classifier that has."
+        )
+    if hasattr(model, "fit"):
+        check_is_fitted(model)
+    classes = np.asarray(getattr(model, "classes_", ()))
+    if classes.ndim != 1 or len(classes) < 2:
+        raise ValueError(
+            f"model has classes_={classes.tolist()!r}; pass a classifier of two or "
+            "more classes and one output."
+        )
+    return classes
+
+
+def check_columns(model: Any, X: Table) -> None:
+    """Raise if the number or the names of columns are not those of the model's fit."""
+    if hasattr(model, "n_features_in_"):
+        validate_data(model, X, reset=False, skip_check_array=True)
+        check_column_names(model, X, reset=False)
+
+
+def read_rows(
+    X: Any, y: Any, classes: NDArray[Any], groups: Any, subgroups: Any
+) -> MeasuredRows:
+    """Check the shapes of private rows, and read labels, groups and subgroups."""
+    X = read_table(X)
+    check_container("y", y)
+    check_consistent_length(X, y)
+    labels = class_indices(y, classes)
+    ids = group_of_row = None
+    if groups is not None:
+        ids, group_of_row = group_ids(groups)
+        check_consistent_length(X, group_of_row)
+    return MeasuredRows(
+        X, labels, ids, group_of_row, *_read_subgroups(subgroups, len(labels))
+    )
+
+
+def read_table(X: Any) -> Table:
+    """Return rows that can be taken one by one; no value decides their type."""
+    check_container("X", X)
+    if sp.issparse(X):
+        return X.tocsr()
+    return X if is_frame(X) else as_array(X)
+
+
+def _read_subgroups(subgroups: Any, n_rows: int) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the values of subgroups and the index of each row's one."""
+    if subgroups is None:
+        return [None], np.zeros(n_rows, dtype=np.intp)
+    check_container("subgroups", subgroups)
+    given = as_objects(subgroups).tolist()
+    if len(given) != n_rows:
+        raise ValueError(
+            f"subgroups has {counted(len(given), 'value')} and X "
+            f"{counted(n_rows, 'row')}; pass one value a row."
+        )
+    given = [None if is_missing(one) else one for one in given]
+    values = sorted(set(given), key=lambda one: (one is None, str(one)))
+    place = {value: number for number, value in enumerate(values)}
+    return values, np.array([place[one] for one in given], dtype=np.intp)
+
+
+def warn_if_hidden(plan: Measurement, class_prior: float | None) -> None:
+    """Warn if an interval of AUC is wide at best, by numbers that are public."""
+    share = 0.5 if class_prior is None else class_prior
+    if class_prior is not None and not 0 < class_prior <= 0.5:
+        raise ValueError(
+            f"class_prior={class_prior!r} must be the share of the rarest class, above "
+            "0 and at most 0.5."
+        )
+    if plan.n_rows is None:
+        return
+    few, many = share * plan.n_rows, (1 - share) * plan.n_rows
+    n_bins = plan.n_bins(plan.n_rows)
+    noise = plan.second.sigma**2 * n_bins / 6 * (1 / few**2 + 1 / many**2)
+    half_width = 1.96 * np.sqrt(noise + 1 / (12 * few))
+    if half_width > _WIDE:
+        of_share = "balanced classes" if class_prior is None else f"{share=:g}"
+        warn_user(
+            f"With {counted(plan.n_rows, 'row')}, noise of {plan.second.sigma:.3g} on "
+            f"each count and {of_share}, the interval of the AUC is at least "
+            f"+-{half_width:.2f} wide. Use more rows, or a larger epsilon.",
+            PrivacyUtilityWarning,
+        )

@@ -1,28 +1,32 @@
-"""Published metrics of a classifier on private rows."""
+"""Published metrics of a classifier on private rows, and its corrected scores."""
 
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, get_tags
 
 from sklearn_pate._inputs._file_content import (
     check_can_write,
     strict_json,
     write_files,
 )
+from sklearn_pate.accounting._assumptions import FITTED_ROWS_UNPROTECTED
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.metrics._axes import make_axes
 from sklearn_pate.metrics._bins import BinShapes
 from sklearn_pate.metrics._estimates import (
-    N_DRAWS,
     Array,
     NoisyCounts,
+    ScoredClass,
+    clipped_log_odds,
     estimate,
     interval_of_calibration_error,
     is_told,
@@ -35,8 +39,8 @@ from sklearn_pate.metrics._metrics_plots import (
     draw_calibration,
     draw_roc,
     draw_subgroups,
+    make_axes,
 )
-from sklearn_pate.metrics._recalibrated import RecalibratedClassifier
 
 # Most bytes of a file.
 _LARGEST_FILE = 2**24
@@ -70,56 +74,40 @@ class Estimate(NamedTuple):
         return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
 
 
-class _Estimates(Mapping[Any, Estimate]):
+class _Estimates(dict[Any, Estimate]):
     """Estimates by name, or by name and class."""
 
-    def __init__(self, counts: NoisyCounts, classes: NDArray[Any]) -> None:
-        self._counts = counts
-        self._classes = classes
+    @classmethod
+    def of_counts(cls, counts: NoisyCounts, classes: NDArray[Any]) -> Self:
+        """Compute all metrics; intervals come from one simulation with fixed seed."""
+        drawn, found = counts.simulated(), cls()
+        for name, function in metrics_of(counts.n_classes).items():
+            with np.errstate(all="ignore"):
+                value, draws = float(function(counts)), function(drawn)
+            numbers = estimate(value, draws)
+            if "calibration_error" in (name, name[0]):
+                label = 1 if isinstance(name, str) else name[1]
+                low, high = interval_of_calibration_error(counts, label)
+                value = float(np.sqrt(numbers[0]))
+                numbers = value, min(low, value), max(high, value)
+            if not isinstance(name, str):
+                name = name[0], classes.tolist()[name[1]]
+            found[name] = Estimate(*numbers)
+        return found
 
-    def __getitem__(self, name: Any) -> Estimate:
-        if name not in self._all:
-            raise KeyError(f"{name!r} is no metric; use one of {[*self._all]}.")
-        return self._all[name]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._all)
-
-    def __len__(self) -> int:
-        return len(self._all)
+    def __missing__(self, name: Any) -> Estimate:
+        raise KeyError(f"{name!r} is no metric; use one of {[*self]}.")
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         names = [
             name if isinstance(name, str) else f"{name[0]} of {name[1]}"
-            for name in self._all
+            for name in self
         ]
         width = 2 + max(map(len, names))
         return "\n".join(
             f"{name.replace('_', ' '):{width}}{one!r}"
-            for name, one in zip(names, self._all.values(), strict=True)
+            for name, one in zip(names, self.values(), strict=True)
         )
-
-    @cached_property
-    def _all(self) -> dict[Any, Estimate]:
-        """All metrics; their intervals come from one simulation with fixed seed."""
-        drawn = self._counts.simulated(np.random.default_rng(0), N_DRAWS)
-        found = {}
-        for name, function in metrics_of(self._counts.n_classes).items():
-            with np.errstate(all="ignore"):
-                value, draws = float(function(self._counts)), function(drawn)
-            numbers = estimate(value, draws)
-            if "calibration_error" in (name, name[0]):
-                place = 0 if isinstance(name, str) else name[1]
-                low, high = interval_of_calibration_error(self._counts, place)
-                value = float(np.sqrt(numbers[0]))
-                numbers = value, min(low, value), max(high, value)
-            if not isinstance(name, str):
-                name = name[0], self._classes.tolist()[name[1]]
-            found[name] = Estimate(*numbers)
-        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +188,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     n_rows_: int | None
     privacy_spent_: PrivacySpent
 
-    @property
+    @cached_property
     def by_subgroup(self) -> dict[Any, Mapping[Any, Estimate]]:
         """The same metrics for each subgroup.
 
@@ -210,7 +198,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
             By value of `subgroups`.
         """
         return {
-            value: _Estimates(self._counts(place), self.classes_)
+            value: _Estimates.of_counts(self._counts(place), self.classes_)
             for place, value in enumerate(self.subgroups_)
         }
 
@@ -270,7 +258,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         share = wanted if name == "sensitivity" else 1 - wanted
         return threshold_at(self._told_counts(), share, int(name == "sensitivity"))
 
-    def recalibrated(self, model: Any) -> RecalibratedClassifier:
+    def recalibrated(self, model: Any) -> "RecalibratedClassifier":
         """Return the model with corrected probabilities, at no further privacy cost.
 
         Intercept and slope of a logistic regression on the log-odds of the scores
@@ -326,16 +314,13 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         ValueError
             If the noise hides the number of rows of a class.
         """
-        counts, is_binary = self._told_counts(), len(self.classes_) == 2
-        axes = make_axes(type(self), axes, 2)
-        labels = (
-            [f"AUC {self['roc_auc']!r}"]
-            if is_binary
-            else [
-                f"{one}: AUC {self['roc_auc', one]!r}" for one in self.classes_.tolist()
-            ]
-        )
-        draw_roc(axes[0], counts, labels)
+        counts, axes = self._told_counts(), make_axes(type(self), axes, 2)
+        texts = [
+            f"AUC {one!r}" if isinstance(name, str) else f"{name[1]}: AUC {one!r}"
+            for name, one in self.items()
+            if "roc_auc" in (name, name[0])
+        ]
+        draw_roc(axes[0], counts, texts)
         draw_calibration(axes[1], counts)
         return axes
 
@@ -462,7 +447,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         """Return intercept and slope of each scored class."""
         counts = self._told_counts()
         return np.array(
-            [*map(recalibration, counts.histograms, counts.middles)], dtype=np.float64
+            [recalibration(one.cells, one.middles) for one in counts.scored.values()]
         )
 
     def _told_counts(self) -> NoisyCounts:
@@ -492,42 +477,202 @@ class PrivateMetrics(Mapping[Any, Estimate]):
 
     @cached_property
     def _estimates(self) -> _Estimates:
-        return _Estimates(self._counts(None), self.classes_)
+        return _Estimates.of_counts(self._counts(None), self.classes_)
 
     def _counts(self, subgroup: int | None) -> NoisyCounts:
         """Return the counts of a subgroup, or of all rows."""
-        confusion = self.confusion_.astype(np.float64)
-        histograms = [one.astype(np.float64) for one in self.histograms_]
+        confusion, root = self.confusion_.astype(np.float64), 1.0
+        is_public = subgroup is None and self.n_rows_ is not None
+        if is_public:  # the cells sum to it
+            confusion += (self.n_rows_ - confusion.sum()) / confusion.size
+        if subgroup is None:
+            root = np.sqrt(len(self.subgroups_))
         first, second = self.noise_scales_
-        if subgroup is not None:
-            confusion = confusion[subgroup]
-            histograms = [one[subgroup] for one in histograms]
-        else:
-            if self.n_rows_ is not None:  # public: the cells sum to it
-                confusion += (self.n_rows_ - confusion.sum()) / confusion.size
-            n = len(self.subgroups_)
-            confusion, first = confusion.sum(axis=0), first * np.sqrt(n)
-            histograms = [one.sum(axis=0) for one in histograms]
-            second *= np.sqrt(n)
-        n_classes = len(self.classes_)
-        confusion = confusion[..., :-1].reshape(n_classes, n_classes)
-        shapes = self._shapes
-        return NoisyCounts(
-            confusion,
-            histograms,
-            self.middles_,
-            self.edges_,
-            (first, second),
-            shapes,
-            self.middle_errors_,
-            has_public_size=subgroup is None and self.n_rows_ is not None,
+        n_classes, scored = len(self.classes_), {}
+        for place, (edges, counts) in enumerate(
+            zip(self.edges_, self.histograms_, strict=True)
+        ):
+            cells = counts.sum(axis=0) if subgroup is None else counts[subgroup]
+            # Scores within the bins are guessed from the counts of all rows.
+            scored[place + (n_classes == 2)] = ScoredClass(
+                cells.astype(np.float64),
+                self.middles_[place],
+                self.middle_errors_[place],
+                second * root,
+                BinShapes.of_counts(edges, counts, second),
+            )
+        confusion = confusion.sum(axis=0) if subgroup is None else confusion[subgroup]
+        confusion = confusion[:-1].reshape(n_classes, n_classes)
+        return NoisyCounts(confusion, first * root, scored, is_public)
+
+
+class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
+    """Fitted classifier whose probabilities are corrected by private metrics.
+
+    Created by :meth:`PrivateMetrics.recalibrated`. The log-odds of each class are
+    multiplied by a slope and shifted by an intercept, which were computed from noisy
+    counts. Published with its `estimator`, it is covered by the statement of the model
+    together with that of the metrics.
+
+    `fit` raises; it exists because scikit-learn requires it of estimators. A clone is
+    the object itself. Where it would be fitted, pass it as a ``FrozenEstimator``.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Fitted, with ``predict_proba``: the model that was measured.
+
+    metrics : PrivateMetrics
+        Its metrics.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    intercepts_ : ndarray of shape (n_scored,)
+        Intercept for the second of two classes, or for each class.
+
+    slopes_ : ndarray of shape (n_scored,)
+        Slopes in the same order.
+
+    n_features_in_, feature_names_in_ : object
+        Those of the model, if it has them.
+
+    privacy_spent_ : PrivacySpent
+        The sum of the statements of model and metrics. For a model without a statement,
+        it is that of the metrics, and assumes that the rows which the model was fitted
+        on are public.
+
+    Notes
+    -----
+    Platt (1999), "Probabilistic outputs for support vector machines". With more than
+    two classes, each is corrected against all others, and probabilities are divided by
+    their sum, as in :class:`~sklearn.calibration.CalibratedClassifierCV`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate.metrics import private_metrics
+    >>> X, y = make_blobs(3000, centers=2, cluster_std=6.0, random_state=0)
+    >>> model = GaussianNB().fit(X[:1000], y[:1000])
+    >>> metrics = private_metrics(model, X[1000:], y[1000:], epsilon=1.0)
+    >>> better = metrics.recalibrated(model)
+    >>> better.predict_proba(X[:5]).shape
+    (5, 2)
+    >>> better.privacy_spent_
+    PrivacySpent(epsilon=1.000, delta=1e-05)
+    """
+
+    def __init__(self, estimator: Any, metrics: Any) -> None:
+        self.estimator = estimator
+        self.metrics = metrics
+
+    def fit(self, X: Any, y: Any = None) -> NoReturn:
+        """Raise TypeError: the model is fitted, and so is its correction.
+
+        Parameters
+        ----------
+        X : object
+            Not used.
+
+        y : object
+            Not used.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+        raise TypeError(
+            "A RecalibratedClassifier cannot be fitted; measure another model by "
+            "private_metrics, or pass FrozenEstimator(recalibrated) to what needs to "
+            "fit its estimators."
         )
 
+    def predict_proba(self, X: Any) -> Array:
+        """Predict corrected class probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows, as the model takes them.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, n_classes)
+            In the order of `classes_`.
+        """
+        scores = np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
+        is_binary = len(self.classes_) == 2
+        log_odds = clipped_log_odds(scores[:, 1:] if is_binary else scores)
+        corrected = expit(self.intercepts_ + self.slopes_ * log_odds)
+        if is_binary:
+            return np.hstack([1 - corrected, corrected])
+        return corrected / corrected.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class with the largest corrected probability.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows, as the model takes them.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_rows,)
+            Class labels.
+        """
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Class labels."""
+        return self.estimator.classes_
+
+    @property
+    def intercepts_(self) -> Array:
+        """Intercept for the second of two classes, or for each class."""
+        return self._corrections[:, 0]
+
+    @property
+    def slopes_(self) -> Array:
+        """Slope for the second of two classes, or for each class."""
+        return self._corrections[:, 1]
+
     @cached_property
-    def _shapes(self) -> list[BinShapes]:
-        """Scores within the bins of each scored class, by the counts of all rows."""
-        sigma = self.noise_scales_[1] * np.sqrt(2 * len(self.subgroups_))
-        return [
-            BinShapes(edges, counts.sum(axis=(0, 2)), float(sigma))
-            for edges, counts in zip(self.edges_, self.histograms_, strict=True)
-        ]
+    def privacy_spent_(self) -> PrivacySpent:
+        """The sum of the statements of model and metrics."""
+        spent = self.metrics.privacy_spent_
+        of_model = getattr(self.estimator, "privacy_spent_", None)
+        if of_model is not None:
+            return of_model + spent
+        return replace(spent, assumptions=(*spent.assumptions, FITTED_ROWS_UNPROTECTED))
+
+    @cached_property
+    def _corrections(self) -> Array:
+        """Intercept and slope of each scored class."""
+        return self.metrics._recalibrations()
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features, if the model has it."""
+        return self.estimator.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Array of feature names, if the model has them."""
+        return self.estimator.feature_names_in_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags

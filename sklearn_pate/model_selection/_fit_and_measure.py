@@ -29,7 +29,7 @@ from sklearn_pate.accounting._value_checks import check_number, counted
 from sklearn_pate.accounting.composition import upper_envelope
 from sklearn_pate.mechanisms._noise import noise_from
 from sklearn_pate.metrics import PrivateMetrics
-from sklearn_pate.metrics._measurement import (
+from sklearn_pate.metrics._private_metrics import (
     check_bins,
     plan_measurement,
     read_rows,
@@ -245,7 +245,7 @@ def fit_and_measure(
             f"{counted(len(model.classes_), 'class')}, and {len(classes)} were "
             "planned; set its classes. The cost is spent."
         )
-    metrics = plan.release(model, scored, plan.public_scores(model), seed, None)
+    metrics = plan.release(model, scored, seed, None)
     return MeasuredFit(model, metrics, statement)
 
 

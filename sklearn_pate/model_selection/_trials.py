@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import process_routing
 
+from sklearn_pate._aggregation._entry import accounted_elsewhere
 from sklearn_pate._estimators._class_codes import last_step
 from sklearn_pate._estimators._isolation import (
     MAX_SEED,
@@ -180,7 +181,8 @@ class TrialSetup(NamedTuple):
         parts = self.split.training
         training = self.rows.take(parts[index % len(parts)])
         try:
-            fitted = estimator.fit(training.X, training.y, **training.params)
+            with accounted_elsewhere():
+                fitted = estimator.fit(training.X, training.y, **training.params)
         except Exception:  # its message depends on private rows
             return None, 0
         check_spent(last_step(fitted), self.ceilings[index])

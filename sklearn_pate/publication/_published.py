@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -431,7 +432,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
     def _check_before_predicting(self, X: Any) -> Any:
         check_is_fitted(self, "student_")
-        takes_any = getattr(self.student_, "_reads_any_value", False)
+        takes_any = getattr(_reader(self.student_), "_reads_any_value", False)
         return check_features(self, X, reset=False, private=takes_any)
 
     def __sklearn_clone__(self) -> Self:
@@ -443,7 +444,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         if isinstance(student, ContiguousClasses):
             student = student.estimator
         if student is not None:
-            of_student = get_tags(student)
+            of_student = get_tags(_reader(student))
             tags.input_tags.sparse = of_student.input_tags.sparse
             # A constant student accepts anything.
             tags.input_tags.allow_nan = (
@@ -468,6 +469,12 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         if sklearn.get_config()["display"] == "diagram":
             bundle["text/html"] = self._repr_html_()
         return bundle
+
+
+def _reader(student: Any) -> Any:
+    """Return the step of a student that reads rows, if it reads any value."""
+    first = student.steps[0][1] if isinstance(student, Pipeline) else student
+    return first if getattr(first, "_reads_any_value", False) else student
 
 
 def _check_student(student: Any, card: dict[str, Any]) -> None:

@@ -13,22 +13,30 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin, log_odds
+from sklearn_pate._estimators._isolation import quiet
 
 # Singular values below this share of the largest one are round-off.
 _NEGLIGIBLE = 1e-6
-_MOST_LANDMARKS = 1000
+# Landmarks; public rows for each; rows of a cluster whose mean may be one.
+_MOST_LANDMARKS, _ROWS_PER_LANDMARK, _FEWEST_ROWS = 1000, 5, 3
 # Rows that the median distance is computed from.
 _ROWS_FOR_DISTANCE = 1000
-_ROWS_AT_ONCE = 5000
+# Rows whose values are computed at once: few stay in the cache.
+_ROWS_AT_ONCE = 512
+# Bits of the precision of float64, and smallest number that is not rounded to 0.
+_PRECISION, _SMALLEST_UNIT = 53, 2.0**-900
 # Probabilities of equal rows differ by less.
 _ROUND_OFF = 1e-9
+# Share of the mean probability below which linear ones fall exponentially; smallest
+# mean, in units of equal shares.
+_LOW, _LEAST = 0.25, 1e-3
 
 
 class ScoreBasis(TransformerMixin, BaseEstimator):
     """Basis of score models: functions orthonormal over public rows, in order.
 
     The constant, the principal components of the rows, and with `rbf` functions of the
-    distances to public rows, from smooth to rough; each without what earlier ones hold.
+    distances to landmarks, from smooth to rough; each without what earlier ones hold.
     Fitted on public rows only, so that it has no privacy cost.
 
     Parameters
@@ -37,11 +45,10 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         Largest number of functions, the constant included.
 
     rbf : bool
-        Whether functions of distances follow the principal components. They hold public
-        rows as landmarks.
+        Whether functions of distances follow the principal components.
 
     random_state : int, default=None
-        Seed of the choice of landmarks.
+        Seed of the clusters.
 
     rows_per_coordinate : int, default=1
         Smallest number of rows for each function.
@@ -55,13 +62,16 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         Number of functions.
 
     landmarks_ : ndarray of shape (n_landmarks, n_features) or None
-        Public rows that distances are computed to.
+        Points that distances are computed to: means of clusters of public rows, each of
+        three rows or more.
 
     Notes
     -----
     With B the matrix of the functions at m public rows, B'B / m = I. Functions of
     distances are those of Nystroem's method (Williams, Seeger 2001) for the kernel
     exp(-gamma d^2), with gamma three times the inverse of the median squared distance.
+    Means of clusters as landmarks are those of Zhang, Tsang, Kwok (2008), "Improved
+    Nystrom low-rank approximation and error analysis".
     """
 
     def __init__(
@@ -98,19 +108,18 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         self._most = min(self.max_coordinates, 1 + len(X) // self.rows_per_coordinate)
         self.mean_ = X.mean(axis=0)
         directions = self._directions(X - self.mean_)
-        n_directions = directions.shape[1]
-        directions = directions[:, : self._most - 1]
         self.landmarks_: NDArray[np.float64] | None = None
         kernel_weights = np.zeros((0, 0))
-        if self.rbf and 0 < n_directions < self._most - 1:
+        if self.rbf and 0 < directions.shape[1] < self._most - 1:
             kernel_weights = self._choose_landmarks(X)
+        directions = directions[:, : self._most - 1]
         self._orthogonalise(X, directions, kernel_weights)
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Compute the values of the functions at rows.
 
-        The last bits of a row's values depend on its position and the number of rows.
+        Each row on its own, to the last bit.
 
         Parameters
         ----------
@@ -152,9 +161,10 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         return basis
 
     def _values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        values = self.intercept_ + (X - self.mean_) @ self.linear_weights_
+        values = self.intercept_ + row_products(X - self.mean_, self.linear_weights_)
         if self.landmarks_ is not None:
-            values += self._kernel(X, self.landmarks_) @ self.landmark_weights_
+            kernel = self._kernel(X, self.landmarks_)
+            values += row_products(kernel, self.landmark_weights_)
         return values
 
     def _directions(self, centred: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -166,13 +176,25 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         return directions[kept].T
 
     def _choose_landmarks(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Choose public rows, and the weights of their kernel's eigenvectors."""
+        """Compute landmarks, and return the weights of their kernel's eigenvectors."""
+        from sklearn.cluster import KMeans  # slow to import
+
         random_state = check_random_state(self.random_state)
         order = random_state.permutation(len(X))
         squared = pdist(X[order[:_ROWS_FOR_DISTANCE]], "sqeuclidean")
         median = float(np.median(squared[squared > 0])) if squared.any() else 1.0
         self.gamma_ = 3 / median
-        landmarks = np.unique(X[order[:_MOST_LANDMARKS]], axis=0)
+        X = X[order[: _MOST_LANDMARKS * _ROWS_PER_LANDMARK]]
+        with quiet():  # of equal rows
+            clusters = KMeans(
+                max(1, len(X) // _ROWS_PER_LANDMARK),
+                init="random",
+                n_init=1,
+                max_iter=5,
+                random_state=random_state,
+            ).fit(X)
+        sizes = np.bincount(clusters.labels_, minlength=clusters.n_clusters)
+        landmarks = clusters.cluster_centers_[sizes >= min(_FEWEST_ROWS, sizes.max())]
         kernel = self._kernel(landmarks, landmarks)
         values, vectors = np.linalg.eigh(kernel)
         values, vectors = values[::-1], vectors[:, ::-1]
@@ -224,6 +246,43 @@ def _dense(X: Any) -> NDArray[np.float64]:
     return X.toarray() if sp.issparse(X) else np.asarray(X)
 
 
+def row_products(
+    rows: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Compute rows @ weights, with the same bits for a row in any position.
+
+    A matrix product is rounded in an order that depends on the position of a row and on
+    the number of rows. Here each factor becomes two parts of whole numbers, so small
+    that all their products and sums are exact, in any order (Ozaki, Ogita, Oishi, Rump
+    2012, "Error-free transformations of matrix multiplication by using fast routines of
+    matrix multiplication and its applications").
+    """
+    n_bits = (_PRECISION - len(weights).bit_length()) // 2
+    products = np.empty((len(rows), weights.shape[1]))
+    high, low, unit = _whole_parts(weights, 0, n_bits)
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        row_high, row_low, row_unit = _whole_parts(rows[part], 1, n_bits)
+        small = row_high @ low + row_low @ high
+        whole = row_high @ high + 2.0**-n_bits * small
+        products[part] = whole * row_unit * unit
+    return products
+
+
+def _whole_parts(
+    X: NDArray[np.float64], axis: int, n_bits: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Write X as (high + low / 2^n_bits) unit, with whole numbers of n_bits bits.
+
+    There is one unit along `axis`, a power of two.
+    """
+    largest = np.abs(X).max(axis=axis, keepdims=True, initial=_SMALLEST_UNIT)
+    unit = np.ldexp(1.0, np.frexp(largest)[1] - n_bits)
+    scaled = X / unit
+    high = np.rint(scaled)
+    return high, np.rint(2.0**n_bits * (scaled - high)), unit
+
+
 class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
     """Class probabilities of a row, by coefficients that a mechanism released.
 
@@ -260,8 +319,8 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
     -----
     With the values b(x) of the basis at a row x, the coefficients C, and the Helmert
     matrix H, whose columns are orthonormal and orthogonal to 1, the probabilities are
-    1/K + H C'b(x), clipped to [0, 1] and scaled to sum to 1; or the softmax of
-    H C'b(x).
+    1/K + H C'b(x), scaled to sum to 1; or the softmax of H C'b(x). The former fall
+    exponentially below a quarter of their mean, so that none is negative.
 
     Examples
     --------
@@ -361,7 +420,7 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         """
         scores = values @ self.coef_
         if self.link == "linear":
-            return as_probabilities(scores)
+            return as_probabilities(scores, self.coef_[0])
         return softmax(scores @ helmert(len(self.classes_)), axis=1)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
@@ -403,11 +462,20 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def as_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn scores of shape (n_rows, n_classes - 1) into class probabilities."""
+def as_probabilities(
+    scores: NDArray[np.float64], constant: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Turn scores of shape (n_rows, n_classes - 1) into class probabilities.
+
+    Below a quarter of the mean probability, which `constant` gives, they fall
+    exponentially: none is zero or less, and rows keep their order.
+    """
     n_classes = scores.shape[1] + 1
     probabilities = 1 / n_classes + scores @ helmert(n_classes)
-    probabilities = np.clip(probabilities, 0, 1)
+    mean = np.maximum(1 / n_classes + constant @ helmert(n_classes), _LEAST / n_classes)
+    low = _LOW * mean
+    below = np.minimum(probabilities - low, 0) / low
+    probabilities = np.where(below < 0, low * np.exp(below), probabilities)
     return probabilities / probabilities.sum(axis=1, keepdims=True)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,7 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_pate._inputs._containers import channels_first, read_input_shape
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._odd_values import is_frame, is_missing, to_number, to_text
-from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.accounting._value_checks import check_count, check_option
+from sklearn_pate.students._basis import ScoreBasis, row_products
 
 # More public rows change neither ranges nor principal components noticeably.
 _MAX_ROWS = 20_000
@@ -35,14 +36,13 @@ _MAX_CATEGORIES = 50
 _SKEWNESS = 2.0
 # A number between 0 and 1 with a smaller standard deviation is divided by this.
 _SMALLEST_DEVIATION = 0.1
-_MAX_COMPONENTS = 30
+# Most components, and with functions of distances; public rows for each of these.
+_MAX_COMPONENTS, _MAX_FUNCTIONS, _ROWS_PER_FUNCTION = 30, 500, 10
 # Numbers beyond count as this one, so that differences of two are finite.
 _LARGEST = 1e150
 # A column with a smaller standard deviation is constant.
 _NEGLIGIBLE = 1e-6
 _EPOCH = date(1970, 1, 1).toordinal()
-# Rows of a product that are computed at once, so that they stay in the cache.
-_ROWS_AT_ONCE = 512
 # More public images change neither filters nor components noticeably.
 _MAX_IMAGES = 10_000
 # Side of a patch in pixels, and patches that filters are learned from.
@@ -69,24 +69,28 @@ class TableRepresentation(
 ):
     """Principal components of the columns of a table, fitted on public rows.
 
-    Pass it as ``representation=`` to :class:`~sklearn_pate.PATEClassifier`: teachers
-    with few rows learn more from a few numbers per row than from many columns. It is
-    fitted on public rows only, so it has no privacy cost, and then transforms private,
-    public and new rows, each on its own. Columns may be numbers, text, categories,
-    booleans and dates, with missing values. Values that no public row has, such as
-    infinity or a new category, neither raise an error nor warn.
+    Pass it as ``representation=`` to a private classifier: teachers with few rows learn
+    more from a few numbers per row than from many columns. It is fitted on public rows
+    only, so it has no privacy cost, and then transforms private, public and new rows,
+    each on its own. Columns may be numbers, text, categories, booleans and dates, with
+    missing values. Values that no public row has, such as infinity or a new category,
+    neither raise an error nor warn.
 
     Parameters
     ----------
     n_components : int, "auto" or None, default="auto"
-        Largest number of components. "auto" means 30. There are never more than public
-        rows or encoded columns. None returns the encoded columns themselves, as a
-        sparse matrix for sparse X.
+        Largest number of components. "auto" means 30, or 500 for "rbf", which never has
+        more than a tenth of the number of public rows. None returns the encoded columns
+        themselves, as a sparse matrix for sparse X.
+
+    basis : {"linear", "rbf"}, default="linear"
+        "rbf" adds functions of the distances to means of clusters of public rows. They
+        give a linear classifier a curved boundary.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of the choice of 20,000 rows if more are given, and of randomised principal
-        components, which wide tables have. Pass an int for the same components in every
-        fit.
+        Seed of the choice of 20,000 rows if more are given, of the clusters of "rbf",
+        and of randomised principal components, which wide tables have. Pass an int for
+        the same components in every fit.
 
     Attributes
     ----------
@@ -121,7 +125,11 @@ class TableRepresentation(
        or by 0.1 if it is smaller. Without, informative columns of small variance would
        be lost; zeros and ones stay as they are, as rare values would get too much
        weight.
-    6. Principal components (:class:`~sklearn.decomposition.PCA`).
+    6. Principal components (:class:`~sklearn.decomposition.PCA`). For "rbf", these are
+       followed by functions of distances, from smooth to rough, by Nystroem's method
+       for the kernel exp(-gamma d^2) with gamma three times the inverse of the median
+       squared distance. Public rows have uncorrelated components of mean 0, the k-th
+       with variance 1 / k: the first ones matter most.
 
     In a sparse matrix, zeros stay zeros: a missing value is 0, columns are divided by
     their largest absolute value instead of steps 2 to 5, and
@@ -140,15 +148,23 @@ class TableRepresentation(
     (1, 4)
     """
 
+    #: Missing and infinite values are replaced, not refused.
+    _reads_any_value = True
     #: No missing value is left in the result.
     _fills_missing = True
     #: A row that is transformed leaves nothing behind.
     _keeps_no_row = True
+    #: No bit of the result of a row depends on others.
+    _keeps_rows_apart = True
 
     def __init__(
-        self, n_components: int | str | None = "auto", random_state: Any = None
+        self,
+        n_components: int | str | None = "auto",
+        basis: Literal["linear", "rbf"] = "linear",
+        random_state: Any = None,
     ) -> None:
         self.n_components = n_components
+        self.basis = basis
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -170,9 +186,15 @@ class TableRepresentation(
         Raises
         ------
         ValueError
-            If `n_components` is invalid.
+            If a parameter is invalid, or does not fit X.
         """
         check_count("n_components", self.n_components, also=("auto", None))
+        check_option("basis", self.basis, ("linear", "rbf"))
+        if self.basis == "rbf" and self.n_components is None:
+            raise ValueError(
+                "n_components=None returns the columns, without the functions of "
+                "basis='rbf'; use a number, 'auto' or basis='linear'."
+            )
         X = check_features(self, X, reset=True, private=True)
         random_state = check_random_state(self.random_state)
         if X.shape[0] > _MAX_ROWS:
@@ -183,11 +205,21 @@ class TableRepresentation(
         encoded = self._columns.transform(X)
         deviation = StandardScaler(with_mean=False).fit(encoded).var_ ** 0.5
         self._kept = np.flatnonzero(deviation > _NEGLIGIBLE)
-        self._components = None
+        self._components = self._basis = None
         self.n_components_ = max(1, len(self._kept))
         # TruncatedSVD refuses a single column, which is its own component.
         fewest = 2 if sp.issparse(X) else 1
-        if self.n_components is not None and len(self._kept) >= fewest:
+        if self.basis == "rbf" and len(self._kept):
+            most = (
+                _MAX_FUNCTIONS
+                if self.n_components == "auto"
+                else cast(int, self.n_components)
+            )
+            self._basis = ScoreBasis(
+                1 + most, True, random_state, rows_per_coordinate=_ROWS_PER_FUNCTION
+            ).fit(encoded[:, self._kept])
+            self.n_components_ = self._basis.n_coordinates_ - 1
+        elif self.n_components is not None and len(self._kept) >= fewest:
             from sklearn.decomposition import PCA, TruncatedSVD  # slow to import
 
             wanted = (
@@ -218,13 +250,16 @@ class TableRepresentation(
         if not len(self._kept):
             return np.zeros((X.shape[0], 1))
         columns: Any = self._columns.transform(X)[:, self._kept]
+        if self._basis is not None:
+            values = self._basis.transform(columns)[:, 1:]
+            return values / np.sqrt(1 + np.arange(values.shape[1]))
         if self._components is None:
             if self.n_components is not None and sp.issparse(columns):
                 return columns.toarray()
             return columns
         if sp.issparse(columns):  # scipy adds up each row on its own
             return self._components.transform(columns)
-        return _row_products(
+        return row_products(
             columns - self._components.mean_, self._components.components_.T
         )
 
@@ -234,7 +269,7 @@ class TableRepresentation(
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.basis == "linear"
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         tags.input_tags.allow_nan = True
@@ -346,22 +381,6 @@ class _SparseColumns:
         X = sp.csr_array(X, dtype=np.float64, copy=True)
         X.data = np.clip(np.where(np.isnan(X.data), 0.0, X.data), -_LARGEST, _LARGEST)
         return X
-
-
-def _row_products(
-    rows: NDArray[np.float64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Compute rows @ weights by the same operations for a row in any position.
-
-    Those of a matrix product depend on the position of a row and on the number of rows.
-    Here each product is rounded, and added in the order of the columns.
-    """
-    products = np.zeros((len(rows), weights.shape[1]))
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        part = slice(start, start + _ROWS_AT_ONCE)
-        for column, weight in zip(rows[part].T, weights, strict=True):
-            products[part] += column[:, np.newaxis] * weight
-    return products
 
 
 def _holds_categories(X: Any) -> NDArray[np.bool_]:

@@ -26,6 +26,7 @@ from sklearn_pate import (
 )
 from sklearn_pate.inspection import PrivacyReport, audit_mechanism
 from sklearn_pate.mechanisms import GNMax, MeanScores
+from sklearn_pate.mechanisms._mean_scores import LONGEST
 from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from sklearn_pate.students import ScoreFunction
 from sklearn_pate.testing import seeded_noise
@@ -176,7 +177,7 @@ def test_a_repeated_fit_gets_the_same_scores_at_no_cost(blobs, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_answered", [0, 1])
+@pytest.mark.parametrize("n_answered", [0, 1, 2])
 def test_a_fit_killed_between_the_steps_resumes(
     blobs, tmp_path, monkeypatch, n_answered
 ):
@@ -202,10 +203,10 @@ def test_a_fit_killed_between_the_steps_resumes(
 
     monkeypatch.setattr(MeanScores, "release", counted)
     clf = fitted(blobs, ledger=ledger)
-    assert len(drawn) == 2 - n_answered
+    assert len(drawn) == 3 - n_answered
     assert len(ledger.entries()) == 1
     again = fitted(blobs, ledger=ledger)
-    assert len(drawn) == 2 - n_answered
+    assert len(drawn) == 3 - n_answered
     assert_array_equal(clf.soft_answers_, again.soft_answers_)
 
 
@@ -285,15 +286,6 @@ def test_groups_reach_one_teacher_and_state_their_unit(blobs):
 
 
 @pytest.mark.slow
-def test_held_out_rows_are_no_landmarks(blobs):
-    X, y, *_ = blobs
-    with pytest.warns(match="public_size"):
-        clf = make(public_size=0.1).fit(X, y)
-    assert clf.student_.basis_.landmarks_ is None
-    assert fitted(blobs).student_.basis_.landmarks_ is not None
-
-
-@pytest.mark.slow
 def test_sparse_rows(blobs):
     X, y, X_public, X_test, y_test = blobs
     clf = make().fit(
@@ -329,7 +321,7 @@ def test_many_classes():
 def test_a_single_public_row_gives_a_constant(blobs):
     X, y, X_public, X_test, _ = blobs
     with (
-        pytest.warns(StudentWarning, match="the same for all rows"),
+        pytest.warns(StudentWarning, match="one class for all of 1 public row"),
         pytest.warns(PrivacyUtilityWarning, match="X_public has 1 row only"),
     ):
         clf = make().fit(X, y, X_public=PublicData(X_public.X[:1]))
@@ -420,3 +412,62 @@ def test_a_teacher_that_is_counted_twice_is_found(monkeypatch):
     one = TeacherScores.sum
     monkeypatch.setattr(TeacherScores, "sum", lambda self, step: 2 * one(self, step))
     assert audited().contradicted
+
+
+@pytest.mark.slow
+def test_a_row_that_is_counted_many_times_is_found(monkeypatch):
+    from sklearn_pate.inspection import _mechanism_audit
+
+    honest = _mechanism_audit.sum_of_classes
+    monkeypatch.setattr(
+        _mechanism_audit, "sum_of_classes", lambda *one: 200 * honest(*one)
+    )
+    assert audited().contradicted
+
+
+def exact_sums(monkeypatch, blobs, X, y, **fit_params):
+    """Return the sums of a fit before their noise, which is the same in all fits."""
+    totals = []
+    draw = StoredSums.draw
+
+    def kept(self, number, total):
+        totals.append(total())
+        return draw(self, number, total)
+
+    unit = "group" if fit_params else "row"
+    with monkeypatch.context() as patch, equal_noise():
+        patch.setattr(StoredSums, "draw", kept)
+        clf = make(n_teachers=20, mechanism="scores", privacy_unit=unit)
+        clf.set_params(classes=[0, 1, 2]).fit(X, y, X_public=blobs[2], **fit_params)
+    return totals
+
+
+def test_neighbours_differ_in_one_vector_of_each_sum(monkeypatch, blobs):
+    X, y = blobs[0][:600], blobs[1][:600]
+    groups = np.arange(600) // 3
+    stays = groups != 0  # its rows are the first, so that all others move
+    X_other, y_other = X.copy(), y.copy()
+    X_other[7], y_other[7] = np.nan_to_num(np.inf), (y[7] + 1) % 3
+    row, replaced = (
+        exact_sums(monkeypatch, blobs, *data) for data in ((X, y), (X_other, y_other))
+    )
+    group, left = (
+        exact_sums(monkeypatch, blobs, X[kept], y[kept], groups=groups[kept])
+        for kept in (np.ones(600, dtype=bool), stays)
+    )
+    for before, after in ((row, replaced), (group, left)):
+        assert len(before) == len(after) == MeanScores.n_steps
+        # Later steps depend on the first by its noisy sum, which differs, too.
+        moved = after[0] - before[0]
+        assert 0 < moved @ moved <= 4 * LONGEST**2
+    np.testing.assert_array_equal(
+        replaced[0] - row[0], LONGEST * (np.eye(3)[y_other[7]] - np.eye(3)[y[7]])
+    )
+    assert np.all(group[0] >= left[0])
+
+
+def test_a_class_of_all_public_rows_is_reported(blobs):
+    X, y, X_public, *_ = blobs
+    clf = make(n_teachers=20, mechanism="scores", classes=[0, 1, 2])
+    with pytest.warns(StudentWarning, match="predicts one class for all of 400 public"):
+        clf.fit(X, np.zeros(len(y), dtype=int), X_public=X_public)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
 
-from sklearn_pate._votes._sums import STEPS, ScoreStep, TeacherScores
+from sklearn_pate._votes._sums import STEPS, ScoreStep, TeacherScores, sum_of_classes
+from sklearn_pate.mechanisms._mean_scores import LONGEST
 
-SHARES = (0.3, 0.7)
+SHARES = (0.29, 0.68)
 ANY_NUMBER = st.floats(allow_nan=True, allow_infinity=True, width=64)
 RADII = st.floats(1e-3, 2.0)
 
@@ -49,10 +50,10 @@ def test_long_vectors_are_clipped_within_their_share(seed, scale):
     assert squared(step.vector(coefficients)) <= 0.7 * STEPS**2
 
 
-def test_both_steps_together_are_within_the_unit():
+def test_all_steps_together_are_within_the_unit():
     longest = [ScoreStep(np.zeros((1, 1)), 1.0, 1, share).longest for share in SHARES]
     assert longest == [isqrt(int(share * STEPS**2)) for share in SHARES]
-    assert sum(one**2 for one in longest) <= STEPS**2
+    assert sum(one**2 for one in [LONGEST, *longest]) <= STEPS**2
 
 
 def test_a_vector_stands_for_the_coefficients_inside_the_ball():
@@ -125,3 +126,39 @@ def test_scores_are_neither_shown_nor_pickled():
     for leak in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="sensitive"):
             leak(scores)
+
+
+CODES = st.lists(st.integers(-1, 3), min_size=1, max_size=30).map(np.array)
+
+
+@given(codes=CODES, other=st.integers(-1, 3), data=st.data())
+def test_replacing_a_row_moves_one_vector_of_its_class(codes, other, data):
+    row = data.draw(st.integers(0, len(codes) - 1))
+    changed = codes.copy()
+    changed[row] = other
+    before, after = (sum_of_classes(y, None, 1, 4, LONGEST) for y in (codes, changed))
+    units = LONGEST * np.vstack([np.eye(4, dtype=int), np.zeros(4, dtype=int)])
+    assert_array_equal(after - before, units[other] - units[codes[row]])
+
+
+@given(codes=CODES, of_group=CODES, seed=st.integers(0, 2**32 - 1))
+def test_a_group_adds_one_vector_whatever_its_rows(codes, of_group, seed):
+    groups = np.random.RandomState(seed).randint(5, size=len(codes))
+    before = sum_of_classes(codes, groups, 1, 4, LONGEST)
+    # The new group comes first, so that all rows of others are moved.
+    joined = np.r_[of_group, codes], np.r_[np.full(len(of_group), 7), groups]
+    vector = sum_of_classes(*joined, 1, 4, LONGEST) - before
+    assert np.all(vector >= 0)
+    assert vector.sum() <= LONGEST
+
+
+def test_counted_pairs_stand_for_their_rows():
+    codes, groups = np.array([0, 0, 1, 2, 2, 2]), np.array([4, 4, 4, 9, 9, 1])
+    pairs = np.array([0, 1, 2, 2]), np.array([4, 4, 9, 1]), np.array([2, 1, 2, 1])
+    for of_rows in (True, False):
+        rows = sum_of_classes(codes, groups if of_rows else None, 1, 3, LONGEST)
+        of_pairs, of_group, n_rows = pairs
+        counted = sum_of_classes(
+            of_pairs, of_group if of_rows else None, n_rows, 3, LONGEST
+        )
+        assert_array_equal(rows, counted)

@@ -10,7 +10,7 @@ from scipy.stats import binom
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacyLeakWarning, PublicData
-from sklearn_pate.inspection import plan_fit
+from sklearn_pate.inspection import plan_fit, plan_newton_fit
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
@@ -362,3 +362,24 @@ def test_wrong_plans(changes, message):
     with pytest.raises(ValueError, match=message) as caught:
         plan(**changes)
     assert str(caught.value).count("\n") == 0
+
+
+@pytest.mark.parametrize("prior", [0.02, [0.98, 0.02]])
+@pytest.mark.parametrize(
+    ("plan", "unit"), [(plan_fit, "n_rows"), (plan_newton_fit, "n_units")]
+)
+def test_mean_scores_and_newton_steps_that_lose_a_rare_class_warn(prior, plan, unit):
+    def warned(n, **more):
+        return plan(**{unit: n}, **more).warnings
+
+    assert warned(1200) == warned(1200, class_prior=0.5) == ()
+    [why] = warned(1200, class_prior=prior)
+    assert "the rarest class, with a share of 0.02" in why
+    assert warned(50_000, class_prior=prior) == ()
+
+
+def test_teachers_of_mean_scores_may_have_few_rows():
+    found = plan_fit(n_rows=1200)
+    assert found.n_queries is None
+    assert found.rows_per_teacher < 20
+    assert found.warnings == ()

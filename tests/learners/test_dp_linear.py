@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -13,7 +14,12 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import normalize
 
-from sklearn_pate import BudgetExceededError, PrivacyLeakWarning, PrivacyLedger
+from sklearn_pate import (
+    BudgetExceededError,
+    PrivacyLeakWarning,
+    PrivacyLedger,
+    PrivacyUtilityWarning,
+)
 from sklearn_pate.learners import DPLinearSVC, DPLogisticRegression
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_training import METHODS
@@ -398,6 +404,7 @@ def test_a_fitted_classifier_holds_only_what_is_released(
         "n_features_in_",
         "mechanism_",
         "privacy_spent_",
+        "representation_",
     }
     # None of them depends on the rows but by the noisy weights.
     again = learner(method=method, data_norm=20).fit(X[::-1] / 3, y)
@@ -476,3 +483,18 @@ def test_random_features_make_a_kernel_machine_and_read_no_row():
     assert np.linalg.norm(features, axis=1).max() <= np.sqrt(2) * (1 + 1e-12)
     blind = sampler.fit(np.zeros_like(X)).transform(1000 * X)
     np.testing.assert_array_equal(blind, features)
+
+
+@every_learner
+@pytest.mark.parametrize(
+    "bounds", [{"feature_bounds": (0, 1)}, {"data_norm": 1.0}], ids=["box", "ball"]
+)
+def test_a_model_of_one_class_is_reported_by_its_released_weights(learner, bounds):
+    X = np.random.RandomState(0).uniform(size=(400, 2)) / 2
+    y = (X[:, 0] > 0.25).astype(int)
+    clf = learner(**bounds, **LITTLE_NOISE, classes=[0, 1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyUtilityWarning)
+        clf.fit(X, y)
+    with pytest.warns(PrivacyUtilityWarning, match="one class for all of .* rows?"):
+        clf.fit(X, 0 * y)

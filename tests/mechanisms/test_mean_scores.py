@@ -1,4 +1,6 @@
-"""Tests of MeanScores: exact cost of two adaptive steps, estimate, bad input."""
+"""Tests of MeanScores: exact cost of adaptive steps, estimate, bad input."""
+
+from functools import partial
 
 import numpy as np
 import pytest
@@ -6,7 +8,7 @@ from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_pate._votes._sums import STEPS, TeacherScores
+from sklearn_pate._votes._sums import STEPS, TeacherScores, sum_of_classes
 from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu
 from sklearn_pate.mechanisms import MeanScores
 
@@ -19,17 +21,17 @@ def test_calibrated_noise_costs_at_most_epsilon(epsilon, delta):
     assert 0.999 * epsilon < spent <= epsilon
 
 
-def test_two_steps_cost_as_much_as_one_release_of_both_lengths():
+def test_all_steps_cost_as_much_as_one_release_of_their_lengths():
     sigma, delta = 5000.0, 1e-6
     together = MeanScores(noise_scale=sigma / STEPS).cost(2, 2).epsilon(delta)
-    steps = [gdp_mu(sigma, 4 * share * STEPS**2) for share in (0.3, 0.7)]
-    assert_allclose(together, gdp_epsilon(np.hypot(*steps), delta), rtol=1e-9)
+    steps = [gdp_mu(sigma, 4 * share * STEPS**2) for share in (0.03, 0.29, 0.68)]
+    assert_allclose(together, gdp_epsilon(np.linalg.norm(steps), delta), rtol=1e-9)
 
 
-def test_the_cost_is_that_of_two_gaussians_by_dp_accounting():
+def test_the_cost_is_that_of_gaussians_by_dp_accounting():
     noise_scale, delta = 4.0, 1e-5
     accountant = PLDAccountant()
-    for share in (0.3, 0.7):
+    for share in (0.03, 0.29, 0.68):
         multiplier = noise_scale / (2 * np.sqrt(share))
         accountant.compose(dp_event.GaussianDpEvent(multiplier))
     stated = MeanScores(noise_scale=noise_scale).cost(2, 2).epsilon(delta)
@@ -43,7 +45,7 @@ def test_the_renyi_curve_is_that_of_a_gaussian():
 
 def test_a_part_of_a_fit_costs_as_much_as_the_fit():
     mechanism = MeanScores(noise_scale=4.0)
-    costs = [mechanism.cost(n, 2).epsilon(1e-5) for n in (0, 1, 2, 3, 4)]
+    costs = [mechanism.cost(n, 2).epsilon(1e-5) for n in (0, 1, 3, 4, 6)]
     assert costs[0] == costs[1] == costs[2] < costs[3] == costs[4]
 
 
@@ -60,9 +62,11 @@ def test_a_subclass_states_its_renyi_cost():
 def estimates(teachers, noise_scale, n_runs=1, n_coordinates=(6, 6)):
     shape = teachers[0].shape
     mechanism = MeanScores(noise_scale=noise_scale)
+    codes = np.arange(len(teachers)) % (shape[1] + 1)
+    class_sum = partial(sum_of_classes, codes, None, 1, shape[1] + 1)
+    scores = TeacherScores(teachers, shape=shape)
     return [
-        mechanism.estimate(TeacherScores(teachers, shape=shape), [*n_coordinates])
-        for _ in range(n_runs)
+        mechanism.estimate(scores, class_sum, [*n_coordinates]) for _ in range(n_runs)
     ]
 
 
@@ -80,7 +84,9 @@ def test_the_noise_of_the_estimate_has_the_stated_variance():
     teachers = 30 * [np.zeros((6, 1))]
     runs = estimates(teachers, 2.0, n_runs=2000, n_coordinates=(3, 6))
     observed = np.var([one.coefficients[:, 0] for one in runs], axis=0)
-    assert_allclose(observed, runs[0].variances, rtol=0.15)
+    # The radii, and with them the variances, depend on the noisy count of the classes.
+    stated = np.mean([one.variances for one in runs], axis=0)
+    assert_allclose(observed, stated, rtol=0.15)
     assert runs[0].variances[0] < runs[0].variances[5]
 
 
@@ -109,7 +115,7 @@ def test_the_constant_is_not_shrunk():
 def test_more_noise_allows_fewer_coordinates():
     counts = [
         MeanScores(noise_scale=scale).n_coordinates(250, 2)[-1]
-        for scale in (5.0, 20.0, 80.0, 500.0)
+        for scale in (2.0, 20.0, 80.0, 500.0)
     ]
     assert counts == sorted(counts, reverse=True)
     assert (counts[0], counts[-1]) == (MeanScores().max_coordinates, 5)

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_pate.metrics import _counts, _measurement
+from sklearn_pate.metrics import _counts, _private_metrics
 from tests._synthetic.odd_cells import ODD
 from tests.metrics.exact_counts import (
     N_ROWS,
@@ -171,7 +171,7 @@ def scored_in_a_batch(model, X, rows, classes):
 
 
 def test_rows_scored_in_a_batch_are_found(monkeypatch):
-    monkeypatch.setattr(_measurement, "score_rows", scored_in_a_batch)
+    monkeypatch.setattr(_private_metrics, "score_rows", scored_in_a_batch)
     assert not is_within(distances_of_rows(monkeypatch, x=(np.nan, 0.0)))
     assert not is_within(distances_of_rows(monkeypatch, model=OfBatch(), x=(1e6, 0.0)))
 
@@ -192,7 +192,7 @@ def test_rows_of_groups_by_one_permutation_are_found(monkeypatch):
         )
 
     assert all(is_within(leaves(seed)) for seed in range(5))
-    monkeypatch.setattr(_measurement, "one_row_of_groups", by_one_permutation)
+    monkeypatch.setattr(_private_metrics, "one_row_of_groups", by_one_permutation)
     assert not all(is_within(leaves(seed)) for seed in range(5))
 
 

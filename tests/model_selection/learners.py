@@ -98,7 +98,7 @@ class NoisyMeans(NoisyTraining[None]):
         noisy = sums + noise.discrete_laplace(self.epsilon / sensitivity, sums.shape)
         self.means_ = noisy[:, :-1] / np.maximum(noisy[:, -1:], 1)
 
-    def _published_model(self):
+    def _predictor(self):
         return self
 
     def predict(self, X):

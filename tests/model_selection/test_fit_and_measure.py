@@ -20,7 +20,7 @@ from sklearn_pate.learners import (
     DPNewtonClassifier,
     PrivateKNNClassifier,
 )
-from sklearn_pate.metrics import _measurement
+from sklearn_pate.metrics import _private_metrics
 from sklearn_pate.model_selection import MeasuredFit, PrivateSearchCV, fit_and_measure
 from tests.model_selection.learners import BY_GROUP, FITS, Constant, NoisyMeans
 from tests.seeding import equal_noise
@@ -50,13 +50,13 @@ class Linear(DPLogisticRegression):
 @pytest.fixture
 def scored_rows(monkeypatch):
     """Keep the rows that are scored."""
-    kept, score_rows = [], _measurement.score_rows
+    kept, score_rows = [], _private_metrics.score_rows
 
     def spy(model, X, rows, classes):
         kept.append(np.asarray(X)[rows])
         return score_rows(model, X, rows, classes)
 
-    monkeypatch.setattr(_measurement, "score_rows", spy)
+    monkeypatch.setattr(_private_metrics, "score_rows", spy)
     return kept
 
 

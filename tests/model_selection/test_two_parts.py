@@ -1,6 +1,6 @@
 """Where the larger of both costs holds for a fit and metrics, and where it does not.
 
-Lemma 11 of docs/accounting.md. The release of a part is a count with Gaussian noise,
+Lemma 11 of docs/proofs/counts.md. The release of a part is a count with Gaussian noise,
 mu = 1 for one changed unit: the least private one that the statement allows.
 """
 

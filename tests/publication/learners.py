@@ -19,6 +19,7 @@ from sklearn_pate.learners import (
     PrivateKNNClassifier,
 )
 from sklearn_pate.model_selection import PrivateSearchCV
+from sklearn_pate.students import TableRepresentation
 
 CLASSES = ["ill", "unsure", "well"]
 LINEAR = {"feature_bounds": (-15.0, 15.0), "classes": CLASSES}
@@ -60,8 +61,12 @@ LEARNERS = {
     "objective": DPLogisticRegression(**LINEAR),
     "output": DPLogisticRegression(method="output", **LINEAR),
     "gaussian": DPLinearSVC(method="gaussian", **LINEAR),
+    "represented": DPLogisticRegression(representation="auto", classes=CLASSES),
     "counts": DPNaiveBayesClassifier((-15.0, 15.0), classes=CLASSES),
     "dpsgd": DPSGDClassifier(network(module__n_hidden=5), classes=CLASSES),
+    "represented dpsgd": DPSGDClassifier(
+        network(), representation=TableRepresentation(2), classes=CLASSES
+    ),
     "pure search": PrivateSearchCV(
         make_pipeline(Normalizer(), DPLogisticRegression(data_norm=1.0)),
         {"dplogisticregression__C": [0.1, 1.0]},

@@ -84,20 +84,29 @@ def assert_finite(values, n_rows, representation):
     assert np.isfinite(values).all()
 
 
+every_form = pytest.mark.parametrize(
+    ("n_components", "basis"),
+    [("auto", "linear"), (3, "linear"), (None, "linear"), ("auto", "rbf"), (3, "rbf")],
+)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("n_components", ["auto", 2, None])
-def test_check_estimator_has_no_failures(n_components):
+@every_form
+def test_check_estimator_has_no_failures(n_components, basis):
     results = check_estimator(
-        TableRepresentation(n_components, random_state=0), on_fail=None, on_skip=None
+        TableRepresentation(n_components, basis, random_state=0),
+        on_fail=None,
+        on_skip=None,
     )
     failed = [one for one in results if one["status"] not in ("passed", "skipped")]
     assert failed == []
 
 
-@pytest.mark.parametrize("n_components", ["auto", 3, None])
-def test_a_table_of_every_type_becomes_finite_numbers(public, n_components):
-    representation = TableRepresentation(n_components, random_state=0).fit(public)
+@every_form
+def test_a_table_of_every_type_becomes_finite_numbers(public, n_components, basis):
+    representation = TableRepresentation(n_components, basis, random_state=0)
+    representation.fit(public)
     assert_finite(representation.transform(public), ROWS, representation)
     new = table(30, seed=1)
     assert_finite(representation.transform(new), 30, representation)
@@ -176,11 +185,11 @@ def test_public_infinities_are_no_range():
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 5])
-@pytest.mark.parametrize("n_components", ["auto", 3, None])
-def test_a_few_public_rows_suffice(n_rows, n_components):
+@every_form
+def test_a_few_public_rows_suffice(n_rows, n_components, basis):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        representation = TableRepresentation(n_components, random_state=0)
+        representation = TableRepresentation(n_components, basis, random_state=0)
         representation.fit(table(n_rows))
         result = representation.transform(table(9, seed=1))
     assert_finite(result, 9, representation)
@@ -369,3 +378,21 @@ def test_a_single_sparse_column_that_varies_is_its_own_component():
     represented = TableRepresentation().fit(X).transform(X)
     assert represented.shape == (3, 1)
     assert represented[2, 0] > represented[0, 0] > represented[1, 0] == 0
+
+
+def test_curved_components_are_uncorrelated_and_smaller_one_by_one():
+    X = np.random.RandomState(0).standard_normal((800, 5))
+    components = TableRepresentation(basis="rbf", random_state=0).fit_transform(X)
+    assert components.shape == (800, 80)
+    covariance = components.T @ components / 800
+    np.testing.assert_allclose(covariance, np.diag(1 / np.arange(1.0, 81)), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"basis": "curved"}, {"basis": "rbf", "n_components": None}]
+)
+def test_a_basis_that_cannot_be_used_is_refused(parameters):
+    with pytest.raises(
+        ValueError, match=r"basis='curved' is unknown|n_components=None"
+    ):
+        TableRepresentation(**parameters).fit(np.eye(3))

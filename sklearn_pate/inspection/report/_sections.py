@@ -6,8 +6,8 @@ from typing import Any
 
 from sklearn_pate.accounting._assumptions import (
     HELD_OUT_ROWS,
+    PUBLIC_REPRESENTATION,
     PUBLIC_ROWS,
-    PUBLIC_ROWS_IN_MODEL,
     ROW_BY_ROW,
     Assumption,
 )
@@ -126,8 +126,8 @@ def figure_text(value: float | Mapping[str, float]) -> str:
 
 
 def estimate_text(one: Mapping[str, float | None]) -> str:
-    """Write an estimate with its interval."""
-    if one["value"] is None:
+    """Write an estimate with its interval, which is 0 to 1 where the noise hides it."""
+    if one["value"] is None or (one["low"], one["high"]) == (0, 1):
         return "hidden by the noise"
     return f"{one['value']:.3f} ({one['low']:.3f} to {one['high']:.3f})"
 
@@ -224,11 +224,12 @@ def _not_covered(facts: dict[str, Any]) -> Section:
 def _model_and_data(facts: dict[str, Any]) -> Section:
     """Write the purpose of the model, its data, and public rows in its file."""
     codes = {one["code"] for one in facts["assumptions"]}
-    holds = "no rows"
-    if PUBLIC_ROWS_IN_MODEL.code in codes:
-        holds = "rows in model"
-    elif not codes.isdisjoint((PUBLIC_ROWS.code, HELD_OUT_ROWS.code)):
-        holds = "rows perhaps in model"
+    holds = "perhaps rows in the model"
+    if codes.isdisjoint((PUBLIC_ROWS.code, HELD_OUT_ROWS.code)):
+        holds = "no public rows"
+    # Another representation holds whatever its fit keeps.
+    elif facts["model"] == "ScoreFunction" and PUBLIC_REPRESENTATION.code not in codes:
+        holds = "no rows in the model"
     lines = [*filter(None, (_line(facts, name) for name in _ON_TOP))]
     table = _table("model", [*lines, ("Public rows", _words(holds))])
     return Section("Model and data", [table])

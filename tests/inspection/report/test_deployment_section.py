@@ -4,12 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
+from sklearn.preprocessing import StandardScaler
 
-from sklearn_pate.accounting._assumptions import (
-    LABEL_SET,
-    PUBLIC_ROWS,
-    PUBLIC_ROWS_IN_MODEL,
-)
+from sklearn_pate import DPNewtonClassifier, PublicData
 from sklearn_pate.accounting._statement import HEADINGS, NEIGHBOURS
 from sklearn_pate.inspection.report._blocks import QUESTIONS
 from sklearn_pate.inspection.report._sections import conclusion_of, missing_in
@@ -215,13 +213,17 @@ def test_a_report_with_lines_to_fill_in_is_a_draft():
 
 
 def test_the_page_states_whether_the_model_holds_public_rows():
-    for assumptions, text in (
-        ((PUBLIC_ROWS, PUBLIC_ROWS_IN_MODEL), "holds up to a thousand"),
-        ((PUBLIC_ROWS,), "may hold public rows"),
-        ((LABEL_SET,), "names no public rows"),
+    X, y = make_blobs(1500, centers=2, random_state=0)
+    X, y, X_public = X[:1000], y[:1000], PublicData(X[1000:])
+    newton = DPNewtonClassifier(epsilon=3.0).fit(X, y, X_public=X_public)
+    chosen = DPNewtonClassifier(epsilon=3.0, representation=StandardScaler())
+    for clf, text in (
+        (newton, "holds no public row, but statistics"),
+        (chosen.fit(X, y, X_public=X_public), "may hold public rows"),
+        (pate(), "may hold public rows"),
+        (linear(), "names no public rows"),
     ):
-        lines = table_of(report_on(Stated(assumptions=assumptions)), "Prediction")
-        assert text in lines["Public rows"]
+        assert text in table_of(report_on(clf), "Prediction")["Public rows"]
 
 
 def test_something_else_is_refused():
