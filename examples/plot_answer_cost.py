@@ -17,8 +17,6 @@ the noise and the number of queries only, not on private rows: they may be publi
 # votes after noise. With ``epsilon=1`` the noise is calibrated before any query, so
 # that all 200 answers together have at most this cost.
 
-from textwrap import fill
-
 import matplotlib.pyplot as plt
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
@@ -31,7 +29,7 @@ clf = PATEClassifier(
     LogisticRegression(), n_teachers=100, n_queries=200, epsilon=1.0, delta=1e-5
 )
 clf.fit(X[:4000], y[:4000], X_public=PublicData(X[4000:]))
-print(fill(str(clf.privacy_spent_), width=88))
+print(clf.privacy_spent_)
 
 # %%
 # Number of queries, and delta

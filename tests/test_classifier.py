@@ -116,15 +116,15 @@ def test_the_statement_is_a_text_and_a_dictionary(blobs):
         .privacy_spent_
     )
     assert repr(spent) == "PrivacySpent(epsilon=1.000, delta=1e-05)"
-    sentence = str(spent)
+    sentence = spent.in_one_line()
     for part in (
         "epsilon=1.000, delta=1e-05",
-        "replace one row",
+        "Replace one row",
         "300 queries to 20 teachers",
         "GNMax(sigma=",
-        "this fit alone",
-        "label set (read from y)",
-        "X_public is public",
+        "This fit alone",
+        "which was read from the training data",
+        "Everybody may see the public rows, and ",
     ):
         assert part in sentence
     facts = spent.to_dict()
@@ -240,7 +240,7 @@ def test_classes_are_not_read_from_y_if_they_are_given(blobs):
     probabilities = pate.predict_proba(X_public)
     assert probabilities.shape == (300, 4)
     assert np.all(probabilities[:, 3] == 0)
-    assert "read from y" not in str(pate.privacy_spent_)
+    assert "read from" not in pate.privacy_spent_.in_one_line()
 
 
 def test_a_row_with_a_label_outside_classes_is_dropped(blobs):
@@ -445,7 +445,7 @@ def test_public_size_holds_out_rows_once(blobs):
         pate = make(public_size=0.2).fit(X, y)
     assert len(pate.public_indices_) == 120
     assert pate.queried_indices_.max() < 120
-    assert "held out by public_size" in str(pate.privacy_spent_)
+    assert "held out as public rows" in pate.privacy_spent_.in_one_line()
     X_public = PublicData(X[:50].copy())
     refitted = pate.set_params(public_size=None).fit(X, y, X_public=X_public)
     assert refitted.public_indices_ is None

@@ -32,7 +32,7 @@ EXPECTED = {
     "plot_five_hospitals": [
         "teachers of each hospital: 50",
         "500 queries to 250 teachers",
-        "add or remove one group",
+        "Add or remove one group",
     ],
     "plot_groups": [
         "A split of patients has 0.",

@@ -3,7 +3,7 @@
 import math
 import textwrap
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self, cast
 
@@ -22,10 +22,14 @@ from sklearn_pate._aggregation._outlook import (
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._calibrate import check_delta_is_small
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
-from sklearn_pate.accounting._value_checks import counted, is_positive
+from sklearn_pate.accounting._value_checks import (
+    WIDTH,
+    capitalised,
+    counted,
+    fact_lines,
+    is_positive,
+)
 
-#: Letters in a line.
-WIDTH = 80
 #: Leads of the most-voted class at which label accuracy is planned.
 MARGINS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 _OPENING = (
@@ -35,18 +39,6 @@ _OPENING = (
 _CLOSING = (
     "The lead depends on the data, and so does how often most teachers are right."
 )
-
-
-def fact_lines(facts: Mapping[str, str]) -> list[str]:
-    """Format facts as wrapped lines, with their names in one column."""
-    indent = 2 + max(map(len, facts))
-    return [
-        line
-        for name, fact in facts.items()
-        for line in textwrap.wrap(
-            f"{name:{indent}}{fact}", WIDTH, subsequent_indent=" " * indent
-        )
-    ]
 
 
 def write_lower_bound(epsilon: float) -> str:
@@ -330,7 +322,7 @@ class FitPlan:
         paragraphs = [
             "\n".join(fact_lines(self._facts())),
             *(of_answers if self.n_coordinates is None else []),
-            _wrapped(self._publication()),
+            self._publication(),
             *(_wrapped(f"Warning: {warning}") for warning in self.warnings),
         ]
         return "\n\n".join(paragraphs)
@@ -403,8 +395,13 @@ class FitPlan:
     def _publication(self) -> str:
         if not self.assumptions:
             return "This plan depends on no private value and may be published."
-        sentences = "; ".join(one.sentence for one in self.assumptions if one != SEEDED)
-        return f"This plan may be published if these assumptions hold: {sentences}."
+        sentences = (one.sentence for one in self.assumptions if one != SEEDED)
+        return "\n".join(
+            [
+                "This plan may be published if all of these are true:",
+                *(_wrapped(f"- {capitalised(one)}.", "  ") for one in sentences),
+            ]
+        )
 
     def _lead(self, margin: float) -> str:
         votes = round(margin * cast(int, self.n_teachers))
@@ -443,8 +440,8 @@ def _warnings(release: ReleasePlan, n_rows: int | None) -> Iterator[str]:
             )
 
 
-def _wrapped(text: str) -> str:
-    return textwrap.fill(text, WIDTH)
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, WIDTH, subsequent_indent=indent)
 
 
 def _down(share: float) -> str:

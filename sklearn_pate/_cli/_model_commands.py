@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from sklearn_pate._aggregation._fit_plan import WIDTH
 from sklearn_pate._cli._options import TABLE, chosen_mechanism, plain_warnings
 from sklearn_pate._cli._site_files import labels_like, read_rows
 from sklearn_pate._inputs._file_content import check_can_write, strict_json
@@ -23,7 +22,12 @@ from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._profile import compose_profiles
 from sklearn_pate.accounting._statement import PrivacySpent, write_epsilon
-from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting._value_checks import (
+    WIDTH,
+    capitalised,
+    counted,
+    fact_lines,
+)
 from sklearn_pate.inspection import PrivacyReport, plan_fit, plan_newton_fit
 from sklearn_pate.metrics import PrivateMetrics, private_metrics
 from sklearn_pate.publication import Deployment, PublishedClassifier
@@ -135,7 +139,7 @@ def run_measure(given: argparse.Namespace) -> None:
     of_subgroups = {} if given.subgroup is None else metrics.by_subgroup
     for value, one in of_subgroups.items():
         print(f"\n{given.subgroup} {'missing' if value is None else value}\n{one}")
-    print(f"\n{textwrap.fill(str(metrics.privacy_spent_), WIDTH)}")
+    print(f"\n{metrics.privacy_spent_}")
     if given.output is not None:
         print(f"\nWritten, and may be published: {given.output}.")
 
@@ -178,6 +182,9 @@ def run_report(given: argparse.Namespace) -> None:
         )
     report.save(given.output, internal=given.internal, overwrite=given.overwrite)
     print(f"{given.output} is written.")
+    if missing := report.to_dict()["to_fill_in"]:
+        draft = "It is a draft. Give these by --deployment, and quality by --metrics: "
+        print(textwrap.fill(f"{draft}{', '.join(missing)}.", WIDTH))
 
 
 def _check_quality(given: argparse.Namespace) -> None:
@@ -309,14 +316,16 @@ def run_add(given: argparse.Namespace) -> None:
         return
     for path, spent in named:
         print(f"{path}: epsilon={write_epsilon(spent.epsilon)}, delta={spent.delta:g}")
-    total = TABLE["command"]["add"]["total"].format(
-        models=counted(len(given.cards), "model"),
-        metrics=", with their metrics," if len(named) > len(given.cards) else "",
-        epsilon=write_epsilon(epsilon),
-        delta=delta,
-        neighbours=first.neighbours,
-    )
-    print("\n" + textwrap.fill(total, WIDTH))
+    total = TABLE["command"]["add"]["total"]
+    words = {
+        "models": counted(len(given.cards), "model"),
+        "metrics": ", with their metrics," if len(named) > len(given.cards) else "",
+        "epsilon": write_epsilon(epsilon),
+        "delta": delta,
+        "neighbours": capitalised(first.neighbours),
+    }
+    texts = {name: [one.format(**words) for one in total[name]] for name in total}
+    print("\n".join(["", *fact_lines(texts)]))
 
 
 def _statements(paths: Sequence[str]) -> list[tuple[str, PrivacySpent]]:

@@ -3,7 +3,6 @@
 import argparse
 import secrets
 import sys
-import textwrap
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +11,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from sklearn_pate._aggregation._fit_plan import WIDTH
 from sklearn_pate._cli._options import chosen_mechanism, plain_warnings
 from sklearn_pate._cli._site_files import (
     Study,
@@ -161,9 +159,10 @@ def run_fit_votes(given: argparse.Namespace) -> None:
         if given.report:
             report = PrivacyReport.from_estimator(released, model_file=given.output)
             report.save(given.report, overwrite=given.overwrite)
-    written = ", ".join(map(str, outputs))
-    print(textwrap.fill(str(pate.privacy_spent_), WIDTH))
-    print(f"\nWritten, and may be published: {written}.")
+    print(pate.privacy_spent_)
+    print(f"\nWritten, and may be published: {', '.join(map(str, outputs[:2]))}.")
+    if given.report:
+        print(f"Written as a draft, which the command report completes: {outputs[-1]}.")
 
 
 def _check_columns(given: argparse.Namespace, study: Study, public: Any) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from math import isinf
 from typing import Any
 
@@ -24,11 +25,17 @@ from sklearn_pate.accounting._profile import (
 )
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._value_checks import (
+    capitalised,
     check_option,
     check_positive,
     counted,
+    fact_lines,
     read_table,
 )
+
+THOUSAND = 1000
+# 60 digits, so that figures are rounded up correctly.
+_EXACT = Context(prec=60)
 
 _TEXTS = read_table("sklearn_pate.accounting", "statement.toml")
 
@@ -50,6 +57,8 @@ PROTECTED = _by_unit_and_relation("protected")
 UNPROTECTED: dict[str, str] = _TEXTS["unprotected"]
 #: Headings of the facts.
 HEADINGS: dict[str, str] = _TEXTS["heading"]
+# Subject of a statement, and what an attacker has, by release.
+_SUBJECTS: dict[str, list[str]] = _TEXTS["subject"]
 # Sentences of the codes. Cards contain the codes alone.
 _SENTENCES: dict[str, dict[str, str]] = _TEXTS["sentence"]
 _NUMBER = {"row": "number of rows", "party": "number of parties"}
@@ -258,7 +267,7 @@ def sentences_of(facts: Mapping[str, Any]) -> dict[str, str]:
                 value = f"{six_digits(value, np.ceil):g}"
             text = ", ".join(value) if isinstance(value, (list, tuple)) else value
             found[name] = _TEXTS["value"][name].format(text)
-    return {name: text[0].upper() + text[1:] for name, text in found.items()}
+    return {name: capitalised(text) for name, text in found.items()}
 
 
 def _composition_of(spent: "PrivacySpent", kind: str, codes: set[str]) -> str:
@@ -287,7 +296,7 @@ class PrivacySpent:
     """Privacy statement of one fit. May be published.
 
     It depends on no private value, and unpacks as ``epsilon, delta = privacy_spent``.
-    ``print(privacy_spent)`` gives the statement in words, ready to be signed.
+    ``print(privacy_spent)`` gives the statement in words, one fact a line.
 
     Parameters
     ----------
@@ -384,8 +393,8 @@ class PrivacySpent:
     (0.74, 1e-05)
     >>> spent.neighbours
     'replace one row by any other; the number of rows is public'
-    >>> str(spent.assumptions[1])
-    'X_public is public'
+    >>> str(spent.assumptions[0])
+    'the set of labels, which was read from the training data, is public'
     >>> round((spent.curve + spent.curve).to_epsilon(1e-5), 2)  # two such fits
     1.16
 
@@ -395,11 +404,26 @@ class PrivacySpent:
     >>> spent + spent
     PrivacySpent(epsilon=1.077, delta=1e-05)
 
-    An attacker who knows all rows but one, and has two candidates for that one, names
-    the right one in at most 54 of 100 cases:
+    In words:
 
-    >>> round(spent.attack_accuracy(), 2)
-    0.54
+    >>> print(spent)
+    guarantee    This fit is (epsilon=0.737, delta=1e-05)-differentially private.
+    risk         Suppose an attacker knows all other rows and wants to find out
+                 which of two equally likely values one row has. Guessing blindly,
+                 they are right 500 times in 1000. With this model, at most 541
+                 times.
+    neighbours   Replace one row by any other; the number of rows is public.
+    release      50 queries to 100 teachers were answered by GNMax(sigma=40).
+    covered      This fit alone. Each other fit, search or release about the same
+                 data adds to the cost.
+    assumptions  There is a guarantee only if all of these are true:
+                 The set of labels, which was read from the training data, is
+                 public.
+                 Everybody may see the public rows, and they were chosen without
+                 private rows.
+                 The columns of the table, their types and their categories are
+                 public.
+                 All parameters were chosen without private data.
     """
 
     epsilon: float
@@ -582,35 +606,59 @@ class PrivacySpent:
         )
 
     def __str__(self) -> str:
-        texts, kind = _TEXTS["text"], self.release
-        subject, covered = _TEXTS["subject"].get(kind, _TEXTS["subject"]["fit"])
-        guarantee = texts["void" if np.isinf(self.epsilon) else "private"].format(
+        return "\n".join(fact_lines(self._lines()))
+
+    def in_one_line(self) -> str:
+        """Write the statement in one line, for cards and reports.
+
+        Returns
+        -------
+        text : str
+            The facts of ``str(privacy_spent)``, each after its name and a colon.
+        """
+        facts = {name: " ".join(texts) for name, texts in self._lines().items()}
+        return " ".join(f"{capitalised(name)}: {text}" for name, text in facts.items())
+
+    def _lines(self) -> dict[str, list[str]]:
+        """Write the facts of the statement, each under its name."""
+        subject, kind = _SUBJECTS.get(self.release, _SUBJECTS["fit"])[0], "private"
+        if isinf(self.epsilon):
+            kind, risk = "void", _TEXTS["risk"]["void"]
+        else:
+            right = of_thousand(self.attack_accuracy())
+            risk = risk_of(self.unit, self.relation, right, self.release)
+        covered = _TEXTS["covered"]["one"].format(subject=subject)
+        if self.n_tables is not None and self.release != "metrics":
+            columns = counted(self.n_tables, "column")
+            covered += " " + _TEXTS["covered"]["tables"].format(columns=columns)
+        guarantee = _TEXTS["guarantee"][kind].format(
             subject=subject, epsilon=write_epsilon(self.epsilon), delta=self.delta
         )
+        assumed = [f"{capitalised(one.sentence)}." for one in self.assumptions]
+        return {
+            "guarantee": [guarantee],
+            "risk": [risk],
+            "neighbours": [f"{capitalised(self.neighbours)}."],
+            "release": [self._release_in_words()],
+            "covered": [covered],
+            "assumptions": [_TEXTS["assumptions"][kind], *assumed],
+        }
+
+    def _release_in_words(self) -> str:
+        kind = self.release
         if kind not in ("scores", "newton", "metrics", "several", "measured"):
             kind = "model" if self.n_queries is None else "answers"
-        tables = counted(self.n_tables, "table")
         voters = counted(self.n_teachers, "teacher")
         # Of the learners with votes, only nearest neighbours have this relation.
         if kind == "answers" and self.relation == "add-remove":
             voters = f"the {counted(self.n_teachers, 'nearest row')} of secret samples"
-        release = _TEXTS["release"][kind].format(
+        return _TEXTS["release"][kind].format(
             voters=voters,
             unit=self.unit,
             queries=counted(self.n_queries, "query"),
             were="was" if self.n_queries == 1 else "were",
-            tables=tables,
+            tables=counted(self.n_tables, "table"),
             mechanism=self.mechanism,
-        )
-        if self.n_tables is not None and kind != "metrics":
-            columns = counted(self.n_tables, "column")
-            release += f". {texts['tables'].format(columns=columns)}"
-        end = texts["end"].format(
-            covered=covered, assumptions=_enumerate(self.assumptions)
-        )
-        return (
-            f"{guarantee}. Neighbouring data sets differ by one change: "
-            f"{self.neighbours}. {release}. {end}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -680,16 +728,41 @@ def _least_epsilon(cost: Cost, composed: PrivacyProfile, delta: float) -> float:
 
 def write_epsilon(epsilon: float) -> str:
     """Write epsilon with three decimals, rounded up."""
-    if np.isinf(epsilon):
+    if isinf(epsilon):
         return "inf"
     # A last digit that calibration or a product rounded up must not add a step.
     return f"{np.ceil(epsilon * 1000 * (1 - 1e-12)) / 1000 + 0:.3f}"
 
 
-def _enumerate(assumptions: tuple[Assumption, ...]) -> str:
-    """Join the sentences of assumptions."""
-    *most, last = (f"that {one}" for one in assumptions)
-    return f"{', '.join(most)} and {last}" if most else last
+def risk_of(
+    unit: str, relation: str, right: int, release: str, unit_name: str | None = None
+) -> str:
+    """Write the largest number of right guesses of a thousand about one unit."""
+    texts, is_named = _TEXTS["risk"], unit_name is not None
+    one, others = (texts[unit][part][is_named] for part in ("names", "others"))
+    attacker = texts[unit][relation].format(
+        others=others, one=one.format(name=unit_name)
+    )
+    at_most = f"at most {right} times" if right < THOUSAND else "perhaps every time"
+    published = _SUBJECTS.get(release, _SUBJECTS["fit"])[1]
+    return f"{attacker} {texts['guesses']} {published}, {at_most}."
+
+
+def of_thousand(probability: float) -> int:
+    """Express a probability as a number of a thousand cases, rounded up."""
+    return int(round_up(THOUSAND * probability, 0))
+
+
+def round_up(value: float, places: int) -> float:
+    """Round up to decimal places, as privacy statements round epsilon.
+
+    An excess of at most one billionth of the last place is dropped: floating-point
+    arithmetic may have added it.
+    """
+    with localcontext(_EXACT):
+        unit = Decimal(10) ** -places
+        scaled = max(Decimal(value) / unit - Decimal("1e-9"), Decimal(0))
+        return float(scaled.to_integral_value(rounding=ROUND_CEILING) * unit)
 
 
 def plans_privacy(estimator: Any) -> bool:

@@ -1,8 +1,9 @@
-"""Checks of parameters, nouns with their number, optional packages and tables."""
+"""Checks of parameters, parts of texts, optional packages and tables."""
 
 import re
+import textwrap
 import tomllib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -14,6 +15,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+#: Letters in a line.
+WIDTH = 80
 # Larger whole numbers are not exact as floats.
 _LARGEST = 2**53
 
@@ -28,6 +31,30 @@ def counted(number: float | None, noun: str) -> str:
     if re.search("[^aeiou]y$", noun):
         return f"{number} {noun[:-1]}ies"
     return f"{number} {noun}{'es' if re.search('(s|x|ch|sh)$', noun) else 's'}"
+
+
+def capitalised(text: str) -> str:
+    """Write a text with a capital at its start."""
+    return text[:1].upper() + text[1:]
+
+
+def fact_lines(facts: Mapping[str, str | list[str]]) -> list[str]:
+    """Format facts as wrapped lines, with their names in one column.
+
+    A list of texts begins a line with each.
+    """
+    indent = 2 + max(map(len, facts))
+    lines = []
+    for name, fact in facts.items():
+        for text in [fact] if isinstance(fact, str) else fact:
+            lines += textwrap.wrap(
+                text,
+                WIDTH,
+                initial_indent=f"{name:{indent}}",
+                subsequent_indent=" " * indent,
+            )
+            name = ""
+    return lines
 
 
 def optional_module(module: str, package: str) -> ModuleType:

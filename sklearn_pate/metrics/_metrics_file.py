@@ -21,7 +21,7 @@ _OF_CLASSES = {
     "middles": np.float64,
     "middle_errors": np.float64,
 }
-_FORMAT = {"format": "sklearn_pate metrics", "format_version": 1}
+_FORMAT = {"format": "sklearn_pate metrics", "format_version": 2}
 # Most cells of a subgroup, whose simulation takes memory, and of all subgroups.
 _MOST_CELLS, _MOST_IN_ALL = 2**13, 2**18
 # Difference of figures that random numbers of another version explain: five standard
@@ -56,7 +56,7 @@ def values_of(metrics: Any) -> dict[str, Any]:
         )
     of_subgroups = metrics.by_subgroup.values() if len(metrics.subgroups_) > 1 else ()
     return _FORMAT | {
-        "statement": str(spent),
+        "statement": spent.in_one_line(),
         "figures": figures_of(metrics),
         "subgroups": [
             None if one is None else plain_label(one) for one in metrics.subgroups_

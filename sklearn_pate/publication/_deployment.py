@@ -34,6 +34,12 @@ class Deployment:
     name : str, default=None
         Name of the model.
 
+    prediction : str, default=None
+        Predicted quantity, and the people it is predicted for.
+
+    one_row : str, default=None
+        Content of one row of the data, such as "one stay in hospital".
+
     unit_name : str, default=None
         Name of one unit of privacy, such as "patient": a noun in the singular, to be
         read after "one". The report asks the data holder to confirm that each patient
@@ -47,7 +53,7 @@ class Deployment:
         Users and purposes of the model.
 
     description : str, default=None
-        Private data, and their collection.
+        People in the private data, and collection of the data.
 
     region : str, default=None
         Region of the people in the data.
@@ -130,6 +136,8 @@ class Deployment:
     """
 
     name: str | None = None
+    prediction: str | None = None
+    one_row: str | None = None
     unit_name: str | None = None
     n_units: int | None = None
     intended_use: str | None = None

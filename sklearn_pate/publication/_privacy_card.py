@@ -60,7 +60,7 @@ _LARGEST = 2**53
 # The cost of each takes about 0.1 ms and 6 KB.
 _MOST_FITS = 10_000
 FORMAT = "sklearn_pate privacy card"
-FORMAT_VERSION = 10
+FORMAT_VERSION = 11
 
 _NOTHING = type(None)
 # The type of every field, but for the sha256 of the model file.
@@ -290,7 +290,7 @@ def statement_fields(spent: PrivacySpent) -> dict[str, Any]:
     """Write a statement, without its curve, as JSON values."""
     counts = {name: getattr(spent, name) for name in _OF_STATEMENT}
     return {
-        "statement": str(spent),
+        "statement": spent.in_one_line(),
         **spent.to_dict(),
         "epsilon": float(spent.epsilon) if np.isfinite(spent.epsilon) else None,
         "delta": float(spent.delta),

@@ -390,7 +390,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         It is loaded once, as a check.
         """
         name = type(self.student_).__name__
-        stated = (len(self.classes_), str(self.privacy_spent_))
+        stated = (len(self.classes_), self.privacy_spent_.in_one_line())
         content = (
             taken_apart(self.student_)
             | {
@@ -462,7 +462,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         if shown is None:
             return f"<pre>{html.escape(repr(self))}</pre>"
         statement = html.escape(str(self.privacy_spent_))
-        return f"<p>{statement}</p>{shown()}"
+        return f"<pre>{statement}</pre>{shown()}"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle = {"text/plain": repr(self)}

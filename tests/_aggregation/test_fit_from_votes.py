@@ -97,12 +97,12 @@ def test_the_statement_is_about_parties(blobs, votes_by_teacher):
     assert spent.unit == "party"
     assert spent.n_teachers == N_PARTIES
     for part in (
-        "change all votes of one party",
+        "Change all votes of one party",
         "from its own data alone",
         "has data at one party only",
     ):
-        assert part in str(spent)
-    assert "columns of X" not in str(spent)
+        assert part in spent.in_one_line()
+    assert "columns of" not in spent.in_one_line()
 
 
 def test_what_is_saved_holds_no_vote(blobs, votes_by_teacher):

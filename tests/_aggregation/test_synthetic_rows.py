@@ -72,7 +72,7 @@ def test_the_statement_is_about_a_domain_in_place_of_public_rows(kind):
     spent = fit(kind).privacy_spent_
     assert DOMAIN_DECLARED in spent.assumptions
     assert PUBLIC_ROWS not in spent.assumptions
-    assert "drawn from noisy counts of the values in 2 columns" in str(spent)
+    assert "drawn from noisy counts of the values in 2 columns" in spent.in_one_line()
 
 
 @pytest.mark.parametrize("kind", FITS)

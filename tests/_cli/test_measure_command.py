@@ -151,7 +151,7 @@ def test_a_report_has_the_metrics_of_the_file(folder, capsys):
     printed = " ".join(capsys.readouterr().out.split())
     metrics = PrivateMetrics.load("metrics.json")
     assert f"| AUC | {metrics['roc_auc']!r} |" in printed
-    assert "the release of its metrics is" in printed
+    assert "together they are" in printed
     values = json.loads((folder / "metrics.json").read_text())
     values["figures"]["roc_auc"]["value"] = 0.99
     (folder / "forged.json").write_text(json.dumps(values))

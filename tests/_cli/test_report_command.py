@@ -87,6 +87,17 @@ def test_the_format_is_that_of_the_name(model, published, name):
     assert Path(name).read_text() == text
 
 
+def test_a_draft_is_announced_with_the_fields_that_are_missing(model, capsys):
+    Path("about.json").write_text('{"name": "Beds", "curator": "City Hospital"}')
+    options = ["-o", "report.md", "--deployment", "about.json"]
+    assert main(["report", "model.skops", *options]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "report.md is written. It is a draft. Give these by --deployment" in printed
+    assert "prediction, intended_use, description, one_row, controller" in printed
+    assert Path("report.md").read_text().startswith("> **DRAFT: do not sign")
+    assert "\n# Beds, City Hospital\n" in Path("report.md").read_text()
+
+
 def test_without_a_file_it_is_markdown_that_fits_a_terminal(model, published, capsys):
     assert main(["report", "model.skops"]) == 0
     printed = capsys.readouterr().out

@@ -82,7 +82,7 @@ def test_a_private_search_selects_among_fits_on_drawn_rows():
     ).fit(X, Y)
     fitted = search.best_estimator_
     assert fitted.privacy_spent_.n_tables == 2
-    assert "drawn from noisy counts" in str(fitted.privacy_spent_)
+    assert "drawn from noisy counts" in fitted.privacy_spent_.in_one_line()
     assert search.privacy_spent_.epsilon > 20
     assert DOMAIN_DECLARED in search.privacy_spent_.assumptions
     assert fitted.marginals_.keys() == {0, 1}

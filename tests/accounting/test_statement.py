@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn_pate.accounting._cost import Cost, GaussianTest
 from sklearn_pate.accounting._gdp import gdp_epsilon
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._statement import NEIGHBOURS, state_cost, write_epsilon
+from sklearn_pate.accounting._value_checks import capitalised
 from sklearn_pate.accounting.bounds import pure_dp_curve
 
 SPENT = PrivacySpent(
@@ -31,11 +33,14 @@ SPENT = PrivacySpent(
 )
 
 
+REPLACED_ROW = ("row", "replace-one")
+
+
 @pytest.mark.parametrize(("unit", "relation"), NEIGHBOURS)
 def test_the_neighbours_follow_from_unit_and_relation(unit, relation):
     spent = replace(SPENT, unit=unit, relation=relation)
     assert spent.neighbours == NEIGHBOURS[unit, relation]
-    assert f"data sets differ by one change: {spent.neighbours}. " in str(spent)
+    assert f"Neighbours: {capitalised(spent.neighbours)}. " in spent.in_one_line()
     assert pickle.loads(pickle.dumps(spent)) == spent
 
 
@@ -78,8 +83,59 @@ def test_an_incomplete_release_or_assumptions_are_refused(changes, message):
 
 
 def test_assumptions_are_stated_by_their_sentences():
-    message = "assumes that the label set is public and that everybody consented."
-    assert str(SPENT).endswith(message)
+    *_, first, second = str(SPENT).splitlines()
+    assert first.strip() == "The set of labels is public."
+    assert second.strip() == "Everybody consented."
+
+
+@pytest.mark.parametrize(("unit", "relation"), NEIGHBOURS)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_the_risk_is_the_bound_on_guesses_rounded_up(unit, relation, epsilon):
+    spent = replace(
+        SPENT,
+        epsilon=epsilon,
+        unit=unit,
+        relation=relation,
+        curve=pure_dp_curve(epsilon),
+        profile=None,
+    )
+    right = int(np.ceil(1000 * np.exp(epsilon) / (1 + np.exp(epsilon))))
+    at_most = f"at most {right} times" if right < 1000 else "perhaps every time"
+    text = spent.in_one_line()
+    assert f"right 500 times in 1000. With this model, {at_most}. Neighbours" in text
+    assert f"one {unit}" in text
+    assert ("equally likely values" in text) == ((unit, relation) == REPLACED_ROW)
+    assert ("is in the data" in text or "are in the data" in text) == (
+        relation != "replace-one"
+    )
+
+
+def test_a_statement_has_a_line_for_each_fact_and_a_name_for_it():
+    lines = str(SPENT).splitlines()
+    assert max(map(len, lines)) <= 80
+    names = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert names == [
+        *("guarantee", "risk", "neighbours", "release", "covered", "assumptions")
+    ]
+    assert " ".join(str(SPENT).split()).lower() == SPENT.in_one_line().lower().replace(
+        ": ", " "
+    ).replace("true ", "true: ")
+
+
+def test_a_statement_without_a_guarantee_has_no_figure_of_risk():
+    void = replace(SPENT, epsilon=np.inf, curve=SPENT.curve.unbounded(), profile=None)
+    assert "There is no limit on what an attacker can learn." in str(void)
+    assert "1000" not in str(void)
+    assert "There is a guarantee" not in str(void)
+
+
+def test_every_sentence_has_at_most_25_words():
+    for unit, relation in NEIGHBOURS:
+        for release in ("model", "search", "newton", "several"):
+            spent = replace(SPENT, unit=unit, relation=relation, release=release)
+            text = spent.in_one_line().replace("Neighbours: ", "")
+            for sentence in re.split(r"(?<=[.:]) ", text):
+                assert len(sentence.split()) <= 25, sentence
 
 
 def test_a_statement_as_plain_values_includes_the_neighbours_in_words():
@@ -96,7 +152,7 @@ def test_a_statement_as_plain_values_includes_the_neighbours_in_words():
         "n_queries": None,
         "n_tables": None,
         "assumptions": [
-            {"code": "label-set-public", "sentence": "the label set is public"},
+            {"code": "label-set-public", "sentence": "the set of labels is public"},
             {"code": "consent", "sentence": "everybody consented"},
         ],
         "profile": [[0.0, pytest.approx(np.tanh(0.5))], [1.0, 0.0]],

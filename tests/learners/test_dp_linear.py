@@ -174,7 +174,7 @@ def test_a_norm_that_is_read_from_the_rows_voids_the_statement(two, learner):
     spent = fitted.privacy_spent_
     assert spent.epsilon == np.inf
     assert np.all(np.isinf(spent.curve.values))
-    assert "read from X, which voids privacy" in str(spent)
+    assert "read from private rows, which voids privacy" in spent.in_one_line()
     assert fitted.data_norm_ == np.linalg.norm(X, axis=1).max()
 
 
@@ -262,8 +262,10 @@ def test_pure_methods_spend_all_of_epsilon_and_no_delta(
         assert tuple(spent) == (epsilon, 0)
         assert (spent.unit, spent.relation) == ("row", "replace-one")
         assert spent.curve.values.max() <= epsilon, "a pure guarantee bounds the curve"
-        assert f"{type(learnt).__name__} with {method} perturbation" in str(spent)
-        assert ("for each of 3 problems" in str(spent)) is (n_classes == 3)
+        assert (
+            f"{type(learnt).__name__} with {method} perturbation" in spent.in_one_line()
+        )
+        assert ("for each of 3 problems" in spent.in_one_line()) is (n_classes == 3)
 
 
 @every_learner
@@ -285,12 +287,12 @@ def test_a_statement_names_its_assumptions(two):
     X, y = two
     spent = DPLogisticRegression(data_norm=20).fit(X, y).privacy_spent_
     for part in (
-        "label set",
-        "norm are public",
+        "set of labels",
+        "norm of a row are public",
         "floating-point",
-        "chosen independently",
+        "chosen without private data",
     ):
-        assert part in str(spent)
+        assert part in spent.in_one_line()
     assert spent.n_teachers is None
     assert spent.n_queries is None
 

@@ -100,7 +100,7 @@ def test_the_statement_names_every_number_and_assumption(rows):
     assert spent.epsilon <= 2.0 < 1.001 * spent.epsilon
     assert spent.epsilon < spent.curve.to_epsilon(1e-6)
     assert (spent.delta, spent.unit, spent.relation) == (1e-6, "row", "add-remove")
-    assert "add or remove one row" in str(spent)
+    assert "Add or remove one row" in str(spent)
     assert f"noise_multiplier={clf.noise_multiplier_}" in spent.mechanism
     assert f"sampling_rate={100 / 1797}, n_steps=18" in spent.mechanism
     assert {N_ROWS, ROW_BY_ROW, FLOATING_POINT, LABEL_SET_READ} < {*spent.assumptions}

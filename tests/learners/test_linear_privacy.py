@@ -389,7 +389,9 @@ def test_weights_are_multiples_of_a_unit_whatever_the_rows_are(method):
         clf = DPLogisticRegression(method=method, data_norm=1.0, delta=1e-3, C=1.0)
         clf.fit(scale * X, y)
         noise = float(
-            re.search(r"([\d.e+-]+) on the weights", str(clf.privacy_spent_))[1]
+            re.search(r"([\d.e+-]+) on the weights", clf.privacy_spent_.in_one_line())[
+                1
+            ]
         )
         weights = np.append(clf.coef_, clf.intercept_) * np.sqrt(2)
         in_units = weights / 2.0 ** (np.floor(np.log2(noise)) - 20)

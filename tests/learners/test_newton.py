@@ -66,7 +66,7 @@ def test_a_default_fit_needs_no_parameters(blobs):
     spent = clf.privacy_spent_
     assert (spent.release, spent.n_teachers, spent.n_queries) == ("newton", None, None)
     assert 1.99 < spent.epsilon <= 2
-    assert "every row contributed one vector of bounded length" in str(spent)
+    assert "every row contributed one vector of bounded length" in spent.in_one_line()
     assert clf.score(*blobs[3:]) > 0.84
     assert_array_equal(clf.coefficients_, clf.model_.coef_)
 

@@ -120,7 +120,9 @@ def test_patients_with_several_rows_are_protected_as_a_whole(split):
     knn.fit(X, y, X_public=PublicData(split.public), groups=groups)
     spent = knn.privacy_spent_
     assert (spent.unit, spent.relation) == ("group", "add-remove")
-    assert "add or remove one group with all its rows" in str(knn.privacy_spent_)
+    assert (
+        "Add or remove one group with all its rows" in knn.privacy_spent_.in_one_line()
+    )
     assert knn.score(*split.test) > 0.5
 
 
@@ -290,15 +292,15 @@ def test_a_target_epsilon_is_met_and_used_up(blobs, epsilon, mechanism):
 def test_the_statement_names_samples_and_neighbours(blobs):
     spent = fit(blobs, mechanism=GNMax(sigma=20.0), sampling_rate=0.15).privacy_spent_
     for part in (
-        "Neighbouring data sets differ by one change: add or remove one row",
+        "Neighbours: Add or remove one row.",
         "60 queries to the 120 nearest rows of secret samples were answered by "
         "SampledMechanism(mechanism=GNMax(sigma=20.0), sampling_rate=0.15)",
-        "this fit alone",
-        "label set (read from y)",
-        "X_public is public",
+        "This fit alone",
+        "which was read from the training data",
+        "Everybody may see the public rows, and ",
     ):
-        assert part in str(spent)
-    assert "number of rows is public" not in str(spent)
+        assert part in spent.in_one_line()
+    assert "number of rows is public" not in spent.in_one_line()
     expected = SampledMechanism(GNMax(20.0), 0.15).cost(60, 3).curve
     assert spent.curve == expected
     np.testing.assert_array_equal(spent.curve.orders, DEFAULT_ORDERS)
@@ -309,12 +311,12 @@ def test_a_share_of_rows_that_is_held_out_makes_their_number_public(blobs):
     with pytest.warns(PublicDataWarning, match="are not protected"):
         knn = make(public_size=0.3).fit(X, y)
     assert len(knn.public_indices_) == 180
-    assert "number of rows is public" in str(knn.privacy_spent_)
+    assert "number of rows is public" in knn.privacy_spent_.in_one_line()
     with pytest.warns(PublicDataWarning):
         knn = make(public_size=0.3, privacy_unit="group").fit(
             X, y, groups=np.arange(600) // 2
         )
-    assert "number of rows is public" not in str(knn.privacy_spent_)
+    assert "number of rows is public" not in knn.privacy_spent_.in_one_line()
 
 
 def test_a_plan_states_the_cost_without_reading_rows(blobs, monkeypatch):
@@ -341,7 +343,7 @@ def test_seeded_noise_voids_the_statement(blobs):
     with equal_noise():
         spent = fit(blobs, mechanism=GNMax(2.0)).privacy_spent_
     assert spent.epsilon == np.inf
-    assert "the noise was seeded" in str(spent)
+    assert "The noise was seeded" in str(spent)
 
 
 def test_a_large_delta_warns(blobs):

@@ -60,7 +60,7 @@ def test_a_linear_model_has_a_curved_boundary(moons, learner):
     clf.fit(X, y, X_public=X_public)
     assert clf.score(X_test, y_test) > 0.88  # without, 0.84
     assert clf.privacy_spent_.epsilon == pytest.approx(4.0, abs=1e-3)
-    assert "X_public is public" in str(clf.privacy_spent_)
+    assert "Everybody may see the public rows" in clf.privacy_spent_.in_one_line()
     assert clf.plan_privacy(X, y, X_public=X_public) == clf.privacy_spent_
 
 

@@ -52,7 +52,10 @@ def test_without_a_statement_of_the_model_its_rows_are_assumed_to_be_public(meas
     spent = metrics.recalibrated(FirstColumn()).privacy_spent_
     assert spent.epsilon == metrics.privacy_spent_.epsilon
     assert spent.assumptions[:-1] == metrics.privacy_spent_.assumptions
-    assert "rows that the recalibrated model was fitted on are public" in str(spent)
+    assert (
+        "rows that the recalibrated model was fitted on are public"
+        in spent.in_one_line()
+    )
     assert "rows that the model was fitted on" in spent.facts.unprotected
 
 

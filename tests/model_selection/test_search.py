@@ -212,8 +212,8 @@ def test_the_statement_names_what_must_stay_secret():
     spent = search(estimator=PURE).plan_privacy(X, Y)
     assert SET_BY_TEST in spent.assumptions
     assert LABEL_SET_READ in spent.assumptions
-    stated = str(spent)
-    assert "the number of fits, their scores and the duration of the search" in stated
+    stated = spent.in_one_line()
+    assert "The number of fits, their scores and the duration of the search" in stated
     assert "over 2 candidates of Constant" in stated
     assert "mean_n_trials=3" in stated
     assert "scores with discrete Laplace noise of scale 1.42857" in stated
@@ -318,7 +318,7 @@ def noise_for(n_rows):
 
 @pytest.mark.slow
 def test_a_cost_that_shows_the_number_of_rows_is_an_assumption():
-    shows = "the number of rows that were fitted on, which the cost depends on, is"
+    shows = "The number of rows that the model was trained on is public."
     for relation, sigma, is_stated in [
         ("add-remove", noise_for, True),
         ("add-remove", 10.0, False),
@@ -326,7 +326,7 @@ def test_a_cost_that_shows_the_number_of_rows_is_an_assumption():
     ]:
         constant = Constant(sigma=sigma, relation=relation)
         spent = search(estimator=constant).plan_privacy(X, Y)
-        assert (shows in str(spent)) is is_stated
+        assert (shows in spent.in_one_line()) is is_stated
 
 
 # The ledger.

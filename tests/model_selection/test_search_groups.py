@@ -63,7 +63,9 @@ def test_a_pipeline_of_steps_that_look_at_no_value():
     searched.fit(X, Y, constant__groups=groups)
     assert FITS[-1]["X"].shape == (len(FITS[-1]["groups"]), 5)
     assert str(planned) == str(searched.privacy_spent_)
-    assert "what is in a FrozenEstimator was fitted on public rows" in str(planned)
+    assert (
+        "fitted beforehand, were fitted on public rows alone" in planned.in_one_line()
+    )
     assert searched.best_estimator_[-1].privacy_spent_.epsilon == planned.epsilon
     assert searched.best_estimator_[-1].classes == [0, 1]
     assert searched.predict(X).shape == Y.shape

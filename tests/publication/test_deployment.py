@@ -15,6 +15,8 @@ from tests.seeding import equal_noise
 
 FULL = {
     "name": "Readmission within 30 days",
+    "prediction": "return of a patient within 30 days",
+    "one_row": "one stay",
     "unit_name": "hospital",
     "n_units": 60,
     "intended_use": "planning of beds",
@@ -115,7 +117,7 @@ def test_the_card_has_what_was_given(saved):
     assert loaded.card["deployment"] == FULL
     report = PrivacyReport.from_estimator(loaded)
     assert report.to_dict()["deployment"] == FULL
-    assert report.to_dict()["title"] == FULL["name"]
+    assert report.to_dict()["title"] == "Readmission within 30 days, City Hospital"
 
 
 def test_a_method_of_the_classifier_takes_it_too():

@@ -54,7 +54,7 @@ def test_what_is_published_predicts_and_states_the_same(fitted, rows):
     published = fitted.publish()
     assert_predicts_alike(fitted, published, rows[0][2200:])
     assert published.privacy_spent_ == fitted.privacy_spent_
-    assert published.card["statement"] == str(fitted.privacy_spent_)
+    assert published.card["statement"] == fitted.privacy_spent_.in_one_line()
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ def forge(path, change):
     """Write a card and a model anew, alike, with a changed statement."""
     published = PublishedClassifier.load(path, trusted=TRUSTED)
     change(published)
-    published._card["statement"] = str(published.privacy_spent_)
+    published._card["statement"] = published.privacy_spent_.in_one_line()
     published.save(path, overwrite=True)
 
 

@@ -145,7 +145,7 @@ def test_printing_shows_the_student_and_the_statement(published):
 def test_the_card_agrees_with_the_statement(fitted, published):
     card, spent = published.card, fitted.privacy_spent_
     assert card["private"] is True
-    assert card["statement"] == str(spent)
+    assert card["statement"] == spent.in_one_line()
     for name, value in spent.to_dict().items():
         assert card[name] == value
     assert card["classes"] == list("abcdefghij")

@@ -2,16 +2,13 @@
 
 import textwrap
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from decimal import Decimal
 from html import escape
 from typing import Literal, NamedTuple, TypeAlias
 
+from sklearn_pate.accounting._statement import round_up
 from sklearn_pate.accounting._value_checks import counted, read_table, read_text
 
-THOUSAND = 1000
-
-# 60 digits, so that figures are rounded up correctly.
-_EXACT = Context(prec=60)
 _HERE = "sklearn_pate.inspection.report"
 TEXTS = read_table(_HERE, "texts.toml")
 PAGE = read_text(_HERE, "page.html")
@@ -22,20 +19,9 @@ QUESTIONS: dict[str, list[str]] = TEXTS["question"]
 KINDS = tuple(TEXTS["flow"])
 
 # A line on every printed page, in browsers that print text in margins.
-INTERNAL_STYLE = """\
-@media print{@page{@top-center{content:"INTERNAL: do not publish";font-weight:bold}}}
+MARKED_STYLE = """\
+@media print{{@page{{@top-center{{content:"{}: do not publish";font-weight:bold}}}}}}
 """
-
-
-def of_thousand(probability: float) -> int:
-    """Express a probability as a number of a thousand cases, rounded up."""
-    return int(round_up(THOUSAND * probability, 0))
-
-
-def wrong_once_in(right: float) -> int | None:
-    """Compute the number of guesses per wrong guess, None above one million."""
-    wrong = 1 - right
-    return None if wrong <= 1e-6 else int(round_up(1 / wrong, 0))
 
 
 def two_digits_up(delta: float) -> float:
@@ -44,18 +30,6 @@ def two_digits_up(delta: float) -> float:
         return 0.0
     places = 1 - Decimal(f"{delta:.1e}").adjusted()
     return min(round_up(delta, places), 1.0)
-
-
-def round_up(value: float, places: int) -> float:
-    """Round up to decimal places, as privacy statements round epsilon.
-
-    An excess of at most one billionth of the last place is dropped: floating-point
-    arithmetic may have added it.
-    """
-    with localcontext(_EXACT):
-        unit = Decimal(10) ** -places
-        scaled = max(Decimal(value) / unit - Decimal("1e-9"), Decimal(0))
-        return float(scaled.to_integral_value(rounding=ROUND_CEILING) * unit)
 
 
 class Step(NamedTuple):
@@ -166,29 +140,19 @@ class Text(NamedTuple):
 
 
 class Bullets(NamedTuple):
-    """List of (subject, text) pairs; a text may be empty."""
+    """List of (subject, text) pairs, perhaps to be ticked; a text may be empty."""
 
     items: tuple[tuple[str, str], ...]
-
-
-class Checks(NamedTuple):
-    """Check list of (statement to confirm, question) pairs."""
-
-    items: tuple[tuple[str, str], ...]
+    to_tick: bool = False
 
 
 class Table(NamedTuple):
-    """Table whose first column holds the names of its rows."""
+    """Table whose first column holds the names of its rows, perhaps to be signed."""
 
     caption: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-
-
-class Signatures(NamedTuple):
-    """Lines to sign, one per role."""
-
-    roles: tuple[str, ...]
+    to_sign: bool = False
 
 
 class Picture(NamedTuple):
@@ -204,7 +168,7 @@ class Sources(NamedTuple):
     items: tuple[tuple[str, str], ...]
 
 
-Block: TypeAlias = Text | Bullets | Checks | Table | Signatures | Picture | Sources
+Block: TypeAlias = Text | Bullets | Table | Picture | Sources
 
 
 class Section(NamedTuple):

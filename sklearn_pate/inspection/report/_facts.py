@@ -28,18 +28,15 @@ from sklearn_pate.accounting._profile import (
 )
 from sklearn_pate.accounting._statement import (
     NEIGHBOURS,
+    THOUSAND,
     PrivacySpent,
     kind_of,
+    of_thousand,
     plans_privacy,
+    round_up,
 )
 from sklearn_pate.inspection._leaks import leaks_of_steps
-from sklearn_pate.inspection.report._blocks import (
-    THOUSAND,
-    of_thousand,
-    round_up,
-    two_digits_up,
-    wrong_once_in,
-)
+from sklearn_pate.inspection.report._blocks import two_digits_up
 from sklearn_pate.inspection.report._sections import missing_in, unit_assumption
 from sklearn_pate.metrics import PrivateMetrics
 from sklearn_pate.publication._card_check import check_metrics
@@ -52,7 +49,7 @@ from sklearn_pate.publication._model_file import paths_of, read_pair, versions_o
 from sklearn_pate.publication._privacy_card import canonical_text, statement_fields
 
 FORMAT = "sklearn_pate privacy report"
-FORMAT_VERSION = 8
+FORMAT_VERSION = 9
 
 FALSE_ALARMS = (1, 10, 50, 100)  # of a thousand
 SEVERAL = (1, 2, 3, 5, 10)
@@ -60,12 +57,9 @@ SEVERAL = (1, 2, 3, 5, 10)
 # the stated one.
 SHARES = (0.0, 0.25, 0.5, 0.75)
 DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
-_USUAL_DELTA = 1e-5
-# A guarantee is weak if more than 990 of 1000 guesses may be correct.
+# A guarantee is weak if more than 990 of 1000 guesses may be right.
 _STRONG = 990
 _FINGERPRINT = 12  # letters, as in the spending report of a ledger
-
-WITH_QUERIES = ("teachers", "parties", "neighbours")
 
 QUALITY_IS_PRIVATE = "it has figures that were computed on private rows"
 LEDGER_IS_PRIVATE = "it has the history of the ledger"
@@ -150,10 +144,7 @@ def collect_facts(
     learner, steps = _unwrapped(clf)
     spent = _statement_of(learner, clf)
     described = deployment_of(learner, deployment, spent)
-    if title is None:
-        title = described.get("name", "Privacy report")
-    else:
-        title = one_line("title", title)
+    title = _title(described) if title is None else one_line("title", title)
     figures = _quality(quality, evaluated_on, quality_is_public)
     metrics = metrics_of(learner, metrics, spent)
     total = spent if metrics is None else spent + metrics.privacy_spent_
@@ -183,7 +174,7 @@ def collect_facts(
         "kind": kind,
         # Of all that is published: the model, and its metrics.
         "promise": _promise(total) if private else None,
-        "costs": _costs(spent, kind) if private else None,
+        "costs": _costs(spent) if private else None,
         "not_covered": leaks,
         "assumptions": [
             asdict(one)
@@ -203,6 +194,15 @@ def collect_facts(
         "ledger": history,
         "versions": card["versions"] if card else versions_of(model),
     }
+
+
+def _title(described: dict[str, Any]) -> str:
+    """Name the model and the organisation that is responsible for it."""
+    names = (
+        described.get("name"),
+        described.get("controller", described.get("curator")),
+    )
+    return ", ".join(filter(None, names)) or "Privacy report"
 
 
 def _unwrapped(clf: Any) -> tuple[Any, list[tuple[str, Any]]]:
@@ -395,7 +395,6 @@ def _promise(spent: PrivacySpent) -> dict[str, Any]:
     guesses = _guesses(spent.profile)
     return {
         "guesses": guesses,
-        "wrong_once_in": wrong_once_in(spent.attack_accuracy()),
         "weak": guesses["right_at_most"] > _STRONG,
         "detections": [
             {
@@ -416,14 +415,9 @@ def _guesses(profile: PrivacyProfile) -> dict[str, int]:
     return {"right_at_most": right, "by_chance": THOUSAND // 2, "of": THOUSAND}
 
 
-def _costs(spent: PrivacySpent, kind: str) -> dict[str, Any]:
-    """Compute the profile of the fit, and the cost of one query and of two fits."""
-    one, delta = None, float(spent.delta)
-    # Counts before the queries are no part of the cost of a query.
-    if kind in WITH_QUERIES and spent.n_queries is not None and spent.n_tables is None:
-        at = delta or _USUAL_DELTA
-        share = (spent.curve * (1 / spent.n_queries)).quiet_epsilon(at)
-        one = {"epsilon": round_up(share, 3), "delta": at}
+def _costs(spent: PrivacySpent) -> dict[str, Any]:
+    """Compute the profile of the fit, and the cost of two fits."""
+    delta = float(spent.delta)
     curve = spent.curve * 2
     profile = curve_profile(curve).intersect(compose_profiles([spent.profile] * 2))
     epsilon = 2 * spent.epsilon
@@ -431,7 +425,6 @@ def _costs(spent: PrivacySpent, kind: str) -> dict[str, Any]:
         epsilon = min(curve.quiet_epsilon(delta), profile.epsilon_at(delta))
     return {
         "pairs": _pairs(spent),
-        "one_query": one,
         "two_fits": {
             "epsilon": round_up(epsilon, 3),
             "delta": delta,

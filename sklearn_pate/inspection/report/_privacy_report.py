@@ -4,7 +4,6 @@ import html
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from functools import singledispatch
 from html import escape
@@ -14,14 +13,12 @@ from typing import Any, Self
 from sklearn_pate._inputs._file_content import check_can_write, write_files
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.inspection.report._blocks import (
-    INTERNAL_STYLE,
+    MARKED_STYLE,
     PAGE,
     STYLE,
     Bullets,
-    Checks,
     Picture,
     Section,
-    Signatures,
     Sources,
     Table,
     Text,
@@ -31,7 +28,7 @@ from sklearn_pate.inspection.report._blocks import (
 from sklearn_pate.inspection.report._facts import collect_facts
 from sklearn_pate.inspection.report._registry import registry_record, registry_yaml
 from sklearn_pate.inspection.report._sections import (
-    banner_of,
+    banners_of,
     conclusion_of,
     epsilon_text,
     may_be_published,
@@ -41,45 +38,33 @@ from sklearn_pate.metrics import PrivateMetrics
 from sklearn_pate.publication import Deployment
 
 _EXPONENT = re.compile(r"(?:delta=)?\d[\d.]*e-\d+")
-_SHORT = 12  # rows of a table that is printed without a page break
+_SHORT = 20  # rows of a table that is printed without a page break
 # Characters that start markup; underscores inside words do not.
 _SPECIAL = re.compile(r"([\\`*\[\]<>|&~#]|(?<!\w)_|_(?!\w))")
 
 
 def to_html(facts: dict[str, Any]) -> str:
     """Write a report as HTML5 with its style and picture, and without scripts."""
-    banner, title = banner_of(facts), escape(facts["title"])
-    shown, style = "", STYLE
-    if banner is not None:
-        shown = f'<p class="banner"><strong>{escape(banner)}</strong></p>\n'
+    banners, title, style = banners_of(facts), escape(facts["title"]), STYLE
+    if banners:
+        mark = " ".join(banners)
         # Browsers show it on the tab and name printed files by it.
-        title = f"INTERNAL: {title}"
-        style += INTERNAL_STYLE
+        title = f"{mark}: {title}"
+        style += MARKED_STYLE.format(mark)
     kind = "plain" if facts["private"] and not facts["promise"]["weak"] else "bad"
-    gauge = _gauge(facts["promise"]["guesses"]) if facts["private"] else ""
     return PAGE.format(
         title=title,
         style=style,
-        banner=shown,
+        banners="".join(
+            f'<p class="banner"><strong>{escape(text)}</strong></p>\n'
+            for text in banners.values()
+        ),
         heading=escape(facts["title"]),
         date=facts["date"],
         may_be_published=escape(may_be_published(facts)),
         kind=kind,
         conclusion=escape(conclusion_of(facts)),
-        gauge=gauge,
         sections="\n".join(map(_section, sections_of(facts))),
-    )
-
-
-def _gauge(guesses: dict[str, int]) -> str:
-    """Draw a limit between chance and certainty."""
-    right, chance, of = guesses["right_at_most"], guesses["by_chance"], guesses["of"]
-    share = 100 * (right - chance) / (of - chance)
-    return (
-        f'<div class="gauge" role="img" aria-label="Correct guesses: at most {right}, '
-        f'between {chance} and {of}"><div style="width:{share:.1f}%"></div></div>\n'
-        f'<p class="ends"><span>{chance}: without the publication</span>'
-        f"<span>{of}: always correct</span></p>\n"
     )
 
 
@@ -102,22 +87,14 @@ def _(block: Text) -> str:
 
 @_as_html.register
 def _(block: Bullets) -> str:
-    items = "\n".join(f"<li>{_html_item(*one)}</li>" for one in block.items)
-    return f"<ul>\n{items}\n</ul>"
-
-
-@_as_html.register
-def _(block: Checks) -> str:
+    kind = ' class="checks"' if block.to_tick else ""
+    box = '<span class="box" role="img" aria-label="to be confirmed"></span>'
     items = "\n".join(
-        f'<li><span class="box" role="img" aria-label="to be confirmed"></span>'
-        f"<div><strong>{_words(name)}.</strong> {_words(text)}</div></li>"
+        f"<li>{box if block.to_tick else ''}<div><strong>{_words(name)}.</strong> "
+        f"{_words(text)}</div></li>"
         for name, text in block.items
     )
-    return f'<ul class="checks">\n{items}\n</ul>'
-
-
-def _html_item(name: str, text: str) -> str:
-    return f"<strong>{_words(name)}.</strong> {_words(text)}" if text else _words(name)
+    return f"<ul{kind}>\n{items}\n</ul>"
 
 
 def _words(text: str) -> str:
@@ -130,7 +107,9 @@ def _(block: Table) -> str:
     caption = escape(block.caption)
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in block.head)
     rows = "\n".join(_row(*row) for row in block.rows)
-    kind = ' class="long"' if len(block.rows) > _SHORT else ""
+    kind = ' class="signatures"' if block.to_sign else ""
+    if len(block.rows) > _SHORT:
+        kind = ' class="long"'
     return (
         f'<div class="scroll" role="region" tabindex="0" aria-label="{caption}">\n'
         f"<table{kind}>\n<caption>{caption}</caption>\n<thead><tr>{head}</tr></thead>\n"
@@ -141,20 +120,6 @@ def _(block: Table) -> str:
 def _row(name: str, *values: str) -> str:
     cells = "".join(f"<td>{escape(value)}</td>" for value in values)
     return f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>'
-
-
-@_as_html.register
-def _(block: Signatures) -> str:
-    head = "".join(
-        f'<th scope="col">{name}</th>' for name in ("Role", "Name", "Date", "Signature")
-    )
-    rows = "\n".join(_row(role, "", "", "") for role in block.roles)
-    return (
-        '<div class="scroll" role="region" tabindex="0" aria-label="Confirmed by">\n'
-        '<table class="signatures">\n<caption>Confirmed by</caption>\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>\n"
-        "</div>"
-    )
 
 
 @_as_html.register
@@ -177,12 +142,10 @@ def _(block: Sources) -> str:
 
 def to_markdown(facts: dict[str, Any]) -> str:
     """Write a report as CommonMark with the tables and check boxes of GitHub."""
-    parts = [f"# {_escaped(facts['title'])}"]
-    banner = banner_of(facts)
-    if banner is not None:
-        parts.insert(0, f"> **{_escaped(banner)}**")
-    parts += [
-        f"Written on {facts['date']}. {may_be_published(facts)}",
+    parts = [
+        *(f"> **{_escaped(text)}**" for text in banners_of(facts).values()),
+        f"# {_escaped(facts['title'])}",
+        f"Privacy report, written on {facts['date']}. {may_be_published(facts)}",
         f"**{_escaped(conclusion_of(facts))}**",
     ]
     for section in sections_of(facts):
@@ -207,38 +170,18 @@ def _(block: Text) -> str:
 
 @_as_markdown.register
 def _(block: Bullets) -> str:
-    return "\n".join(f"- {_markdown_item(*one)}" for one in block.items)
-
-
-@_as_markdown.register
-def _(block: Checks) -> str:
+    mark = "- [ ]" if block.to_tick else "-"
     return "\n".join(
-        f"- [ ] **{_escaped(name)}.** {_escaped(text)}".rstrip()
+        f"{mark} **{_escaped(name)}.** {_escaped(text)}".rstrip()
         for name, text in block.items
     )
 
 
-def _markdown_item(name: str, text: str) -> str:
-    name = _escaped(name)
-    return f"**{name}.** {_escaped(text)}" if text else name
-
-
 @_as_markdown.register
 def _(block: Table) -> str:
-    return f"{_escaped(block.caption)}:\n\n{_table(block.head, block.rows)}"
-
-
-@_as_markdown.register
-def _(block: Signatures) -> str:
-    return _table(
-        ("Role", "Name", "Date", "Signature"),
-        [(role, "", "", "") for role in block.roles],
-    )
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
+    lines = [block.head, ["---"] * len(block.head), *block.rows]
+    rows = (f"| {' | '.join(map(_escaped, line))} |" for line in lines)
+    return "\n".join([f"{_escaped(block.caption)}:", "", *rows])
 
 
 @_as_markdown.register
@@ -253,12 +196,14 @@ def _(block: Sources) -> str:
 
 
 class PrivacyReport:
-    """Privacy report of a fit: two printed pages in plain words, with lines to sign.
+    """Privacy report of a fit: printed pages in plain words, with lines to sign.
 
     For the person responsible for the data: the most that an attacker can learn about
-    one unit of privacy, compared with examples, and the limits of the guarantee; use
-    and responsibilities, evidence and the assumptions to confirm. An appendix has the
+    one unit of privacy, the model and its data, limits of the guarantee,
+    responsibilities, evidence, and the assumptions to confirm. An appendix has the
     method and its privacy cost. Create it by :meth:`from_estimator`.
+
+    A report with lines to fill in is a draft, and is marked as one.
 
     A report may be published with the model, unless it is *internal*: one with figures
     computed on private rows, or with the history of a ledger. Every format of an
@@ -333,8 +278,8 @@ class PrivacyReport:
             and states no guarantee if there is any.
 
         title : str, default=None
-            Heading of the page. None means the name in `deployment`, or "Privacy
-            report".
+            Heading of the page. None means the name and the organisation in
+            `deployment`, or "Privacy report".
 
         quality : dict of str to float or dict, default=None
             Figures such as ``{"accuracy": 0.84}``; a dict has one for each

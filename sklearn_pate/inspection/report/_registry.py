@@ -9,9 +9,14 @@ import numpy as np
 
 from sklearn_pate.accounting._calibrate import six_digits
 from sklearn_pate.accounting._statement import sentences_of, write_epsilon
-from sklearn_pate.accounting._value_checks import counted, read_table
+from sklearn_pate.accounting._value_checks import (
+    capitalised,
+    counted,
+    read_table,
+)
 from sklearn_pate.inspection.report._blocks import QUESTIONS
 from sklearn_pate.inspection.report._sections import (
+    conclusion_of,
     epsilon_text,
     estimate_text,
     figure_text,
@@ -66,8 +71,8 @@ def registry_record(facts: dict[str, Any]) -> dict[str, Any]:
         "unit": unit if name is None else f"{name} (one {unit})",
         "parameters": parameters,
         "mu": f"{says['mu']} " if "mu" in says else "",
-        "guesses": facts["promise"]["guesses"],
-        "assumptions": " ".join(f"{one[0].upper()}{one[1:]}." for one in sentences),
+        "risk": conclusion_of(facts),
+        "assumptions": " ".join(f"{capitalised(one)}." for one in sentences),
         "actors": _listed(given, "actors"),
         "tuning": _joined(says["tuning"], given.get("tuning")),
         "security": given.get("data_security", f"{TO_FILL_IN}."),

@@ -4,19 +4,27 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from sklearn_pate.accounting._assumptions import ROW_BY_ROW, Assumption
-from sklearn_pate.accounting._statement import HEADINGS, sentences_of, write_epsilon
-from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting._assumptions import (
+    HELD_OUT_ROWS,
+    PUBLIC_REPRESENTATION,
+    PUBLIC_ROWS,
+    ROW_BY_ROW,
+    Assumption,
+)
+from sklearn_pate.accounting._statement import (
+    HEADINGS,
+    risk_of,
+    sentences_of,
+    write_epsilon,
+)
+from sklearn_pate.accounting._value_checks import capitalised, counted
 from sklearn_pate.inspection.report._blocks import (
     QUESTIONS,
     TEXTS,
-    THOUSAND,
     Block,
     Bullets,
-    Checks,
     Picture,
     Section,
-    Signatures,
     Sources,
     Table,
     Text,
@@ -27,18 +35,21 @@ from sklearn_pate.metrics import PrivateMetrics
 # Columns of a table of metrics.
 _MOST_COLUMNS = 4
 _COUNTED = {"parties": "Parties", "neighbours": "Neighbours that vote"}
+# Fields of a Deployment at the top.
+_ON_TOP = ("name", "prediction", "intended_use", "description", "one_row")
+_ASKED: dict[str, list[str]] = QUESTIONS | TEXTS["question_of"]
 
 
 def sections_of(facts: dict[str, Any]) -> list[Section]:
     """Write all sections in order, as plain text that is not escaped yet."""
+    sections = [_model_and_data(facts)]
     if facts["private"]:
-        sections = [_protection(facts), _unit_of_privacy(facts), _limits(facts)]
+        sections += [_protection(facts), _unit_of_privacy(facts), _limits(facts)]
     else:
-        sections = [_no_protection(facts)]
+        sections.append(_no_protection(facts))
         if facts["not_covered"]:
             sections.append(_not_covered(facts))
-    if facts["deployment"] or facts["to_fill_in"]:
-        sections.append(_deployment(facts))
+    sections += _responsibilities(facts)
     has_evidence = (
         facts["quality"] is not None
         or facts["metrics"] is not None
@@ -50,40 +61,48 @@ def sections_of(facts: dict[str, Any]) -> list[Section]:
 
 
 def conclusion_of(facts: dict[str, Any]) -> str:
-    """Summarise the guarantee in two or three sentences."""
+    """Summarise the guarantee in a few sentences."""
     if facts["epsilon"] is None:
         return _words("conclusion of no guarantee")
     if not facts["private"]:
         names = ", ".join(one["name"] for one in facts["not_covered"])
         return _words("conclusion of a pipeline", names=names)
     promise = facts["promise"]
-    return _words(
-        "conclusion",
-        weak="This guarantee is weak. " if promise["weak"] else "",
-        guessed=_guessed(facts),
-        guesses=at_most(promise["guesses"]),
-        by_chance=promise["guesses"]["by_chance"],
+    risk = risk_of(
+        facts["unit"],
+        facts["relation"],
+        promise["guesses"]["right_at_most"],
+        "fit" if facts["metrics"] is None else "measured",
+        facts["deployment"].get("unit_name"),
     )
+    return f"This guarantee is weak. {risk}" if promise["weak"] else risk
 
 
-def banner_of(facts: dict[str, Any]) -> str | None:
-    """Write the warning at the top of an internal report."""
-    if not facts["internal"]:
-        return None
-    return _words("banner", why=", and ".join(facts["internal_because"]))
+def banners_of(facts: dict[str, Any]) -> dict[str, str]:
+    """Write the warnings at the top of an internal report and of a draft."""
+    banners = {}
+    if facts["internal"]:
+        why = ", and ".join(facts["internal_because"])
+        banners["INTERNAL"] = _words("internal", why=why)
+    if facts["to_fill_in"]:
+        missing = ", ".join(_ASKED[name][0] for name in facts["to_fill_in"])
+        banners["DRAFT"] = _words("draft", missing=missing)
+    return banners
 
 
 def may_be_published(facts: dict[str, Any]) -> str:
     """Write the sentence about publication of page and model."""
     if facts["internal"]:
         return "For the data holder only."
+    if facts["to_fill_in"]:
+        return "To be published when it is complete."
     if facts["private"]:
         return "May be published with the model."
     return "This page may be published. The model may not."
 
 
 def at_most(guesses: Mapping[str, int]) -> str:
-    """Write the largest number of correct guesses."""
+    """Write the largest number of right guesses."""
     right, of = guesses["right_at_most"], guesses["of"]
     return f"at most {right} of {of}" if right < of else f"perhaps all of {of}"
 
@@ -179,18 +198,6 @@ def _table(name: str, rows: Iterable[tuple[str, ...]], **words: object) -> Table
     return Table(caption, tuple(head), tuple(rows))
 
 
-def _guessed(facts: dict[str, Any]) -> str:
-    """Write the guess of an attacker about one unit, by the user's name for it."""
-    unit, name = facts["unit"], facts["deployment"].get("unit_name")
-    texts = TEXTS["unit"][unit]
-    if name is None:
-        words = {"one": texts["one"], "are": "is", "they": "it", "have": "has"}
-    else:
-        words = {"one": texts["named"].format(name=name)}
-        words |= {"are": "are", "they": "they", "have": "have"}
-    return texts["guess"][facts["relation"]].format(**words)
-
-
 def _title(facts: dict[str, Any]) -> str:
     name = facts["deployment"].get("unit_name", facts["unit"])
     return f"Protection of one {name}"
@@ -214,35 +221,34 @@ def _not_covered(facts: dict[str, Any]) -> Section:
     return Section("Parts without a guarantee", [text, Bullets(items)])
 
 
+def _model_and_data(facts: dict[str, Any]) -> Section:
+    """Write the purpose of the model, its data, and public rows in its file."""
+    codes = {one["code"] for one in facts["assumptions"]}
+    holds = "perhaps rows in the model"
+    if codes.isdisjoint((PUBLIC_ROWS.code, HELD_OUT_ROWS.code)):
+        holds = "no public rows"
+    # Another representation holds whatever its fit keeps.
+    elif facts["model"] == "ScoreFunction" and PUBLIC_REPRESENTATION.code not in codes:
+        holds = "no rows in the model"
+    lines = [*filter(None, (_line(facts, name) for name in _ON_TOP))]
+    table = _table("model", [*lines, ("Public rows", _words(holds))])
+    return Section("Model and data", [table])
+
+
 def _protection(facts: dict[str, Any]) -> Section:
-    promise, metrics, cost = facts["promise"], facts["metrics"], facts
-    covered = {"fit": _private(facts)}
-    if metrics is not None:
-        cost = metrics["total"]
-        covered |= {"metrics": _private(metrics), "total": _private(cost)}
-    guarantee = _words(
-        "guarantee" if metrics is None else "guarantee with metrics",
-        **covered,
-        unit=facts["unit"],
-        guesses=at_most(promise["guesses"]),
-        by_chance=THOUSAND // 2,
-    )
+    cost = facts if facts["metrics"] is None else facts["metrics"]["total"]
+    guarantee = _words("guarantee", cost=_private(cost))
     if cost["delta"]:
         one_in = int(1 / Fraction(repr(cost["delta"])))  # down: a larger probability
         guarantee += f" {_words('delta', one_in=one_in)}"
-    blocks: list[Block] = [Text(guarantee)]
-    if promise["weak"]:
-        once = promise["wrong_once_in"]
-        often = "more than a million" if once is None else f"{once:,}"
-        blocks.append(_text("weak", is_warning=True, often=often))
     # The bound is compared with examples that everybody can compute.
-    guesses = promise["guesses"]
+    guesses = facts["promise"]["guesses"]
     examples = [(int(number), text) for number, text in TEXTS["examples"].items()]
     of_this = (guesses["right_at_most"], "This publication, at most")
     lines = sorted([*examples, of_this], key=lambda line: line[0])
     rows = ((str(number), text) for number, text in lines)
     table = _table("comparison", rows, of=guesses["of"])
-    return Section(_title(facts), [*blocks, table])
+    return Section(_title(facts), [Text(guarantee), table])
 
 
 def _unit_of_privacy(facts: dict[str, Any]) -> Section:
@@ -251,7 +257,7 @@ def _unit_of_privacy(facts: dict[str, Any]) -> Section:
     if facts["relation"] == "add-remove":
         text += f" {_words('add-remove', unit=facts['unit'])}"
     rows = map(_line_of_several, facts["promise"]["several"])
-    change = f"Change of the data that the guarantee covers: {facts['neighbours']}."
+    change = f"The guarantee hides one change: {facts['neighbours']}."
     table = _table("several", rows, **unit)
     return Section("Unit of privacy", [Text(text), Text(change), table])
 
@@ -272,27 +278,24 @@ def _limits(facts: dict[str, Any]) -> Section:
         "guesses": at_most(two_fits["guesses"]),
         "covered": _words("search" if kind == "search" else "fit"),
     }
-    texts = dict(TEXTS["limits"])
-    if facts["metrics"] is not None:
-        texts["Quality of the model"] += f" {_words('covered metrics')}"
     items = tuple(
         (subject, text.format(**words))
-        for subject, text in texts.items()
+        for subject, text in TEXTS["limits"].items()
         if has_public_rows or subject != "Public rows"
     )
     return Section("Limits of the guarantee", [Bullets(items)])
 
 
-def _deployment(facts: dict[str, Any]) -> Section:
-    """Write the description by the people responsible, with lines to fill in."""
-    lines = [_line(facts, name) for name in QUESTIONS if name != "audits"]
-    table = _table("description", (line for line in lines if line is not None))
-    return Section("Use and responsibilities", [_text("description"), table])
+def _responsibilities(facts: dict[str, Any]) -> list[Section]:
+    """Write the rest of the description by people, with lines to fill in."""
+    others = [name for name in QUESTIONS if name not in (*_ON_TOP, "audits")]
+    table = _table("description", filter(None, (_line(facts, one) for one in others)))
+    return [Section("Responsibilities", [table])] if table.rows else []
 
 
 def _line(facts: dict[str, Any], name: str) -> tuple[str, str] | None:
     """Write a field that is given, or asked for."""
-    heading, question = QUESTIONS[name]
+    heading, question = _ASKED[name]
     if name in facts["deployment"]:
         value = facts["deployment"][name]
         return heading, "; ".join(value) if isinstance(value, list) else str(value)
@@ -301,12 +304,10 @@ def _line(facts: dict[str, Any], name: str) -> tuple[str, str] | None:
 
 def _evidence(facts: dict[str, Any]) -> Section:
     """Write audits, figures of quality and metrics, with lines to fill in."""
-    quality, audits = facts["quality"], _line(facts, "audits")
-    rows = [] if audits is None else [audits]
-    if quality is not None:
-        rows += [(name, figure_text(one)) for name, one in quality["figures"].items()]
-    if "quality" in facts["to_fill_in"]:
-        rows.append(("Quality by subpopulation", _words("by subpopulation")))
+    quality = facts["quality"]
+    figures = {} if quality is None else quality["figures"]
+    rows = [(name, figure_text(one)) for name, one in figures.items()]
+    rows = [*filter(None, (_line(facts, "audits"), *rows, _line(facts, "quality")))]
     blocks: list[Block] = [_table("evidence", rows)] if rows else []
     if quality is not None:
         kind = "public" if quality["public"] else "private"
@@ -336,22 +337,25 @@ def _metrics(metrics: dict[str, Any] | None) -> list[Block]:
         caption = "Metrics on private rows, with 95 % intervals"
         more = ", more subgroups" if start else ""
         tables.append(Table(f"{caption}{more}", ("Metric", *shown), rows))
-    total = _private(metrics["total"])
-    return [*tables, _text("metrics", statement=metrics["statement"], total=total)]
+    cost, total = _private(metrics), _private(metrics["total"])
+    return [*tables, _text("metrics", cost=cost, total=total)]
 
 
 def _assumptions(facts: dict[str, Any]) -> Section:
+    items = tuple(
+        (capitalised(one["sentence"]), one["question"] if facts["private"] else "")
+        for one in facts["assumptions"]
+    )
     if not facts["private"]:
-        items = tuple((one["sentence"], "") for one in facts["assumptions"])
         return Section("Assumptions", [_text("of no guarantee"), Bullets(items)])
-    items = tuple((one["sentence"], one["question"]) for one in facts["assumptions"])
-    blocks: list[Block] = [_text("to confirm"), Checks(items)]
+    blocks: list[Block] = [_text("to confirm"), Bullets(items, to_tick=True)]
     if facts["model_file"] is not None:
         date = facts["published"]
         when = "" if date is None else f", published on {date}"
         blocks.append(_text("signed file", when=when, **facts["model_file"]))
-    roles = ("Data holder", "Data protection")
-    return Section("Assumptions to sign", [*blocks, Signatures(roles)])
+    rows = tuple((role, "", "", "") for role in TEXTS["roles"])
+    signatures = Table("Confirmed by", tuple(TEXTS["sign"]), rows, to_sign=True)
+    return Section("Assumptions to sign", [*blocks, signatures])
 
 
 def _appendix(facts: dict[str, Any]) -> list[Section]:
@@ -370,8 +374,10 @@ def _appendix(facts: dict[str, Any]) -> list[Section]:
         sections.append(_costs(facts))
     if facts["private"]:
         words = sentences_of(facts["facts"]).items()
-        table = _table("facts", ((HEADINGS[name], text) for name, text in words))
-        sections.append(Section("Statement", [table]))
+        named = {HEADINGS[name]: text for name, text in words}
+        if facts["metrics"] is not None:
+            named["Metrics"] = facts["metrics"]["statement"]
+        sections.append(Section("Statement", [_table("facts", named.items())]))
     sections.append(_parameters(facts))
     if facts["ledger"] is not None:
         sections.append(_ledger(facts["ledger"]))
@@ -409,17 +415,7 @@ def _costs(facts: dict[str, Any]) -> Section:
         for one in costs["pairs"]
     )
     text = _text("profile", unit=facts["unit"])
-    blocks: list[Block] = [text, _table("profile", rows)]
-    one = costs["one_query"]
-    if one is not None:
-        text = _text(
-            "one query",
-            queries=counted(facts["n_queries"], "query"),
-            epsilon=f"{one['epsilon']:.3f}",
-            delta=number_text(one["delta"]),
-        )
-        blocks.append(text)
-    return Section("Privacy cost", blocks)
+    return Section("Privacy cost", [text, _table("profile", rows)])
 
 
 def _parameters(facts: dict[str, Any]) -> Section:

@@ -1,4 +1,6 @@
-"""Every assumption to sign comes with a question."""
+"""Every assumption to sign comes with a question, and texts have short sentences."""
+
+import re
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from sklearn_pate import (
     PrivateMarginals,
     PublicData,
 )
+from sklearn_pate.accounting._value_checks import capitalised, read_table
 from sklearn_pate.learners import (
     DPLinearSVC,
     DPLogisticRegression,
@@ -139,4 +142,29 @@ def test_the_question_stands_beside_its_assumption():
     report = report_on(linear())
     page = "".join(Page(report.to_html()).text)
     for assumption in linear().privacy_spent_.assumptions:
-        assert f"{assumption.sentence}. {assumption.question}" in page
+        assert f"{capitalised(assumption.sentence)}. {assumption.question}" in page
+
+
+def sentences_of_table(table):
+    """List the sentences of all texts in a table."""
+    if isinstance(table, str):
+        return re.split(r"(?<=[.?!]) ", table)
+    values = table.values() if isinstance(table, dict) else table
+    return [sentence for value in values for sentence in sentences_of_table(value)]
+
+
+@pytest.mark.parametrize(
+    ("package", "name"),
+    [
+        ("accounting", "assumptions"),
+        ("accounting", "statement"),
+        ("inspection", "leaks"),
+        ("inspection.report", "registry"),
+        ("inspection.report", "texts"),
+    ],
+)
+def test_no_sentence_of_a_signer_has_more_than_25_words(package, name):
+    table = read_table(f"sklearn_pate.{package}", f"{name}.toml")
+    table.pop("papers", None)
+    for sentence in sentences_of_table(table):
+        assert len(sentence.split()) <= 25, sentence

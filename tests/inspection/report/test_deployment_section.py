@@ -4,10 +4,13 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
+from sklearn.preprocessing import StandardScaler
 
+from sklearn_pate import DPNewtonClassifier, PublicData
 from sklearn_pate.accounting._statement import HEADINGS, NEIGHBOURS
 from sklearn_pate.inspection.report._blocks import QUESTIONS
-from sklearn_pate.inspection.report._sections import missing_in
+from sklearn_pate.inspection.report._sections import conclusion_of, missing_in
 from sklearn_pate.mechanisms import NoisyHistogram
 from sklearn_pate.publication import Deployment
 from tests.inspection.report.reported import (
@@ -38,9 +41,11 @@ def table_of(report, subject):
 @pytest.mark.parametrize(("unit", "relation"), NEIGHBOURS)
 def test_the_first_sentence_names_the_unit_as_people_do(unit, relation):
     clf = Stated(unit=unit, relation=relation, **SIZED)
-    plain = report_on(clf).to_markdown().split("**")[1]
+    plain = conclusion_of(report_on(clf).to_dict())
     named = report_on(clf, deployment=Deployment(unit_name="patient"))
-    first = named.to_markdown().split("**")[1]
+    first = conclusion_of(named.to_dict())
+    assert f"**{first}**" in named.to_markdown()
+    assert plain in str(clf.privacy_spent_).replace("\n             ", " ")
     assert f"one {unit}" in plain
     assert "one patient" in first
     assert "one row" not in first
@@ -64,16 +69,16 @@ def test_that_the_unit_is_a_patient_is_signed(unit):
 @pytest.mark.slow
 def test_missing_fields_are_lines_to_fill_in():
     report = report_on(pate())
-    lines = table_of(report, "Intended use")
-    evidence = table_of(report, "Audits")
-    assert all(
-        text.startswith("to fill in: ")
-        for text in [*lines.values(), *evidence.values()]
-    )
+    subjects = ("Intended use", "Controller", "Audits")
+    lines = {
+        name: text for one in subjects for name, text in table_of(report, one).items()
+    }
+    assert "does not exclude" in lines.pop("Public rows")
+    assert all(text.startswith("to fill in: ") for text in lines.values())
     *names, last = report.to_dict()["to_fill_in"]
     asked = [QUESTIONS[name][0] for name in names]
     assert last == "quality"
-    assert sorted([*lines, *evidence]) == sorted([*asked, "Quality by subpopulation"])
+    assert sorted(lines) == sorted([*asked, "Quality by subpopulation"])
     assert {"Controller", "Recipients", "Retention", "Legal basis"} <= lines.keys()
 
 
@@ -85,8 +90,8 @@ def test_a_given_field_is_shown_and_no_longer_asked_for():
         "n_units": 500,
     }
     report = report_on(pate(), deployment=Deployment(**given))
-    lines = table_of(report, "Intended use")
-    assert lines["Intended use"] == "planning of beds"
+    lines = table_of(report, "Controller")
+    assert table_of(report, "Prediction")["Intended use"] == "planning of beds"
     assert lines["Retention"] == "five years"
     assert table_of(report, "Audits")["Audits"] == "one; two"
     assert lines["Number of units"] == "500"
@@ -136,6 +141,8 @@ def test_audits_are_shown_when_nothing_is_left_to_fill_in():
         quality_is_public=True,
     )
     assert report.to_dict()["to_fill_in"] == []
+    assert "DRAFT" not in report.to_html() + report.to_markdown()
+    assert "May be published with the model." in report.to_markdown()
     assert table_of(report, "Audits")["Audits"] == "one"
 
 
@@ -145,14 +152,14 @@ def test_what_is_to_be_filled_in_and_signed_is_before_the_appendix():
         headings[: headings.index("Appendix")],
         headings[headings.index("Appendix") :],
     )
-    assert first[-3:] == ["Use and responsibilities", "Evidence", "Assumptions to sign"]
+    assert first[-3:] == ["Responsibilities", "Evidence", "Assumptions to sign"]
     assert {"Method", "Attackers", "Privacy cost", "Statement"} <= {*appendix}
 
 
 @pytest.mark.parametrize(("epsilon", "right"), [(np.log(3), 750), (np.log(9), 900)])
 def test_the_examples_have_the_bound_of_their_epsilon(epsilon, right):
     report = report_on(Stated(epsilon=epsilon - 1e-6, delta=0.0, curve=LOOSE))
-    [comparison, *_] = Page(report.to_html()).tables
+    _, comparison, *_ = Page(report.to_html()).tables
     numbers = [int(number) for number, _ in comparison[1:]]
     assert numbers == sorted(numbers)
     of_epsilon = [text for number, text in comparison if number == str(right)]
@@ -178,9 +185,10 @@ def test_nothing_is_promised_or_asked_for_without_a_guarantee():
 
 
 @pytest.mark.slow
-def test_the_name_is_the_title_unless_there_is_another():
-    deployment = Deployment(name="Beds")
-    assert report_on(pate(), deployment=deployment).to_dict()["title"] == "Beds"
+def test_model_and_organisation_are_the_title_unless_there_is_another():
+    deployment = Deployment(name="Beds", curator="City Hospital")
+    title = report_on(pate(), deployment=deployment).to_dict()["title"]
+    assert title == "Beds, City Hospital"
     other = report_on(pate(), deployment=deployment, title="Wards")
     assert other.to_dict()["title"] == "Wards"
 
@@ -191,6 +199,31 @@ def test_words_of_people_are_words_in_every_format():
     assert "<script" not in report.to_html()
     assert "[link]" not in report.to_markdown()
     assert table_of(report, "Contact")["Contact"] == nasty
+
+
+def test_a_report_with_lines_to_fill_in_is_a_draft():
+    report = report_on(pate(), deployment=Deployment(name="Beds"))
+    text, page = report.to_markdown(), report.to_html()
+    assert text.startswith("> **DRAFT: do not sign or publish this page.")
+    assert "May be published" not in text
+    assert "<title>DRAFT: Beds</title>" in page
+    banner = text.partition("**")[2].partition("**")[0]
+    asked = [QUESTIONS[name][0] for name in report.to_dict()["to_fill_in"][:-1]]
+    assert all(heading in banner for heading in asked)
+
+
+def test_the_page_states_whether_the_model_holds_public_rows():
+    X, y = make_blobs(1500, centers=2, random_state=0)
+    X, y, X_public = X[:1000], y[:1000], PublicData(X[1000:])
+    newton = DPNewtonClassifier(epsilon=3.0).fit(X, y, X_public=X_public)
+    chosen = DPNewtonClassifier(epsilon=3.0, representation=StandardScaler())
+    for clf, text in (
+        (newton, "holds no public row, but statistics"),
+        (chosen.fit(X, y, X_public=X_public), "may hold public rows"),
+        (pate(), "may hold public rows"),
+        (linear(), "names no public rows"),
+    ):
+        assert text in table_of(report_on(clf), "Prediction")["Public rows"]
 
 
 def test_something_else_is_refused():

@@ -4,12 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_pate.inspection.report._blocks import (
-    of_thousand,
-    round_up,
-    two_digits_up,
-    wrong_once_in,
-)
+from sklearn_pate.accounting._statement import of_thousand, round_up
+from sklearn_pate.inspection.report._blocks import two_digits_up
 
 
 @given(st.floats(0, 1))
@@ -21,14 +17,7 @@ def test_probabilities_are_rounded_up_and_by_less_than_one(probability):
 def test_figures_that_come_out_even_are_not_rounded():
     assert of_thousand(0.5) == of_thousand(0.5 * (1 + 1e-15)) == 500
     assert of_thousand(1.0) == 1000
-    assert wrong_once_in(0.5) == 2
     assert two_digits_up(1e-5) == 1e-5
-
-
-def test_guesses_that_are_hardly_ever_wrong_are_not_counted():
-    assert wrong_once_in(1 - 2.0**-10) == 1024
-    assert wrong_once_in(1 - 1e-7) is None
-    assert wrong_once_in(1.0) is None
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from sklearn_pate import PrivacyLedger
 from sklearn_pate.accounting._statement import NEIGHBOURS
+from sklearn_pate.accounting._value_checks import capitalised
 from sklearn_pate.inspection.report._blocks import (
     FLOW_STYLE,
     KINDS,
@@ -160,8 +161,8 @@ def test_every_line_of_an_assumption_is_there_with_a_box():
     boxes = [one for one in page.find("span") if one.get("class") == "box"]
     assert len(boxes) == len(clf.privacy_spent_.assumptions)
     for assumption in clf.privacy_spent_.assumptions:
-        assert escape(assumption.sentence) in report.to_html()
-        assert f"- [ ] **{assumption.sentence}.**" in report.to_markdown()
+        assert escape(capitalised(assumption.sentence)) in report.to_html()
+        assert f"- [ ] **{capitalised(assumption.sentence)}.**" in report.to_markdown()
     [lines] = [table for table in page.tables if table[0][-1] == "Signature"]
     assert lines[0] == ["Role", "Name", "Date", "Signature"]
     assert all(row[1:] == ["", "", ""] for row in lines[1:])

@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
+from sklearn_pate.accounting._statement import of_thousand
 from sklearn_pate.inspection import PrivacyReport
-from sklearn_pate.inspection.report._blocks import of_thousand
 from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.metrics import private_metrics
 from sklearn_pate.publication import Deployment
@@ -69,8 +69,9 @@ def test_metrics_come_with_their_statement_and_the_total():
     shown = report(metrics)
     total = fitted().privacy_spent_ + metrics.privacy_spent_
     text = shown.to_markdown().replace("\\", "")
-    assert str(metrics.privacy_spent_) in text
-    assert f"together are (epsilon={total.epsilon:.3f}"[:-2] in text
+    assert metrics.privacy_spent_.in_one_line() in text
+    assert f"together they are (epsilon={total.epsilon:.3f}"[:-2] in text
+    assert "With this model and its metrics, at most " in text
     facts = shown.to_dict()
     assert facts["epsilon"] == 1
     assert facts["metrics"]["epsilon"] == metrics.privacy_spent_.epsilon

@@ -70,7 +70,7 @@ def test_its_facts_are_those_of_the_statement():
     assert facts["private"] is True
     assert facts["internal"] is False
     assert facts["epsilon"] == spent.epsilon
-    assert facts["statement"] == str(spent)
+    assert facts["statement"] == spent.in_one_line()
     for name in (
         *("delta", "unit", "relation", "release", "neighbours", "mechanism"),
         *("n_teachers", "n_queries"),
@@ -135,7 +135,7 @@ def test_the_figures_of_two_classes_at_epsilon_one():
     curve = mechanism.cost(100, 2).curve
     stated = {"epsilon": epsilon, "curve": curve, "profile": profile}
     text = report_on(Stated(**stated)).to_markdown()
-    assert "guesses the outcome correctly in at most 554 of 1000 cases" in text
+    assert "With this model, at most 554 times." in text
     assert "| 100 | 156 |" in text
 
 
@@ -151,7 +151,7 @@ def test_every_unit_is_explained_with_its_neighbours_verbatim(unit, relation):
     text = report_on(Stated(unit=unit, relation=relation)).to_markdown()
     assert NEIGHBOURS[unit, relation] in text
     assert f"one {unit}" in text
-    has_two_changes = "compares data sets that are two changes apart" in text
+    has_two_changes = "These data sets are two changes apart" in text
     assert has_two_changes == (relation == "add-remove")
 
 
@@ -179,10 +179,6 @@ def test_a_bound_under_which_nearly_all_guesses_are_right_is_called_weak(epsilon
     weak = np.exp(epsilon) / (1 + np.exp(epsilon)) > 0.99
     assert report.to_dict()["promise"]["weak"] == weak
     assert ("This guarantee is weak" in report.to_markdown()) == weak
-    if epsilon == 8.0:
-        assert f"only once in {np.ceil(1 + np.exp(8)):,.0f} guesses" in (
-            report.to_markdown()
-        )
 
 
 def test_a_seeded_fit_has_no_guarantee_in_any_format():
@@ -249,15 +245,6 @@ def test_two_fits_cost_what_their_curves_or_profiles_add_up_to():
     assert two["guesses"]["right_at_most"] == pytest.approx(1000 * right, abs=2)
 
 
-def test_a_query_costs_an_equal_share():
-    clf = pate()
-    one = report_on(clf).to_dict()["costs"]["one_query"]
-    alone = GNMax(sigma=12).cost(1, 3).curve.to_epsilon(1e-5)
-    assert alone <= one["epsilon"] + 1e-9
-    assert one["epsilon"] < alone + 1e-3
-    assert report_on(linear()).to_dict()["costs"]["one_query"] is None
-
-
 # Values that it must not show.
 
 
@@ -314,7 +301,7 @@ def test_figures_of_private_rows_make_it_internal():
     assert "0.8125" in report.to_markdown()
     body = report.to_html().partition("<body>")[2]
     assert body.index("INTERNAL: do not publish") < body.index("<h1>")
-    assert "<title>INTERNAL: " in report.to_html()
+    assert "<title>INTERNAL DRAFT: " in report.to_html()
 
 
 def test_figures_of_public_rows_are_one_more_thing_to_sign():
