@@ -65,90 +65,63 @@ from sklearn_pate.mechanisms import MeanScores, PluralityMechanism
 class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     """Private Aggregation of Teacher Ensembles.
 
-    Teachers are trained on disjoint shards of the private rows. They vote on public
-    rows, or send class probabilities; a mechanism releases noisy pluralities, or the
-    noisy mean of the probabilities; a student is the released mean, or is trained on
-    public rows and the release alone. The student predicts, and may be
-    published with the statement ``privacy_spent_``.
+    Teachers are trained on disjoint shards of the private rows. They answer queries on
+    public rows by votes, or send class probabilities for them. A mechanism adds noise,
+    and a student learns from the noisy answers. The student may be published, with
+    ``privacy_spent_`` as its statement.
 
-    Parameters by purpose:
-
-    - **privacy**: `epsilon`, `delta`, `privacy_unit`, `classes`, `public_size`,
-      `synthetic`, `ledger`;
-    - **quality**: `estimator`, `student`, `n_teachers`, `mechanism`, `n_queries`,
-      `query_strategy`, `representation`;
-    - **running**: `memory`, `n_jobs`, `verbose`, `random_state`.
+    - **Privacy**: `epsilon`, `delta`, `privacy_unit`, `classes`, `public_size`,
+      `synthetic`, `ledger`.
+    - **Quality**: `estimator`, `student`, `n_teachers`, `mechanism`, `n_queries`,
+      `query_strategy`, `representation`. :doc:`/guide/pate` has a table of what is
+      released in which case.
+    - **Running**: `memory`, `n_jobs`, `verbose`, `random_state`.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        The teacher. Teachers are fitted on class indices 0..K-1, whatever the labels in
-        y. Preprocessing that learns from data (scaling, imputation, encoding) belongs
-        inside it, as a Pipeline: a step in front of PATEClassifier is fitted on private
-        rows without protection. It is cloned; do not fit this object yourself, as the
-        classifier is printed with it. A teacher must not store anything outside itself
-        (in files, module or class variables), or teachers would learn from each other.
-        None means ``LogisticRegression(max_iter=1000)``.
+        The teacher; None is ``LogisticRegression(max_iter=1000)``. Preprocessing that
+        learns from data belongs inside it, as a Pipeline. A teacher must store nothing
+        outside itself, such as in files or class variables.
 
     student : classifier, default=None
-        The student. None means the released mean itself for "scores", a logistic
-        regression on a public representation where queries are answered, and a clone of
-        the teacher for networks and images. One that accepts
-        unlabelled rows (y = -1) gets all public rows: SelfTrainingClassifier,
-        LabelSpreading, LabelPropagation, and any estimator with an attribute
-        ``accepts_unlabeled = True``. Other students get the answered rows, and soft
-        labels of the mean by :class:`~sklearn_pate.students.DistillationClassifier`.
-        The training of a student has no privacy cost.
+        The student, whose training has no privacy cost. None is the released mean for
+        "scores", a logistic regression for votes, and the teacher for networks and
+        images. One that accepts unlabelled rows (y = -1) gets all public rows.
 
     n_teachers : int or "auto", default="auto"
         Number of shards. The votes of more teachers exceed more noise, but each learns
-        from fewer rows. "auto" is the square root of the number of private rows, twice
-        that for mean scores of teachers that learn from a `representation`; with
-        ``privacy_unit="group"``, a number must be given.
+        from fewer rows. "auto" is the square root of the number of private rows, and
+        twice that for "scores" on a `representation`; groups need a number.
 
     mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", "permute-and-flip", \
             "confident", "interactive", "histogram"} or mechanism, default="auto"
-        "scores" releases the mean of the teachers' class probabilities
-        (:class:`~sklearn_pate.mechanisms.MeanScores`). All others answer queries on
-        votes; "histogram" releases all vote counts of a query, for a student that
-        learns from soft labels. "auto" is "scores" if the noise of `epsilon` hides
-        little of them. It is "gnmax" in all other cases: for a
-        student that accepts unlabelled rows, for networks, for given teachers of
-        images, and where `n_queries` or `query_strategy` is given. A mechanism object
-        has further parameters, such as the threshold of ``ConfidentGNMax``. Its noise
-        comes from the operating system, never from `random_state`.
+        "scores" releases the mean of the teachers' class probabilities; all others
+        answer queries on votes, and "histogram" releases all vote counts of a query.
+        "auto" is "scores" for tables, if the noise of `epsilon` hides little of them,
+        and "gnmax" otherwise.
 
     n_queries : int or "auto", default="auto"
-        Number of queries: public rows that the teachers label, each once. At a fixed
-        epsilon, more queries mean more noise in each answer. "auto" is 2000, 100 for a
-        student that accepts unlabelled rows, and for networks and images the number
-        whose answers are right where teachers agree. "scores" has no queries.
+        Number of public rows that the teachers label, each once; "scores" has none. At
+        a fixed epsilon, more queries mean more noise in each answer. "auto" is 2000,
+        and fewer for networks, images, and students that accept unlabelled rows.
 
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
             "interactive"} or QueryStrategy, default="auto"
-        Choice of the queries, which has no privacy cost. "representative" chooses
-        typical rows; "uncertainty" and "experts" choose, in rounds, rows of which a
-        student of the answers so far is uncertain; "interactive" goes with the
-        mechanism of that name. "auto" is "representative" if `n_queries` is below a
-        tenth of the public rows and they are numbers, "random" otherwise. Classes of
-        ``sklearn_pate.students`` have further parameters.
+        Choice of the queries, which has no privacy cost. "auto" is "representative" if
+        fewer than a tenth of the public rows are queried and they are numbers, and
+        "random" otherwise.
 
     representation : transformer, "auto" or None, default="auto"
-        Fitted on public rows only. It transforms the shards of the teachers and the
-        public rows that query strategies compare and that "scores" are written in; a
-        given student gets the rows themselves. Teachers with few rows
-        gain most. It has no privacy cost if it transforms each row by itself. "auto" is
-        a :class:`~sklearn_pate.students.TableRepresentation`, or an
-        :class:`~sklearn_pate.students.ImageRepresentation` where X has the dimensions
-        of images, for the default teacher and for linear, nearest-neighbour and
-        discriminant classifiers, and None for all others, such as trees and a Pipeline
-        with an encoder of its own. None means the rows themselves, standardized columns
-        for query strategies, and a TableRepresentation for "scores".
+        Fitted on public rows, for teachers with few rows. "auto" is a
+        :class:`~sklearn_pate.students.TableRepresentation` or
+        :class:`~sklearn_pate.students.ImageRepresentation` for linear,
+        nearest-neighbour and discriminant classifiers, and None for others. It has no
+        privacy cost if it transforms each row by itself.
 
     epsilon : float or None, default=1.0
-        The publishable epsilon of this fit: noise is calibrated so that
-        ``privacy_spent_.epsilon`` is at most this, before the first query. None uses
-        the mechanism's own noise and states its epsilon.
+        The publishable epsilon of this fit, to which the noise is calibrated before the
+        first query. None uses the mechanism's own noise and states its epsilon.
 
     delta : float, default=1e-5
         The probability mass that epsilon does not cover. It must be well below one over
@@ -164,9 +137,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         they are the unit) as public. The people in them are **not protected**.
 
     synthetic : PrivateMarginals, default=None
-        In place of public rows: draw rows from noisy counts of the private rows, which
-        are within `epsilon`, too. It needs a domain that was declared **without a look
-        at private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
+        In place of public rows: draw rows from noisy counts of the private rows, within
+        `epsilon`. It needs a domain that was declared **without a look at private
+        rows**; see :class:`~sklearn_pate.PrivateMarginals`.
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. None reads them from y, and states as an assumption
@@ -174,45 +147,29 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         label is dropped, and counted in ``privacy_analysis_.data_problems``.
 
     ledger : PrivacyLedger, default=None
-        The privacy budget of the private data over all fits. The cost of each fit is
-        charged before any noise is drawn; a fit that would exceed the budget raises
-        BudgetExceededError and draws nothing. With an integer `random_state`, a killed
-        fit resumes with the answers that were charged, and a fit that is repeated gets
-        the same answers at no further cost; a change in the code of a teacher's classes
-        and functions is not noticed. **Rows or labels that were prepared in another
-        way, however slightly, need another `random_state`**: equal answers would reveal
-        that the preparation changed nothing. None records nothing, so that the costs of
-        several fits must be added up by hand.
+        The privacy budget of the private data over all fits. The cost is recorded
+        before any noise is drawn. With an integer `random_state`, a repeated fit gets
+        the same answers at no further cost. **Rows or labels that were prepared in
+        another way need another** `random_state`.
 
     memory : str, path-like or joblib.Memory, default=None
-        A folder that stores the votes of finished teachers. A killed fit resumes there,
-        and another fit with the same shards, teacher and public rows (but another
-        epsilon, mechanism, number of queries or student) trains no teacher again. Needs
-        an integer `random_state`. **Its content is sensitive**: votes, and warnings
-        that may quote private rows, in a folder that only this user can read. Remove it
-        after use, and when the code of the teacher's classes and functions changes. A
-        fit that uses it is a new release with its own privacy cost, unless a `ledger`
-        has its entry. `synthetic` rows are drawn anew by each fit, so that votes on
-        them are found only by a fit whose entry a `ledger` has.
+        A folder that stores the votes of finished teachers, for a fit that was killed
+        or that differs in its noise or student; it needs an integer `random_state`.
+        **Its content is sensitive**; remove it after use. A fit that uses it has its
+        own privacy cost.
 
     n_jobs : int, default=None
-        Number of teachers trained at once, as in joblib; ``joblib.parallel_config``
-        chooses the backend: this machine, or a cluster with dask or ray. The votes do
-        not depend on it, unless the arithmetic of the machines differs (torch networks
-        in threads may differ, too). Processes train in parallel; threads train in turn,
-        as they share the global random generators.
+        Number of teachers trained at once, as in joblib. ``joblib.parallel_config``
+        chooses this machine, or a cluster with dask or ray. Processes train in
+        parallel, threads in turn.
 
     verbose : int or "auto", default="auto"
-        Progress on the standard error stream: phases of the fit, and how many teachers
-        are trained, wherever they are. "auto" shows it in a line that disappears, in a
-        terminal or a notebook only. 0 shows nothing. 1 keeps a line for each phase and
-        for the mechanism that was chosen, also in a file. More adds the messages of
-        joblib. With scikit-learn 1.9 or later, ``set_callbacks(ProgressBar())`` draws
-        the same phases as bars; then "auto" shows nothing. The times at which lines
-        appear depend on private rows.
+        Progress on the standard error stream. "auto" shows it in a line that
+        disappears, in a terminal or a notebook only. 0 shows nothing; 1 keeps a line
+        for each phase, also in a file.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds shards, teachers, queries and student. It may be public.
+        Seeds shards, teachers, queries and student, never the noise. It may be public.
 
     Attributes
     ----------
@@ -349,13 +306,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         ----------
         X : {array-like, sparse matrix, dataframe, dask collection} of shape \
                 (n_rows, n_features)
-            Private rows. Those of a dask DataFrame or array stay on its workers, where
-            the teachers are trained; then y and groups are dask collections with the
-            same partitions, and a client of dask is running. A row with a missing or
-            infinite value, or with text in a column of numbers, that the teacher does
-            not accept is dropped inside its shard, as an error would reveal it;
-            ``privacy_analysis_`` counts them.
-            Public rows with such values are refused.
+            Private rows. No value of them makes a fit fail: a row that the teacher
+            does not accept is dropped inside its shard. Rows of a dask collection stay
+            on its workers; then y and groups are dask collections, too.
 
         y : array-like of shape (n_rows,)
             Their labels. With `classes`, a row without a label (None, NaN) is dropped.
@@ -377,11 +330,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         Raises
         ------
         ValueError
-            If a parameter or the data cannot be used. No query was answered and nothing
-            was charged. Teacher and student were tried on public rows with made-up
-            labels; only errors that the answers cause come after the release. With
-            `synthetic`, teachers are trained after the release of the counts, and an
-            error because all of them failed comes after it, too.
+            If a parameter or the data cannot be used. Nothing was released or charged,
+            except for `synthetic`, whose counts are released before the teachers.
 
         BudgetExceededError
             If the cost exceeds the budget of the `ledger`. Nothing was charged.
@@ -393,22 +343,10 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
         Warns
         -----
-        PublicDataWarning
-            If rows of X are used as public, a search may split `X_public`, or its text
-            or images may be misread.
-
-        PrivacyLeakWarning
-            If the noise is seeded, or `delta` is too large for the number of rows.
-
-        PrivacyUtilityWarning
-            If no student can learn from answers with so much noise. Nothing was queried
-            or charged.
-
-        TeacherWarning
-            If teachers may have failed or warned; see ``privacy_analysis_``.
-
-        StudentWarning
-            If the answers hold fewer than two classes.
+        PublicDataWarning, PrivacyLeakWarning, PrivacyUtilityWarning, TeacherWarning, \
+                StudentWarning
+            If public rows, noise, teachers or answers may not be as intended. After a
+            TeacherWarning, see ``privacy_analysis_``.
         """
         with progress_of(self):
             # Plan: public rows and public numbers alone; teacher and student are tried.
@@ -445,16 +383,10 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         """Train a student on noisy answers from votes that were collected elsewhere.
 
         Each party trains a classifier on its own data, labels the public rows with it,
-        and sends the labels; rows and models stay with the party. Set `classes` to all
-        labels that count. The unit of privacy is a party, whatever the classifier's own
-        `privacy_unit` is; `estimator` is the student where `student` is None.
-
-        At epsilon 1 the noise needs a hundred votes or more. Five hospitals can send as
-        many if each trains twenty teachers on disjoint shards of its patients, by
-        :func:`~sklearn_pate.distributed.shard_of` and
-        :func:`~sklearn_pate.distributed.cast_votes`. Then the statement can protect
-        each patient: pass ``privacy_unit="group"``. A hospital as a whole is not
-        protected.
+        and sends the labels. The unit of privacy is a party; set `classes` to all
+        labels that count. At epsilon 1 the noise needs a hundred votes or more:
+        :func:`~sklearn_pate.distributed.cast_votes` makes as many for a few hospitals,
+        and can protect each patient.
 
         Parameters
         ----------
@@ -467,12 +399,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
             :meth:`Votes.from_labels` takes them.
 
         privacy_unit : {"row", "group"}, default=None
-            Unit of privacy of votes with a header, which
-            :meth:`Votes.from_shards` and :meth:`Votes.load` return: what a shard holds
-            whole. The statement lists what it then assumes: that rows were assigned to
-            shards by their ids, that each teacher saw its own shard alone, and, with
-            several sites, that each person has data at one of them. None protects a
-            party: whatever an array of labels, or a teacher, was made from.
+            Unit of privacy of votes with a header, as :meth:`Votes.from_shards` and
+            :meth:`Votes.load` return them: what a shard holds whole. None protects a
+            party.
 
         Returns
         -------
@@ -482,30 +411,15 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         Raises
         ------
         ValueError
-            If a parameter or the votes cannot be used. No query was answered and
-            nothing was charged. The student was tried on public rows with made-up
-            labels; only errors that the answers cause come after the release.
+            If a parameter or the votes cannot be used. Nothing was released or charged.
 
-        BudgetExceededError
-            If the cost exceeds the budget of the `ledger`. Nothing was charged.
-
-        LedgerError
-            If the file of the `ledger` cannot be read or written. No answer was
-            released.
+        BudgetExceededError, LedgerError
+            As in `fit`.
 
         Warns
         -----
-        PrivacyLeakWarning
-            If the noise is seeded, or `delta` is too large for the number of parties.
-
-        PrivacyUtilityWarning
-            If no student can learn from answers with so much noise.
-
-        TeacherWarning
-            If labels may have been left out because they are not in `classes`.
-
-        StudentWarning
-            If the answers hold fewer than two classes.
+        PrivacyLeakWarning, PrivacyUtilityWarning, TeacherWarning, StudentWarning
+            As in `fit`.
         """
         with progress_of(self):
             self._check_parameters()
