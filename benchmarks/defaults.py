@@ -1,13 +1,12 @@
-"""Noisy Newton steps and default teachers on tables. Writes results/defaults.json.
+"""PATE by its defaults on Adult and KDDCup99. Writes results/defaults.json.
 
-adult, kddcup99, nonlinear, diabetes    accuracy and AUC against epsilon
-time                                    seconds of the release, and of the poll
+adult, kddcup99    accuracy and AUC at epsilon 1
+time               seconds of the release, and of the poll
 
 Run some of them with ``python benchmarks/defaults.py adult``, all of them without a
-name: more than an hour. A table is written after each fit, so that an interrupted run
-has fewer seeds. Seeds are those of shards, learners and students; the noise is not
-seeded. Times are processor times of one core; votes of teachers are stored, so that
-only times of DPNewton are comparable.
+name. A table is written after each fit, so that an interrupted run has fewer seeds.
+Seeds are those of shards, learners and students; the noise is not seeded. Times are
+processor times of one core.
 """
 
 import os
@@ -22,14 +21,7 @@ from functools import partial
 import numpy as np
 from command import command
 from learner_data import load
-from learners import (
-    N_TEACHERS,
-    default_teachers,
-    newton,
-    not_private_logistic,
-    objective_logistic,
-    pate,
-)
+from learners import N_TEACHERS, default_teachers
 from record import save, summary
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, roc_auc_score
@@ -42,66 +34,45 @@ from sklearn_pate.mechanisms import MeanScores
 from sklearn_pate.students import TableRepresentation
 from sklearn_pate.students._basis import ScoreBasis
 
-EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0)
-SEEDS = range(5)
-MORE_SEEDS = range(3)  # of the learners beside DPNewton
-DELTA = 1e-6  # for 500,000 rows
+EPSILON = 1.0
+SEEDS = range(3)
 
 LEARNERS = {
-    "objective perturbation": objective_logistic,
-    "DPNewton": newton,
     "PATE, mechanism auto": default_teachers,
     "PATE, votes": partial(default_teachers, mechanism="gnmax"),
-    "PATE, votes, hand-picked": pate,
 }
 
 
-def measured(data, learner, epsilon, seed):
+def measured(data, learner, seed):
     """Fit one learner, and score it on the evaluated rows."""
-    arguments = (data, seed) if epsilon is None else (data, epsilon, seed)
-    fitted, seconds = timed(learner, *arguments)
-    X = data.frame_test if hasattr(fitted, "feature_names_in_") else data.X_test
-    if hasattr(fitted, "decision_function"):
-        scores = fitted.decision_function(X)
-    else:
-        scores = fitted.predict_proba(X)[:, 1]
-    has_mechanism = hasattr(fitted, "mechanism_")
+    fitted, seconds = timed(learner, data, EPSILON, seed)
+    scores = fitted.predict_proba(data.frame_test)[:, 1]
     return {
-        "mechanism": type(fitted.mechanism_).__name__ if has_mechanism else None,
-        "accuracy": accuracy_score(data.y_test, fitted.predict(X)),
+        "mechanism": type(fitted.mechanism_).__name__,
+        "accuracy": accuracy_score(data.y_test, fitted.predict(data.frame_test)),
         "auc": roc_auc_score(data.y_test, scores),
         "seconds": seconds,
     }
 
 
-def comparison(name, **parameters):
-    """Measure all learners at every epsilon, seed by seed; `parameters` of DPNewton."""
+def comparison(name):
+    """Measure all learners, seed by seed."""
     data = load(name)
-    learners = LEARNERS if name != "nonlinear" else {"DPNewton": newton}
-    settings = {("not private, logistic", None): not_private_logistic} | {
-        (label, epsilon): partial(
-            learner, **(parameters if label == "DPNewton" else {})
-        )
-        for label, learner in learners.items()
-        for epsilon in EPSILONS
-    }
     results = {}
     for seed in SEEDS:
-        for (label, epsilon), learner in settings.items():
-            if label != "DPNewton" and seed not in MORE_SEEDS:
-                continue
-            result = measured(data, learner, epsilon, seed)
-            results.setdefault((label, epsilon), []).append(result)
-            print(data.name, label, epsilon, seed, result, flush=True)
-            rows = [_row(data.name, *one, found) for one, found in results.items()]
+        for label, learner in LEARNERS.items():
+            result = measured(data, learner, seed)
+            results.setdefault(label, []).append(result)
+            print(data.name, label, seed, result, flush=True)
+            rows = [_row(data.name, *one) for one in results.items()]
             save("defaults", name, rows)
 
 
-def _row(name, label, epsilon, results):
+def _row(name, label, results):
     return {
         "data": name,
         "learner": label,
-        "epsilon": epsilon,
+        "epsilon": EPSILON,
         "mechanism": results[0]["mechanism"],
         "n_seeds": len(results),
         **{
@@ -165,8 +136,6 @@ def timed(function, *arguments, **parameters):
 TABLES = {
     "adult": partial(comparison, "adult"),
     "kddcup99": partial(comparison, "kddcup99"),
-    "nonlinear": partial(comparison, "nonlinear", delta=DELTA),
-    "diabetes": partial(comparison, "diabetes"),
     "time": times,
 }
 

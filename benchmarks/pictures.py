@@ -1,4 +1,4 @@
-"""Draw the figures of docs/benchmarks.md from the result files.
+"""Draw the figures of docs/benchmarks/ from the result files.
 
 Draw some of them with ``python benchmarks/pictures.py sizes``, all of them without a
 name.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from command import command
 from image_tables import IMAGE_TABLES
-from learner_tables import LEARNER_TABLES, in_short, one_result
+from learner_tables import LEARNER_TABLES, headlines, in_short, one_result
 from metrics_tables import METRICS_TABLES
 from petdl_tables import PETDL_TABLES
 from record import MissingTableError, load, names
@@ -21,13 +21,6 @@ from six_tables_page import (
 )
 
 ROOT = Path(__file__).parent.parent
-#: Score of each data set in the table of DPNewton and default teachers.
-DEFAULTS = {
-    "adult": ("accuracy", percent),
-    "kddcup99": ("accuracy", percent),
-    "nonlinear": ("accuracy", percent),
-    "diabetes": ("auc", area),
-}
 
 
 def readme():
@@ -132,40 +125,6 @@ def diabetes_balanced():
     return table(load("tabular")["diabetes_balanced"], columns)
 
 
-def defaults():
-    """DPNewton, compared with default teachers and with convex training."""
-    results = load("defaults")
-    others = (
-        "PATE, mechanism auto",
-        "PATE, votes",
-        "PATE, votes, hand-picked",
-        "objective perturbation",
-    )
-    lines = []
-    for name, (score, write) in DEFAULTS.items():
-        learners = {}
-        for row in results[name]["rows"]:
-            learners.setdefault(row["learner"], {})[row["epsilon"]] = row
-        without = write(learners["not private, logistic"][None][score]["mean"])
-        for epsilon, row in learners["DPNewton"].items():
-            found = [learners.get(one, {}).get(epsilon) for one in others]
-            lines.append(
-                [
-                    row["data"] + (", AUC" if score == "auc" else ""),
-                    f"{epsilon:g}",
-                    f"**{write(row[score])}**",
-                    decimals(3)(row["auc"]),
-                    decimals(0)(row["seconds"]),
-                    str(row["n_seeds"]),
-                    *(write(one[score]) if one else "" for one in found),
-                    without,
-                ]
-            )
-    columns = ["data, accuracy in %", "epsilon", "DPNewton", "its AUC", "seconds"]
-    columns += ["seeds", *others, "not private, logistic"]
-    return table(results["adult"], columns, rows=lines)
-
-
 def release_time():
     """Time and memory of the release of mean scores, and of the poll before it."""
     columns = {
@@ -238,7 +197,7 @@ def overhead():
 def cluster():
     """Time, traffic and memory of fits of files on two workers of dask."""
     results = load("cluster")
-    parts, rows = ("read", "hash", "shuffle"), []
+    parts, rows = ("read", "shuffle"), []
     for row in results["logistic"]["rows"]:
         fit, seconds = row["fit"], row["fit"]["seconds"]
         rows.append(
@@ -252,8 +211,6 @@ def cluster():
                 f"{fit['peak_mebibytes']:.0f}",
                 f"{fit['bytes_received'] / 1e3:,.0f}",
                 f"{row['by hand']['bytes_received'] / 1e3:,.0f}",
-                f"{fit['spilled_gigabytes']:.1f}",
-                f"{fit['epsilon']:.2f}",
             ]
         )
     logistic = table(
@@ -261,7 +218,6 @@ def cluster():
         [
             "rows",
             "read, s",
-            "hash, s",
             "read, hash and shuffle, s",
             "whole fit, s",
             "by hand, s",
@@ -270,8 +226,6 @@ def cluster():
             "client, MiB",
             "to the client, kB",
             "by hand, kB",
-            "disks, GB",
-            "epsilon",
         ],
         rows=rows,
     )
@@ -392,12 +346,9 @@ def adaptive_cost():
         "lower bound": ("lower", decimals(3)),
         "Renyi": ("renyi", decimals(3)),
         "whole histogram": ("histogram", decimals(3)),
-        "classical": ("classical", decimals(3)),
         "exact / Renyi": lambda row: decimals(3)(row["exact"] / row["renyi"]),
-        "best guess": ("best_guess", percent),
+        "best guess, %": ("best_guess", percent),
         "seconds": ("seconds", decimals(2)),
-        "calibration, s": ("calibration_seconds", decimals(2)),
-        "MB": ("peak_megabytes", decimals(0)),
     }
     return table(load("adaptive_cost")["cost"], columns)
 
@@ -411,11 +362,11 @@ def adaptive_classes():
         "exact, 2 classes": ("two_classes", decimals(4)),
         "lower bound": ("lower", decimals(4)),
         "Renyi": ("renyi", decimals(4)),
-        "above the lower bound": lambda row: percent(row["exact"] / row["lower"] - 1),
+        "above the lower bound, %": lambda row: percent(
+            row["exact"] / row["lower"] - 1
+        ),
         "exact / Renyi": lambda row: decimals(3)(row["exact"] / row["renyi"]),
-        "tests of three outcomes": "tests_of_three_outcomes",
         "seconds": ("seconds", decimals(2)),
-        "calibration, s": ("calibration_seconds", decimals(2)),
     }
     return table(load("adaptive_cost")["classes"], columns)
 
@@ -550,19 +501,17 @@ def accounting_speed():
     return table(results, columns, rows=[measured[one] for one in SHOWN])
 
 
-BENCHMARK_TABLES = (
+TABULAR_TABLES = (
     readme,
     adult_2017,
     adult,
     diabetes,
     diabetes_balanced,
     six_tables,
-    defaults,
-    release_time,
-    overhead,
-    overhead_fits,
-    cluster,
-    engines,
+    release_utility,
+    release_utility_small,
+)
+ACCOUNTING_TABLES = (
     accounting_votes,
     accounting_mechanisms,
     accounting_worst_case,
@@ -571,13 +520,14 @@ BENCHMARK_TABLES = (
     adaptive_mechanisms,
     adaptive_noise,
     adaptive_accuracy,
-    release_utility,
-    release_utility_small,
+)
+SPEED_TABLES = (
+    overhead,
+    overhead_fits,
+    release_time,
+    cluster,
+    engines,
     accounting_speed,
-    *IMAGE_TABLES,
-    *PETDL_TABLES,
-    *LEARNER_TABLES,
-    *METRICS_TABLES,
 )
 
 
@@ -601,7 +551,14 @@ def versions():
 PAGES = {
     "README.md": (in_short,),
     "docs/index.md": (one_result,),
-    "docs/benchmarks.md": (versions, *BENCHMARK_TABLES),
+    "docs/benchmarks.md": (versions, headlines),
+    "docs/benchmarks/tables.md": TABULAR_TABLES,
+    "docs/benchmarks/images.md": IMAGE_TABLES,
+    "docs/benchmarks/petdl.md": PETDL_TABLES,
+    "docs/benchmarks/learners.md": LEARNER_TABLES,
+    "docs/benchmarks/metrics.md": METRICS_TABLES,
+    "docs/benchmarks/accounting.md": ACCOUNTING_TABLES,
+    "docs/benchmarks/speed.md": SPEED_TABLES,
     "docs/guide/no-public-rows.md": (
         six_tables_sources,
         six_tables_turns,
