@@ -178,7 +178,11 @@ def _n_teachers(pate: PATEParameters, n_rows: int | None, *, scores: bool) -> in
             "n_teachers='auto' is the square root of the number of rows, which is not "
             "known; pass n_rows, or n_teachers."
         )
-    learns_from_few = scores and _learns_from_representation(pate.estimator)
+    learns_from_few = (
+        scores
+        and pate.representation is not None
+        and _learns_from_representation(pate.estimator)
+    )
     return round((1 + learns_from_few) * n_rows**0.5)
 
 
