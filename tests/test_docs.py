@@ -24,7 +24,7 @@ from sklearn_pate.learners import DPLogisticRegression
 DOCS = Path(__file__).parent.parent / "docs"
 WITHOUT_CODE = {DOCS / "guide" / "index.md", DOCS / "guide" / "which-learner.md"}
 GUIDE = sorted({*(DOCS / "guide").glob("*.md")} - WITHOUT_CODE)
-PAGES = [DOCS / "getting-started.md", *GUIDE]
+PAGES = [DOCS / "getting-started.md", DOCS / "comparison.md", *GUIDE]
 BLOCK = re.compile(
     r"^```(?P<language>python|console)\n(?P<code>.*?)^```\n"
     r"(?:\n```text\n(?P<printed>.*?)^```\n)?",
@@ -110,8 +110,8 @@ def test_every_numbered_result_has_one_proof_and_a_link_on_the_page_that_code_ci
 
 
 def test_the_names_for_other_tools_are_those_of_a_statement():
-    """The table of the guide page, which promises that they stay."""
-    page = (DOCS / "guide" / "interoperability.md").read_text()
+    """The table of the page, which promises that they stay."""
+    page = (DOCS / "comparison.md").read_text()
     table = page.partition("| name of `model.privacy_spent_` |")[2].partition("\n\n")[0]
     firsts = "".join(line.split("|")[1] for line in table.splitlines()[2:])
     names = re.findall(r"`([a-z_.]+)(?:\(\))?`", firsts)
