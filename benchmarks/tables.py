@@ -9,6 +9,7 @@ from command import command
 from image_tables import IMAGE_TABLES
 from learner_tables import LEARNER_TABLES, in_short, one_result
 from metrics_tables import METRICS_TABLES
+from paper_tables import PAPER_TABLES, guide_papers
 from petdl_tables import PETDL_TABLES
 from record import MissingTableError, load, names
 from reporting import area, cross_table, decimals, markdown, percent, spread, table
@@ -602,6 +603,8 @@ PAGES = {
     "README.md": (in_short,),
     "docs/index.md": (one_result,),
     "docs/benchmarks.md": (versions, *BENCHMARK_TABLES),
+    "docs/papers.md": PAPER_TABLES,
+    "docs/guide/papers.md": (guide_papers,),
     "docs/guide/no-public-rows.md": (
         six_tables_sources,
         six_tables_turns,
