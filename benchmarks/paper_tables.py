@@ -250,7 +250,9 @@ def rows_2017_mnist_svhn():
             "gap, final version",
             "above 60 % of the teachers",
             gaps + " (10, 100, 250 teachers; MNIST)",
-            REPRODUCED if min(r["gap"] for r in noise["rows"]) > 0.6 else NOT_REPRODUCED,
+            REPRODUCED
+            if min(r["gap"] for r in noise["rows"]) > 0.6
+            else NOT_REPRODUCED,
             _command(noise),
             "the number is lost in that text, and taken from the survey",
         ),
@@ -715,7 +717,9 @@ def rows_2019_effects():
                 pairs[bool(row[name])] = 100 * row["accuracy"]["mean"]
         return pairs[True] - pairs[False]
 
-    by_epochs = [points(hints, "hint_epochs", distillation_epochs=n) for n in (1, 3, 10)]
+    by_epochs = [
+        points(hints, "hint_epochs", distillation_epochs=n) for n in (1, 3, 10)
+    ]
     of_weights = []
     for i in range(0, len(weighted["rows"]), 2):
         without, with_weights = weighted["rows"][i : i + 2]
@@ -730,7 +734,9 @@ def rows_2019_effects():
         f"{decimals(2)(other['epsilon'])}"
         for one, other in zip(linear, pate["rows"], strict=True)
     )
-    budget = "; ".join(percent(network(50, e)["accuracy"]["mean"]) for e in (1.5, 5, 25))
+    budget = "; ".join(
+        percent(network(50, e)["accuracy"]["mean"]) for e in (1.5, 5, 25)
+    )
     teachers = "; ".join(
         percent(network(n, 1.5)["accuracy"]["mean"]) for n in (4, 10, 50, 250)
     )
@@ -1055,13 +1061,14 @@ def papers_verdicts():
 
 def guide_papers():
     """Minutes from a clone to the results of the guide page."""
-    total, lines = 0.0, [["", "seconds", "minutes since the clone"], ["---", "--:", "--:"]]
+    total, lines = (
+        0.0,
+        [["", "seconds", "minutes since the clone"], ["---", "--:", "--:"]],
+    )
     for table in ("install", "blocks"):
         for row in load("guide_papers")[table]["rows"]:
             total += row["seconds"]
-            lines.append(
-                [row["section"], f"{row['seconds']:.0f}", f"{total / 60:.1f}"]
-            )
+            lines.append([row["section"], f"{row['seconds']:.0f}", f"{total / 60:.1f}"])
     text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     blocks = load("guide_papers")["blocks"]
     return f"{text}\n\n`{blocks['command']}`, {blocks['date']}."

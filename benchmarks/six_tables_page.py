@@ -42,9 +42,7 @@ def six_tables():
 def _of_data(name, title):
     results = load("six_tables")[name]
     found, learners = _by_learner(results["rows"])
-    share, constant = (
-        results["rows"][0][one]["mean"] for one in ("share", "constant")
-    )
+    share, constant = (results["rows"][0][one]["mean"] for one in ("share", "constant"))
     lines = []
     for learner in learners:
         of_learner = [found.get((learner, one)) for one in (*EPSILONS, None)]
