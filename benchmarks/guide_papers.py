@@ -56,8 +56,10 @@ def install():
             ("environment", ["python3", "-m", "venv", "venv"]),
             (
                 "installation",
-                ["venv/bin/pip", "install", "--quiet", "--constraint"]
-                + ["clone/constraints.txt", "torch", "./clone[data,deep]"],
+                [
+                    *("venv/bin/pip", "install", "--quiet", "--constraint"),
+                    *("clone/constraints.txt", "torch", "./clone[data,deep]"),
+                ],
             ),
         ):
             start = time.perf_counter()

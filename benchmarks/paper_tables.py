@@ -1045,7 +1045,7 @@ PAPERS = {
 
 
 def papers_verdicts():
-    """Number of rows by paper and verdict."""
+    """Count the rows by paper and verdict."""
     counts = {
         name: Counter(row.verdict for rows in tables for row in rows())
         for name, tables in PAPERS.items()
