@@ -83,9 +83,7 @@ for name, scales in mechanisms.items():
         f"{name}, middle scale: {accuracy[2]:.2f} of labels right, "
         f"epsilon {guaranteed[2]:.2f} for all votes"
     )
-print(
-    f"share of queries with an answer of Confident GNMax, most noise: {given.mean():.1f}"
-)
+print(f"Confident GNMax, most noise: {given.mean():.1f} of queries have an answer")
 left.set(xscale="log", xlabel="epsilon for all votes", ylabel="share of right labels")
 left.set_title("may be published")
 right.set_xlabel("epsilon by the papers' bounds, at these votes")
@@ -97,16 +95,16 @@ plt.show()
 # Interpretation
 # --------------
 #
-# On the left, GNMax has a lower cost than LNMax at equal accuracy, and more noise always
-# lowers both. Labels of Confident GNMax are more often right, but they are fewer, and
-# those of easier queries: a student learns less from such a label.
+# On the left, GNMax has a lower cost than LNMax at equal accuracy, and more noise
+# always lowers both. Labels of Confident GNMax are more often right, but they are
+# fewer, and those of easier queries: a student learns less from such a label.
 #
 # On the right are the figures as the papers print them. They are lower where teachers
 # agree, and less noise may even cost less. They say nothing about other votes, and so
 # are no guarantee.
 #
-# The cost of Confident GNMax counts all answers that may be given. A limit that is fixed
-# beforehand lowers it:
+# The cost of Confident GNMax counts all answers that may be given. A limit that is
+# fixed beforehand lowers it:
 
 for limit in (None, 250, 100):
     mechanism = ConfidentGNMax(200, 150, 40, max_answers=limit)
