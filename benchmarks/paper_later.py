@@ -88,7 +88,7 @@ def rows_2018():
             "an expectation",
             "no upper bound; `ConfidentGNMax` counts all answers that may be given",
             VOID,
-            "tests/mechanisms/test_mechanisms.py",
+            remark="[known faults](proofs/faults.md#faults-that-the-tests-detect)",
         ),
         Row(
             "Renyi cost of a release with noise by smooth sensitivity",
