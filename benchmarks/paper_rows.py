@@ -50,6 +50,20 @@ def accuracy_verdict(printed, measured):
     return BETTER if measured > printed else NOT_REPRODUCED
 
 
+def student_verdict(printed, measured):
+    """Judge a student by its pair of accuracy in percent and epsilon."""
+    (accuracy, epsilon), (our_accuracy, our_epsilon) = printed, measured
+    is_close = our_accuracy >= accuracy - POINTS
+    if is_close and our_epsilon < (1 - EPSILON_SHARE) * epsilon:
+        return BETTER
+    return accuracy_verdict(accuracy, our_accuracy)
+
+
+def student_figures(row, epsilon="epsilon"):
+    """Return accuracy in percent and epsilon of a measured student."""
+    return 100 * row["accuracy"]["mean"], row[epsilon]["mean"]
+
+
 def command_of(results):
     """Return the script and the table that measured results."""
     return results["command"].removeprefix("python ")
