@@ -9,6 +9,7 @@ from command import command
 from image_tables import IMAGE_TABLES
 from learner_tables import LEARNER_TABLES, headlines, in_short, one_result
 from metrics_tables import METRICS_TABLES
+from paper_tables import PAPER_TABLES, guide_papers
 from petdl_tables import PETDL_TABLES
 from record import MissingTableError, load, names
 from reporting import area, cross_table, decimals, markdown, percent, spread, table
@@ -559,6 +560,8 @@ PAGES = {
     "docs/benchmarks/metrics.md": METRICS_TABLES,
     "docs/benchmarks/accounting.md": ACCOUNTING_TABLES,
     "docs/benchmarks/speed.md": SPEED_TABLES,
+    "docs/papers.md": PAPER_TABLES,
+    "docs/guide/papers.md": (guide_papers,),
     "docs/guide/no-public-rows.md": (
         six_tables_sources,
         six_tables_turns,

@@ -13,6 +13,7 @@ ORDER = (
     "plot_private_search",
     "plot_hand_over",
     "plot_five_hospitals",
+    "plot_from_the_papers",
     "plot_active_queries",
     "plot_vote_margins",
 )

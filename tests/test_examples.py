@@ -34,6 +34,11 @@ EXPECTED = {
         "500 queries to 250 teachers",
         "Add or remove one group",
     ],
+    "plot_from_the_papers": [
+        "LNMax, middle scale: 0.",
+        "of labels right, epsilon 4.98 for all votes",
+        "max_answers=None: epsilon ",
+    ],
     "plot_groups": [
         "A split of patients has 0.",
         "privacy_unit='group'",
