@@ -177,7 +177,7 @@ def rows_2017_mnist_svhn():
             "99.18",
             "",
             NOT_MEASURED,
-            remark="[other models](benchmarks.md#images) were",
+            remark="[other models](benchmarks/images.md) were",
         ),
         Row(
             "MNIST, mean of 250 teachers",
