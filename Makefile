@@ -156,7 +156,7 @@ benchmarks: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-s
 	$(RUN) benchmarks/sizes.py
 	$(RUN) benchmarks/pictures.py
 	$(RUN) benchmarks/tabular.py
-	$(RUN) benchmarks/defaults.py
+	$(RUN) benchmarks/mean_scores.py
 	$(RUN) benchmarks/six_tables.py
 	$(RUN) benchmarks/cluster.py
 	$(RUN) benchmarks/release_utility.py

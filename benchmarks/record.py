@@ -28,6 +28,7 @@ OTHER_ARGUMENTS = {
 WITHOUT_NAMES = (
     "dpsgd",
     "engines",
+    "mean_scores",
     "petdl_paper",
     "rounding_attack",
     "teachers",
