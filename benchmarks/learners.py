@@ -91,8 +91,10 @@ def _with_public(classifier, data, X, X_public, call):
 
 
 def newton(data, epsilon, seed, call="fit", **parameters):
-    """Fit noisy Newton steps by their defaults on the original columns."""
+    """Fit noisy Newton steps on the original columns, for the metric of the data."""
     classifier = DPNewtonClassifier(epsilon=epsilon, random_state=seed, **parameters)
+    if data.metric == "accuracy" and len(np.unique(data.y_test)) == 2:
+        classifier.set_params(threshold="accuracy")
     if data.groups_train is not None:
         classifier.set_params(n_groups=N_GROUPS)
     return _with_public(classifier, data, data.frame_train, data.frame_public, call)
