@@ -103,9 +103,9 @@ def calibrate_noise(
     Returns
     -------
     scale : float
-        The smallest scale with
-        ``curve_at_scale(scale, orders).to_epsilon(delta) <= epsilon``, up to one part
-        in 5000, if more noise never costs more. It has six significant digits.
+        The smallest scale with ``curve_at_scale(scale, orders).to_epsilon(delta) <=
+        epsilon``, up to one part in 5000, if more noise never costs more. The scale has
+        six significant digits.
 
     Raises
     ------

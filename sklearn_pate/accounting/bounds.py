@@ -52,7 +52,7 @@ def laplace_2017(
 ) -> RdpCurve:
     """Compute the data-dependent bound of the 2017 PATE paper for LNMax answers.
 
-    Sensitive: it depends on the votes, and must not be published.
+    The bound depends on the votes: it is sensitive, and must not be published.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def gaussian_2018(
 ) -> RdpCurve:
     """Compute the data-dependent bound of the 2018 PATE paper for GNMax answers.
 
-    Sensitive: it depends on the votes, and must not be published.
+    The bound depends on the votes: it is sensitive, and must not be published.
 
     Parameters
     ----------

@@ -77,8 +77,8 @@ def cast_votes(
         Number of the shard, as :func:`shard_of` returns it.
 
     seed : int, default=0
-        Seeds the teachers, each with its own seed. It may be public. The votes are
-        those of a fit with ``random_state=seed`` and ``representation=None`` if the
+        Seeds the teachers, each with its own seed. The seed may be public. The votes
+        are those of a fit with ``random_state=seed`` and ``representation=None`` if the
         shards have that key.
 
     Returns

@@ -257,7 +257,7 @@ class EpsilonDeltaDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on; None means those of a new figure.
+            Axes to draw on. With None, a new figure is created.
 
         **kwargs : Any
             Arguments of ``ax.plot`` for each line.
@@ -517,7 +517,7 @@ class PrivacyUtilityDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on; None means those of a new figure. Axes that hold another
+            Axes to draw on. With None, a new figure is created. Axes that hold another
             display of the same unit and relation get a further line.
 
         **kwargs : Any

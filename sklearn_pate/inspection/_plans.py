@@ -82,12 +82,12 @@ def plan_fit(
         Number of classes, public.
 
     epsilon : float or None, default=1.0
-        The publishable epsilon of the fit, to which the noise is calibrated. None takes
-        the noise of `mechanism` and states its epsilon.
+        The publishable epsilon of the fit, to which the noise is calibrated. With None,
+        the fit uses the noise of `mechanism` and states the resulting epsilon.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. It must be well below one over
-        the number of rows.
+        The probability mass that epsilon does not cover. Delta must be well below one
+        over the number of rows.
 
     mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", \
             "permute-and-flip", "confident"} or mechanism, default="auto"
@@ -96,8 +96,8 @@ def plan_fit(
         answers depend on a student.
 
     student : classifier, default=None
-        The student. One that accepts unlabelled rows needs few right answers; others,
-        and None, average over many noisy ones.
+        The student. A student that accepts unlabelled rows needs few correct answers.
+        Other students, and None, average over many noisy answers.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy. The noise is the same for both.

@@ -188,7 +188,7 @@ class AnswerCostDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on; None means those of a new figure.
+            Axes to draw on. With None, a new figure is created.
 
         **kwargs : Any
             Arguments of ``ax.plot`` for each line.
@@ -511,7 +511,7 @@ class VoteMarginsDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on; None means those of a new figure.
+            Axes to draw on. With None, a new figure is created.
 
         bins : int or sequence, default=20
             Argument of ``ax.hist``, for the range from 0 to 1.

@@ -168,12 +168,12 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         pretrained on public data; one pretrained on private data voids the statement.
 
     epsilon : float or None, default=1.0
-        The publishable epsilon of this fit; the noise is calibrated to it. None uses
-        `noise_multiplier` and states the epsilon of that noise.
+        The publishable epsilon of this fit; the noise is calibrated to it. With None,
+        the fit uses `noise_multiplier` and states the resulting epsilon.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. It must be well below one over
-        the number of rows.
+        The probability mass that epsilon does not cover. Delta must be well below one
+        over the number of rows.
 
     noise_multiplier : float, default=None
         Standard deviation of the noise on the sum of clipped gradients, in
@@ -195,8 +195,9 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         network. See :class:`~sklearn_pate.learners.DPLogisticRegression`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads them from y, and states as an assumption
-        that they are public. Rows with another label are not used.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. Rows with another label are not
+        used.
 
     ledger : PrivacyLedger, default=None
         The ledger of the private data over all fits. It adds up Renyi curves, so that

@@ -311,8 +311,8 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         The publishable epsilon of this fit. Less is more private, with more noise.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover, for ``method="gaussian"``. It
-        must be well below one over the number of rows.
+        The probability mass that epsilon does not cover, for ``method="gaussian"``.
+        Delta must be well below one over the number of rows.
 
     data_norm : float, default=None
         Public bound of the L2 norm of rows, after `feature_bounds` are applied; longer
@@ -344,8 +344,9 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         ``data_norm=None`` is the root mean squared norm of the public rows' features.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads them from y, and states as an assumption
-        that they are public. A row with another label has no loss.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. A row with another label has no
+        loss.
 
     ledger : PrivacyLedger, default=None
         The ledger of the private data over all fits, see
@@ -511,8 +512,8 @@ class DPLinearSVC(PrivateLinearClassifier):
         The publishable epsilon of this fit. Less is more private, with more noise.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover, for ``method="gaussian"``. It
-        must be well below one over the number of rows.
+        The probability mass that epsilon does not cover, for ``method="gaussian"``.
+        Delta must be well below one over the number of rows.
 
     data_norm : float, default=None
         Public bound of the L2 norm of rows; longer rows are scaled down to it. Without
@@ -540,8 +541,9 @@ class DPLinearSVC(PrivateLinearClassifier):
         each row. See :class:`DPLogisticRegression`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads them from y, and states as an assumption
-        that they are public. A row with another label has no loss.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. A row with another label has no
+        loss.
 
     ledger : PrivacyLedger, default=None
         The ledger of the private data over all fits, see :class:`DPLogisticRegression`.

@@ -101,16 +101,16 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         nowhere, in `fit` and in `predict`.
 
     n_bins : "auto" or int, default="auto"
-        Number of bins of equal width between the bounds of a column. "auto" is 4 to 32,
-        more with more rows for each class and less noise, by no value of a row; 8 for
+        Number of bins of equal width between the bounds of a column. "auto" is 4 to 32:
+        more bins for more rows in each class, and for less noise. "auto" is 8 for
         groups.
 
     epsilon : float, default=1.0
         The publishable epsilon of this fit, to which the noise is calibrated.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. It must be well below one over
-        the number of rows.
+        The probability mass that epsilon does not cover. Delta must be well below one
+        over the number of rows.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy: one row, or all rows of one group, such as a patient, given as
@@ -119,15 +119,16 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         protected as a whole.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur; a row with another one counts nowhere. None reads
-        them from y, and states as an assumption that they are public.
+        All labels that may occur; a row with another one counts nowhere. With None, the
+        labels are read from y; the statement then assumes that the set of labels is
+        public.
 
     ledger : PrivacyLedger, default=None
         The privacy budget of the private data over all fits, see
         :class:`~sklearn_pate.PATEClassifier`. Every fit is a new release.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds the choice of one row of each group. It may be public.
+        Seeds the choice of one row of each group. The seed may be public.
 
     Attributes
     ----------
@@ -224,7 +225,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         Parameters
         ----------
         X : {array-like, dataframe} of shape (n_rows, n_features)
-            Private rows. No value of them makes a fit fail.
+            Private rows. No value of a private row makes a fit fail.
 
         y : array-like of shape (n_rows,)
             Their labels.

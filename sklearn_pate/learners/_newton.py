@@ -125,8 +125,8 @@ class DPNewtonClassifier(
         The publishable epsilon of this fit, to which the noise is calibrated.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. It must be well below one over
-        the number of rows.
+        The probability mass that epsilon does not cover. Delta must be well below one
+        over the number of rows.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy: one row, or all rows of one group, such as a patient, given as
@@ -143,21 +143,20 @@ class DPNewtonClassifier(
         they are the unit) as public. The people in them are **not protected**.
 
     synthetic : PrivateMarginals, default=None
-        In place of public rows: noisy counts of the private rows, within `epsilon`,
-        whose log-odds are the features. It needs a domain that was declared **without
-        a look at private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
+        Noisy counts of the private rows, in place of public rows. `epsilon` covers the
+        counts. Their log-odds are the features. The domain must be declared **without a
+        look at private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads them from y, and states as an assumption
-        that they are public. A private row with another label is dropped, and counted
-        in ``data_problems_``.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. A private row with another label
+        is dropped, and counted in ``data_problems_``.
 
     ledger : PrivacyLedger, default=None
         The privacy budget of the private data over all fits. The cost is recorded
         before any noise is drawn. With an integer `random_state`, a killed fit resumes
         after its last step, and a repeated fit gets the same model at no further cost.
-        **Rows or labels that were prepared in another way need another**
-        `random_state`.
+        **If rows or labels are prepared in another way, use another** `random_state`.
 
     verbose : int or "auto", default="auto"
         Progress on the standard error stream. "auto" shows it in a line that
@@ -165,8 +164,8 @@ class DPNewtonClassifier(
         for each phase, also in a file.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds the choice of public rows, the representation and the basis. It may be
-        public.
+        Seeds the choice of public rows, the representation and the basis. The seed may
+        be public.
 
     Attributes
     ----------
@@ -195,11 +194,11 @@ class DPNewtonClassifier(
 
     data_problems_ : tuple of str
         **Sensitive.** Rows and classes that the model was not computed from. A pickled
-        or copied estimator comes without it.
+        or copied estimator does not contain this record.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
-        Rows of X that were used as public because of `public_size`. For the data
-        holder: a pickled or copied estimator comes without it.
+        Rows of X that were used as public because of `public_size`. These indices are
+        for the data holder. A pickled or copied estimator does not contain them.
 
     n_features_in_ : int
         Number of features.
@@ -297,13 +296,14 @@ class DPNewtonClassifier(
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Compute the model from private rows, with noise.
 
-        Every call is a new release with its own cost, unless a `ledger` has its entry.
+        Every call is a new release with its own cost, unless a `ledger` has an entry of
+        an equal call.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Private rows. No value of them makes a fit fail. Public rows with missing
-            values that `representation` does not take are refused.
+            Private rows. No value of a private row makes a fit fail. Public rows with
+            missing values that `representation` does not take are refused.
 
         y : array-like of shape (n_rows,)
             Their labels. With `classes`, a row without a label (None, NaN) is dropped.
@@ -395,7 +395,7 @@ class DPNewtonClassifier(
         Returns
         -------
         plan : FitPlan
-            To be printed, or read. It may be published if its `assumptions` hold.
+            To be printed, or read. The plan may be published if its `assumptions` hold.
 
         Raises
         ------

@@ -153,7 +153,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
 
     noise_scale : float, default=None
         Standard deviation of the noise on each number of the sum, in clipping bounds.
-        None calibrates it to `epsilon`.
+        With None, the noise is calibrated to `epsilon`.
 
     hint_epochs : int, default=0
         Number of epochs for which the student is trained on the hint first; 0 releases
@@ -181,7 +181,8 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         transformed rows.
 
     epsilon : float or None, default=1.0
-        The publishable epsilon. None uses `noise_scale` and states its epsilon.
+        The publishable epsilon. With None, the fit uses `noise_scale` and states the
+        resulting epsilon.
 
     delta : float, default=1e-5
         The probability mass that epsilon does not cover, well below one over the number
@@ -199,9 +200,9 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         too, in place of public rows; see :class:`~sklearn_pate.PrivateMarginals`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur; a private row with another one is dropped. None reads
-        them from y, and states as an assumption that they are public. Required by
-        `fit_from_outputs`, for its columns.
+        All labels that may occur; a private row with another one is dropped. With None,
+        the labels are read from y; the statement then assumes that the set of labels is
+        public. Required by `fit_from_outputs`, for its columns.
 
     ledger : PrivacyLedger, default=None
         The ledger of the private data over all fits, see

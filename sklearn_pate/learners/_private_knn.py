@@ -314,12 +314,12 @@ class PrivateKNNClassifier(StudentClassifier):
 
     epsilon : float or None, default=1.0
         The publishable epsilon of this fit: noise is calibrated before any query so
-        that ``privacy_spent_.epsilon`` is at most this. None uses the mechanism's own
-        noise and states its epsilon.
+        that ``privacy_spent_.epsilon`` is at most this. With None, the fit uses the
+        noise of `mechanism` and states the resulting epsilon.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. It must be well below one over
-        the number of rows.
+        The probability mass that epsilon does not cover. Delta must be well below one
+        over the number of rows.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy: one row, or all rows of one group (a patient, for example),
@@ -337,9 +337,9 @@ class PrivateKNNClassifier(StudentClassifier):
         too, in place of public rows; see :class:`~sklearn_pate.PrivateMarginals`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads them from y, and states as an assumption
-        that they are public. A private row with another label is dropped before
-        neighbours are counted.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. A private row with another label
+        is dropped before neighbours are counted.
 
     ledger : PrivacyLedger, default=None
         The ledger of the private data over all fits, see
@@ -394,8 +394,8 @@ class PrivateKNNClassifier(StudentClassifier):
         For `synthetic`, the noisy counts of each column. May be published.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
-        Rows of X that were used as public because of `public_size`. For the data
-        holder: pickled and copied estimators do not have it.
+        Rows of X that were used as public because of `public_size`. These facts are for
+        the data holder. Pickled and copied estimators do not contain them.
 
     n_features_in_ : int
         Number of features.

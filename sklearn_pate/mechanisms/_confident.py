@@ -45,8 +45,8 @@ _THRESHOLD_NOISE_RATIO = 3.75
 class ConfidentGNMax(PluralityMechanism):
     """GNMax that answers only if enough teachers agree, by a noisy check.
 
-    Its answers may be published, "no answer" included, at the cost of `cost`.
-    The cost does not depend on the number of answers given.
+    Answers, "no answer" included, may be published, at the privacy cost that `cost`
+    computes. The cost does not depend on the number of answers given.
 
     Parameters
     ----------
@@ -56,12 +56,13 @@ class ConfidentGNMax(PluralityMechanism):
         independently of the votes.
 
     sigma_threshold : float, default=None
-        Scale of the noise on the largest count, in votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate it, to 3.75 times `sigma`.
+        Scale of the noise on the largest count, in votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise, to 3.75 times
+        `sigma`.
 
     sigma : float, default=None
-        Scale of the noise on every count of an answer, in votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate it.
+        Scale of the noise on every count of an answer, in votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise.
 
     max_answers : int, default=None
         Maximum number of answers. The cost covers the check of every query and
@@ -195,8 +196,8 @@ class InteractiveGNMax(ConfidentGNMax):
 
     Queries come with the student's class probabilities. If the votes do not differ
     enough from them, the student's own class is returned, provided that the student is
-    confident; only the check has a privacy cost then. All of it may be published, at
-    the cost of `cost`.
+    confident; only the check has a privacy cost then. All answers may be published, at
+    the privacy cost that `cost` computes.
 
     Parameters
     ----------
@@ -208,12 +209,13 @@ class InteractiveGNMax(ConfidentGNMax):
         It must be chosen independently of the votes.
 
     sigma_threshold : float, default=None
-        Scale of the noise on the check, in votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate it, to 3.75 times `sigma`.
+        Scale of the noise on the check, in votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise, to 3.75 times
+        `sigma`.
 
     sigma : float, default=None
-        Scale of the noise on every count of an answer, in votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate it.
+        Scale of the noise on every count of an answer, in votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise.
 
     confidence : float, default=0.9
         Smallest probability above which the student's own class is returned, at no
@@ -300,8 +302,8 @@ class InteractiveGNMax(ConfidentGNMax):
         Returns
         -------
         answers : ndarray of int of shape (n_queries,)
-            Class indices of the teachers or of the student; -1 for no answer. To be
-            published at the cost of `cost`.
+            Class indices of the teachers or of the student; -1 for no answer. Answers
+            may be published, at the privacy cost that `cost` computes.
 
         Raises
         ------

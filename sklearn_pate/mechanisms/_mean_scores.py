@@ -77,9 +77,10 @@ class MeanScores(GaussianSum):
 
     noise_scale : float, default=None
         Standard deviation of the noise on every coordinate of the sum, in units of the
-        length that bounds a teacher's vectors. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate it to its `epsilon`. More noise
-        gives more privacy. Public: it must be chosen independently of private data.
+        length that bounds a teacher's vectors. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise to its `epsilon`.
+        More noise gives more privacy. Public: it must be chosen independently of
+        private data.
 
     Notes
     -----
@@ -143,7 +144,8 @@ class MeanScores(GaussianSum):
             The probability mass that epsilon does not cover, in (0, 1).
 
         before : Cost, default=None
-            Cost of what is released before the scores, and that `epsilon` covers, too.
+            Cost of noisy counts that are released before the scores. `epsilon` covers
+            both.
 
         Returns
         -------
@@ -225,7 +227,7 @@ class MeanScores(GaussianSum):
         Returns
         -------
         estimate : Estimate
-            To be published at the cost of `cost`.
+            Answers may be published, at the privacy cost that `cost` computes.
 
         Raises
         ------

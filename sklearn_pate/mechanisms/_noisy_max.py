@@ -51,15 +51,15 @@ _PAPER_ORDERS = np.arange(2, 10)
 class GNMax(PluralityMechanism):
     """Plurality of vote counts with Gaussian noise.
 
-    Its answers may be published, at the cost of `cost`.
+    Answers may be published, at the privacy cost that `cost` computes.
 
     Parameters
     ----------
     sigma : float, default=None
         Scale of the noise on every count, in votes: its standard deviation, except for
-        noise below one vote. None lets :class:`~sklearn_pate.PATEClassifier` calibrate
-        it to a target epsilon. More noise gives more privacy. Public: it must be chosen
-        independently of votes.
+        noise below one vote. With None, :class:`~sklearn_pate.PATEClassifier`
+        calibrates the noise to a target epsilon. More noise gives more privacy. Public:
+        it must be chosen independently of votes.
 
     Notes
     -----
@@ -116,9 +116,9 @@ class NoisyHistogram(GNMax):
     """All vote counts with Gaussian noise, not their plurality alone.
 
     Made from a :class:`GNMax` by ``mechanism="histogram"`` of
-    :class:`~sklearn_pate.PATEClassifier`. Histograms may be published, at the cost of
-    `cost`. Their post-processing, such as pluralities and soft labels, has no
-    privacy cost.
+    :class:`~sklearn_pate.PATEClassifier`. Histograms may be published, at the privacy
+    cost that `cost` computes. Post-processing of histograms, such as pluralities and
+    soft labels, has no privacy cost.
 
     Parameters
     ----------
@@ -175,8 +175,8 @@ class NoisyHistogram(GNMax):
         Returns
         -------
         histograms : ndarray of int of shape (n_queries, n_classes)
-            Noisy counts, possibly negative. To be published at the cost of
-            `cost`.
+            Noisy counts, possibly negative. Answers may be published, at the privacy
+            cost that `cost` computes.
 
         Raises
         ------
@@ -267,14 +267,14 @@ def gaussian_plurality(
 class LNMax(PluralityMechanism):
     """Plurality of vote counts with Laplace noise.
 
-    Its answers may be published, at the cost of `cost`.
+    Answers may be published, at the privacy cost that `cost` computes.
 
     Parameters
     ----------
     gamma : float, default=None
-        Inverse scale of the noise on every count, in 1 / votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. A
-        smaller gamma gives more noise and more privacy. Public: it must be chosen
+        Inverse scale of the noise on every count, in 1 / votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise to a target epsilon.
+        A smaller gamma gives more noise and more privacy. Public: it must be chosen
         independently of votes.
 
     Notes
@@ -354,14 +354,14 @@ class _AcceptedByGap(PluralityMechanism):
 class GumbelMax(_AcceptedByGap):
     """Exponential mechanism on vote counts.
 
-    Its answers may be published, at the cost of `cost`.
+    Answers may be published, at the privacy cost that `cost` computes.
 
     Parameters
     ----------
     c : float, default=None
-        Inverse scale of the noise, in 1 / votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. A
-        smaller c gives more noise and more privacy. Public: it must be chosen
+        Inverse scale of the noise, in 1 / votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise to a target epsilon.
+        A smaller c gives more noise and more privacy. Public: it must be chosen
         independently of votes.
 
     Notes
@@ -411,7 +411,7 @@ class GumbelMax(_AcceptedByGap):
 class PermuteAndFlip(_AcceptedByGap):
     """Permute-and-flip on vote counts.
 
-    Its answers may be published, at the cost of `cost`.
+    Answers may be published, at the privacy cost that `cost` computes.
 
     Parameters
     ----------

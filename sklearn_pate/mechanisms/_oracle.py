@@ -32,8 +32,8 @@ class VoteCounts(Protocol):
 class Transcript:
     """Queries and their answers.
 
-    All of it may be published, at the cost of the
-    :class:`~sklearn_pate.mechanisms.Oracle` that it comes from.
+    A transcript may be published, at the cost of the
+    :class:`~sklearn_pate.mechanisms.Oracle` that answered the queries.
 
     Parameters
     ----------

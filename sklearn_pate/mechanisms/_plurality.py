@@ -49,11 +49,11 @@ _CLOSE = 0.999
 class PluralityMechanism(Mechanism):
     """Noisy plurality vote: base class of all mechanisms that answer with a class.
 
-    The results of `answer` may be published, at the cost of `cost`, which does
-    not depend on the votes. The results of `local_curve`, `optimal_curve` and
-    `paper_epsilon` depend on the votes and are as sensitive as they are;
-    `sanitized_cost` releases such a figure, at an additional cost. All of them hold for
-    a list of queries that was fixed independently of answers.
+    The results of `answer` may be published, at the privacy cost that `cost` computes.
+    This cost does not depend on the votes. The results of `local_curve`,
+    `optimal_curve` and `paper_epsilon` depend on the votes and are as sensitive as they
+    are; `sanitized_cost` releases such a figure, at an additional cost. All of them
+    hold for a list of queries that was fixed independently of answers.
 
     A subclass lists its noise parameters in `noise_parameters`, and provides `_answer`
     and `_cost`. The guarantee rests on `_cost`: it must bound the Renyi divergence of
@@ -110,8 +110,8 @@ class PluralityMechanism(Mechanism):
         Returns
         -------
         answers : ndarray of int of shape (n_queries,)
-            Class indices, -1 for no answer. To be published at the cost of
-            `cost`.
+            Class indices, -1 for no answer. Answers may be published, at the privacy
+            cost that `cost` computes.
 
         Raises
         ------
@@ -245,7 +245,8 @@ class PluralityMechanism(Mechanism):
             The probability mass that epsilon does not cover, in (0, 1).
 
         before : Cost, default=None
-            Cost of what is released before the queries, and that `epsilon` covers, too.
+            Cost of noisy counts that are released before the queries. `epsilon` covers
+            both.
 
         Returns
         -------

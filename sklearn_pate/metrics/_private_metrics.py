@@ -86,7 +86,7 @@ def private_metrics(
     Noisy counts of scores, predictions and labels are released, once. ROC curve,
     accuracy, sensitivity, calibration and Brier score follow from them, also by
     subgroup, and may be published. Every call is a new release with its own cost,
-    unless a `ledger` has its entry.
+    unless a `ledger` has an entry of an equal call.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def private_metrics(
         a repeated one returns the same counts at no further cost.
 
     random_state : int, RandomState instance or None, default=None
-        Chooses the row of each group that is counted. It may be public.
+        Chooses the row of each group that is counted. The seed may be public.
 
     Returns
     -------

@@ -302,7 +302,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Parameters
         ----------
         axes : sequence of two matplotlib Axes, default=None
-            Axes for both pictures; None means those of a new figure.
+            Axes for both pictures. With None, a new figure is created.
 
         Returns
         -------
@@ -337,7 +337,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
             Name of a metric, with a class for more than two, as in ``metrics[metric]``.
 
         ax : matplotlib Axes, default=None
-            Axes to draw on; None means those of a new figure.
+            Axes to draw on. With None, a new figure is created.
 
         Returns
         -------

@@ -136,13 +136,13 @@ def fit_and_measure(
         before the fit. Every call is a new release.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of the parts, and of the row of each group that is counted. It may be
+        Seed of the parts, and of the row of each group that is counted. The seed may be
         public.
 
     **fit_params : object
         Further arguments of the estimator's ``fit``, such as
         ``X_public=PublicData(X_public)`` and ``groups``. Arguments with one entry per
-        row are split with the rows; `X_public` never is.
+        row are split with the rows. `X_public` is never split.
 
     Returns
     -------

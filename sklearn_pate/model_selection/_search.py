@@ -296,9 +296,9 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         of rows. Not used if everything is (epsilon, 0)-private.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads them from y, and states as an assumption
-        that they are public. They are passed to an estimator whose parameter `classes`
-        is None, as a part of the rows may lack a class.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. They are passed to an estimator
+        whose parameter `classes` is None, as a part of the rows may lack a class.
 
     ledger : PrivacyLedger, default=None
         The ledger of the private data over all fits. The cost of the whole search is
@@ -435,7 +435,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         **fit_params : object
             Further arguments of the estimator's ``fit``, such as
             ``X_public=PublicData(X_public)`` and ``groups``. Arguments with one entry
-            per row are split with the rows; `X_public` never is.
+            per row are split with the rows. `X_public` is never split.
 
         Returns
         -------

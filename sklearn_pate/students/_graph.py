@@ -37,8 +37,8 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
 
     A student for :class:`~sklearn_pate.PATEClassifier` that learns from few answers, or
     from the soft labels of a released function, and from all public rows; it is fast
-    without a GPU. It uses public rows and what was released only: none of its
-    parameters has a privacy cost.
+    without a GPU. Training uses public rows and released results only, so no parameter
+    has a privacy cost.
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ class QuerySession:
         Number of queries within the privacy cost. The Oracle refuses more.
 
     seed : int
-        Seed of all choices. It may be public.
+        Seed of all choices. The seed may be public.
 
     features : ndarray of shape (n_public, n_dimensions) or None
         Numeric features in which similar public rows are near each other, learned from
@@ -544,7 +544,7 @@ class AdaptiveQueries(QueryStrategy):
 class UncertaintyQueries(AdaptiveQueries):
     """Query the rows on which the student of the answers so far is least confident.
 
-    It uses released answers and no votes: no parameter has a privacy cost.
+    The strategy uses released answers and no votes, so no parameter has a privacy cost.
 
     Parameters
     ----------

@@ -65,8 +65,8 @@ class DistillationClassifier(WrappingClassifier):
 
     A student for :class:`~sklearn_pate.PATEClassifier` with ``mechanism="histogram"``.
     From a row on which the teachers disagree it learns the shares of the classes,
-    instead of the noisy plurality. It uses public rows and released histograms only:
-    none of its parameters has a privacy cost.
+    instead of the noisy plurality. Training uses public rows and released histograms
+    only, so no parameter has a privacy cost.
 
     Parameters
     ----------

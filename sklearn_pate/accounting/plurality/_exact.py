@@ -291,8 +291,9 @@ def local_cost(
 ) -> RdpCurve:
     """Compute the exact Renyi cost of a list of queries, at these votes.
 
-    Sensitive: it depends on the votes, must not be published, and must not decide the
-    number of queries. It is no (epsilon, delta) guarantee, which covers all data sets.
+    The cost depends on the votes. It is sensitive, must not be published, and must not
+    decide the number of queries. It is no (epsilon, delta) guarantee, which covers all
+    data sets.
 
     Parameters
     ----------

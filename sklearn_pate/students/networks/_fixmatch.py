@@ -90,8 +90,8 @@ class FixMatchClassifier(SemiSupervisedNetwork):
 
     The averaged weights guess the class of a weakly changed unlabelled row; if the
     guess is confident, the network learns it on a strongly changed copy. So a few
-    answers spread to all public rows. It uses public rows and answers only: none of its
-    parameters has a privacy cost.
+    answers spread to all public rows. Training uses public rows and released answers
+    only, so no parameter has a privacy cost.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class FixMatchClassifier(SemiSupervisedNetwork):
         1 prints a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of weights, batches and changes. It may be public.
+        Seed of weights, batches and changes. The seed may be public.
 
     Attributes
     ----------

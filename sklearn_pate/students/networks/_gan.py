@@ -182,8 +182,9 @@ class GANClassifier(SemiSupervisedNetwork):
 
     The student of PATE-G. A generator makes rows; a discriminator distinguishes them
     from the public rows, and classifies the answered rows. The first task teaches it
-    the distribution of the rows, so that few answers are enough for the second. It uses
-    public rows and answers only: none of its parameters has a privacy cost.
+    the distribution of the rows, so that few answers are enough for the second.
+    Training uses public rows and released answers only, so no parameter has a privacy
+    cost.
 
     Parameters
     ----------
@@ -259,7 +260,7 @@ class GANClassifier(SemiSupervisedNetwork):
         1 prints a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of weights, batches, noise and changes. It may be public.
+        Seed of weights, batches, noise and changes. The seed may be public.
 
     Attributes
     ----------

@@ -72,8 +72,8 @@ class ConvSmall:
     """Builder of networks of the size of PETDL's students.
 
     The networks also take flat rows, and learn from a :class:`RelationalHint`. A
-    student with ``module=ConvSmall()`` can be published and saved. It uses public rows
-    and answers only: the width has no privacy cost.
+    student with ``module=ConvSmall()`` can be published and saved. A student uses
+    public rows and released answers only, so the width has no privacy cost.
 
     Parameters
     ----------
