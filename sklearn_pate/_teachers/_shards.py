@@ -269,7 +269,7 @@ def shard_of(ids: Any, n_teachers: int, key: int | bytes) -> NDArray[np.intp]:
         For rows as the unit of privacy, positions in the whole table.
 
     n_teachers : int
-        Number of shards. The key must be chosen independently of the private data.
+        Number of shards. The number must be chosen independently of the private data.
 
     key : int or bytes
         Key of the hash: a number from 0 to ``2**64 - 1``, or any bytes but none. The

@@ -293,7 +293,7 @@ def fetch_cifar10(
         ``sklearn.datasets.get_data_home()``.
 
     subset : {"train", "test"}, default="train"
-        The original split. Both are in one archive of 170 MB.
+        The original split. Training and test images are in one archive of 170 MB.
 
     download_if_missing : bool, default=True
         Whether a missing file is downloaded.

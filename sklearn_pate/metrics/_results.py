@@ -297,7 +297,8 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     def plot(self, axes: Any = None) -> Any:
         """Draw ROC curve and calibration, with pointwise 95 % bands.
 
-        It may be published under the statement of these metrics, and needs matplotlib.
+        The plot may be published under the statement of these metrics. matplotlib is
+        required.
 
         Parameters
         ----------
@@ -325,11 +326,11 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         return axes
 
     def plot_subgroups(self, metric: Any = "roc_auc", ax: Any = None) -> Any:
-        """Draw how a metric of each subgroup differs from that of all rows.
+        """Draw the difference of a metric between each subgroup and all rows.
 
-        Differences have 95 % intervals. Both come from the same counts, so that an
-        interval of a difference is not that of two separate estimates. It may be
-        published under the statement of these metrics, and needs matplotlib.
+        Differences have 95 % intervals. Both metrics come from the same counts. So an
+        interval of a difference is not the interval of two separate estimates. The plot
+        may be published under the statement of these metrics. matplotlib is required.
 
         Parameters
         ----------

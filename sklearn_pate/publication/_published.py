@@ -148,9 +148,9 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     def card(self) -> dict[str, Any]:
         """Privacy card: the facts about the model for its readers, as plain values.
 
-        :meth:`save` writes it beside the model, with the "sha256" of the model file. It
-        depends on the private data only as the statement covers. Without a guarantee,
-        "private" is False and "epsilon" None.
+        :meth:`save` writes the card beside the model, with the "sha256" of the model
+        file. It depends on the private data only as the statement covers. Without a
+        guarantee, "private" is False and "epsilon" None.
 
         Returns
         -------

@@ -444,7 +444,7 @@ def tight_laplace_worst_case(
 
     The default orders are searched, up to 300 / gamma. There, the result is at most
     3e-4 above the supremum after the reduction, 1 % where 1 / gamma is above 64.
-    Between and beyond them, (a - 1) D_a is convex in a, with a slope of at most
+    Between and beyond these orders, (a - 1) D_a is convex in a, with a slope of at most
     2 gamma. With much noise, two classes that tie far ahead of the others attain it,
     about a gamma^2 / 2, while a is below 1 / gamma.
 
