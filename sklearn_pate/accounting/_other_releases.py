@@ -189,8 +189,8 @@ class OtherRelease:
             A pair bounds no Renyi divergence: with probability delta the release may
             reveal everything. An empty ledger admits the pair, and subtracts its delta
             from the delta of the budget. Choose a budget with a larger delta. No later
-            entry may be such a release. Take it by its rho, its Renyi curve or its
-            events where you can.
+            entry may be such a release. If rho, a Renyi curve or events of the release
+            are known, use these instead.
 
         Raises
         ------

@@ -236,9 +236,9 @@ class AuditResult:
         -------
         contradicted : bool
             True shows a defect. If `cost_is_wrong`, the defect is certain. If
-            `answers_follow_law` is False, one such audit in a billion is wrong.
-            Otherwise, of audits of true claims, one in ``1 / (1 - confidence)`` is True
-            by chance. False proves nothing.
+            `answers_follow_law` is False, a true claim has this result in one audit in
+            a billion. Otherwise, of audits of true claims, one in ``1 / (1 -
+            confidence)`` is True by chance. False proves nothing.
         """
         return (
             self.cost_is_wrong

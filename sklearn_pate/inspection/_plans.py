@@ -105,7 +105,7 @@ def plan_fit(
     class_prior : float or array-like of shape (n_classes,), default=None
         Shares of the classes among the rows, from public knowledge, or the share of the
         rarest class alone. The plan then warns if a release cannot teach that class.
-        The number must not be computed from private rows.
+        The shares must not be computed from private rows.
 
     synthetic : PrivateMarginals, default=None
         Noisy counts that rows are drawn from, in place of public rows. The domain must

@@ -89,15 +89,16 @@ class _CountsPlan:
 class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
     """Private naive Bayes: noisy counts of each column's values by class.
 
-    The counts are released once, with Gaussian noise, and may be published, as the
-    classifier may, with ``privacy_spent_`` as its statement. Columns may be text,
-    categories and numbers, with missing values, of rows or of groups such as patients.
+    The counts are released once, with Gaussian noise. Counts and classifier may be
+    published, with ``privacy_spent_`` as their statement. Columns may be text,
+    categories and numbers, with missing values. The unit of privacy is a row or a
+    group, such as a patient.
 
     Parameters
     ----------
     domain : dict or None, default=None
-        What may be in each column, written **without a look at private rows**; as for
-        :class:`~sklearn_pate.PrivateMarginals`. A value that is not declared counts
+        Possible values of each column, written **without a look at private rows**, as
+        for :class:`~sklearn_pate.PrivateMarginals`. A value that is not declared counts
         nowhere, in `fit` and in `predict`.
 
     n_bins : "auto" or int, default="auto"
@@ -119,8 +120,8 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         protected as a whole.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur; a row with another one counts nowhere. With None, the
-        labels are read from y; the statement then assumes that the set of labels is
+        All labels that may occur. A row with another label counts nowhere. With None,
+        the labels are read from y; the statement then assumes that the set of labels is
         public.
 
     ledger : PrivacyLedger, default=None
@@ -164,16 +165,16 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
     sqrt(2 D) apart, for rows that are replaced and for groups; the release is a
     Gaussian test of mu = sqrt(2 D) / sqrt(sigma^2 - 2.25), whose epsilon is exact
     (Balle and Wang 2018; :doc:`/accounting`, "Synthetic rows"). Tables are replaced by
-    the nearest ones that are not negative, with one total for each class, a mean over
-    columns; half of the noise is added to each count.
+    the nearest tables without negative counts. Each class has one total, the mean over
+    columns. Half of the noise is added to each count.
 
-    Columns are taken as independent, given the class. Where they are not, the ranking
-    of rows suffers little, and probabilities would be too near to 0 and 1. The summed
-    log-odds are therefore multiplied by a number below 1, by the counts, their noise
-    and the number of columns, without a privacy cost; how far columns repeat each other
-    is not in the counts, and a middle is assumed. Vaidya, Shafiq, Basu, Hong (2013),
-    "Differentially private naive Bayes classification", has Laplace noise on such
-    counts.
+    Columns are taken as independent, given the class. If columns depend on each other,
+    the ranking of rows suffers little, but probabilities would be too near to 0 and 1.
+    The summed log-odds are therefore multiplied by a number below 1, without a privacy
+    cost. It follows from the counts, their noise and the number of columns. The counts
+    do not contain the dependence between columns; a medium dependence is assumed.
+    Vaidya, Shafiq, Basu, Hong (2013), "Differentially private naive Bayes
+    classification", has Laplace noise on such counts.
 
     Examples
     --------

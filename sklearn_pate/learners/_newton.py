@@ -91,20 +91,21 @@ class DPNewtonClassifier(
 ):
     """Differentially private logistic regression by noisy Newton steps.
 
-    It has no teachers and is not PATE. The model is a logistic regression on features
-    that public rows alone determine. It is computed in five steps. In each, every row,
-    or group, contributes a vector of bounded length, and noise is added to the sum. The
-    first gives the shares of the classes, three are Newton steps by clipped gradients,
-    and the last corrects the mean probability.
-    The model may be published with ``privacy_spent_`` as its statement.
+    The classifier has no teachers and is not PATE. The model is a logistic regression
+    on features that public rows alone determine. The coefficients are computed in five
+    steps. In each step, every row, or group, contributes a vector of bounded length,
+    and noise is added to the sum. The first step gives the shares of the classes. Three
+    Newton steps with clipped gradients follow. The last step corrects the mean
+    probability. The model may be published with ``privacy_spent_`` as its statement.
 
     Parameters
     ----------
     representation : transformer or "auto", default="auto"
-        Fitted on public rows only; it makes numbers of rows. "auto" is a
+        Transformer from rows to numbers, fitted on public rows only. "auto" is a
         :class:`~sklearn_pate.students.TableRepresentation`, or an
         :class:`~sklearn_pate.students.ImageRepresentation` where X has the dimensions
-        of images. The first columns of another one should matter most.
+        of images. The first columns of another representation should be the most
+        informative ones.
 
     basis : {"auto", "linear", "rbf"}, default="auto"
         Features of the model: principal components of the represented public rows
@@ -113,13 +114,14 @@ class DPNewtonClassifier(
         `representation` is given.
 
     max_coordinates : int or "auto", default="auto"
-        Largest number of features. Fewer are used with more noise, fewer private or
-        public rows, and a rarer class. "auto" is 500, or 1000 for images.
+        Largest number of features. The model has fewer features with more noise, fewer
+        private or public rows, and a rarer class. "auto" is 500, or 1000 for images.
 
     threshold : {"auto", "balanced", "accuracy"} or float, default="auto"
         With two classes, the probability of the second class above which it is
-        predicted. "auto" predicts it for the share of public rows that is its mean
-        probability; "balanced" is this mean probability, "accuracy" one half.
+        predicted. "auto" predicts the second class for a share of the public rows equal
+        to its mean probability. "balanced" is this mean probability, and "accuracy" is
+        one half.
 
     epsilon : float, default=1.0
         The publishable epsilon of this fit, to which the noise is calibrated.
@@ -344,7 +346,7 @@ class DPNewtonClassifier(
             If the noise is seeded, or `delta` is too large for the number of rows.
 
         PrivacyUtilityWarning
-            If the noise hides the coefficients.
+            If the noise is too large for the coefficients.
         """
         with progress_of(self):
             plan = self._plan(X, y, X_public=X_public, groups=groups)

@@ -51,9 +51,9 @@ class ConfidentGNMax(PluralityMechanism):
     Parameters
     ----------
     threshold : int or float, default=0.8
-        Minimum of the largest count, up to noise: a share of the teachers if it is a
-        float of at most 1.0, a number of votes otherwise. It must be chosen
-        independently of the votes.
+        Smallest value of the largest count, up to noise, for an answer. A float of at
+        most 1.0 is a share of the teachers; another number is a number of votes. The
+        threshold must be chosen independently of the votes.
 
     sigma_threshold : float, default=None
         Scale of the noise on the largest count, in votes. With None,
@@ -75,8 +75,8 @@ class ConfidentGNMax(PluralityMechanism):
     `sigma_threshold`, the answer is that of :class:`GNMax`, else there is none
     (Papernot et al. 2018, Algorithm 1). Privacy cost of checks:
     :func:`~sklearn_pate.accounting.tight_threshold_worst_case`; of answers:
-    :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`. Epsilon is the exact
-    cost of the worst order of checks and answers, if it is smaller; proofs:
+    :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`. If smaller, the stated
+    epsilon is the exact cost of the worst order of checks and answers. Proofs:
     :doc:`/accounting`. The paper multiplies the cost of an answer by the probability
     that it is given, which is no upper bound; see
     :func:`~sklearn_pate.accounting.bounds.confident_2018`.
@@ -195,18 +195,18 @@ class InteractiveGNMax(ConfidentGNMax):
     """GNMax that answers only if the teachers disagree with the student.
 
     Queries come with the student's class probabilities. If the votes do not differ
-    enough from them, the student's own class is returned, provided that the student is
-    confident; only the check has a privacy cost then. All answers may be published, at
-    the privacy cost that `cost` computes.
+    enough from these probabilities, and the student is confident, the student's own
+    class is returned. Then only the check has a privacy cost. All answers may be
+    published, at the privacy cost that `cost` computes.
 
     Parameters
     ----------
     threshold : int or float, default=0.4
-        Minimum by which a count must exceed the student's expectation, up to noise: a
-        share of the teachers if it is a float of at most 1.0, a number of votes
-        otherwise. With equal probabilities the expectation is one vote in `n_classes`,
-        so that for two classes no count exceeds it by more than half of the teachers.
-        It must be chosen independently of the votes.
+        Smallest excess of a count over the student's expectation, up to noise. A float
+        of at most 1.0 is a share of the teachers; another number is a number of votes.
+        With equal probabilities the expectation is one vote in `n_classes`, so that for
+        two classes no count exceeds it by more than half of the teachers. The threshold
+        must be chosen independently of the votes.
 
     sigma_threshold : float, default=None
         Scale of the noise on the check, in votes. With None,
@@ -233,12 +233,12 @@ class InteractiveGNMax(ConfidentGNMax):
     Papernot et al. 2018, Algorithm 2: if max_j (n_j - n_teachers p_j) + Z >= threshold
     the answer is that of :class:`GNMax`; else, if max_j p_j > `confidence`, it is
     argmax_j p_j; else there is none. Probabilities and threshold are used as exact
-    rational numbers, and the check is decided on whole ones: it passes if
-    max_j (n_j - t_j) + Z >= 0, t_j = ceil(threshold + n_teachers p_j). So one moved
-    vote changes the largest of these by at most one, and the cost is that of
-    :class:`ConfidentGNMax`. The student's probabilities may come from earlier
-    answers; `local_curve` holds for the probabilities that were used, and is no bound
-    for a student that was trained on the answers. Proof: :doc:`/accounting`, Lemma 4.
+    rational numbers, and the check is decided on whole ones: it passes if max_j (n_j -
+    t_j) + Z >= 0, t_j = ceil(threshold + n_teachers p_j). So one moved vote changes the
+    largest of these by at most one, and the cost is that of :class:`ConfidentGNMax`.
+    The student's probabilities may come from earlier answers. `local_curve` holds for
+    the probabilities that were used. It is no bound for a student that was trained on
+    the answers. Proof: :doc:`/accounting`, Lemma 4.
 
     Examples
     --------
@@ -280,9 +280,9 @@ class InteractiveGNMax(ConfidentGNMax):
         max_answers: int | None = None,
         noise: NoiseSource | None = None,
     ) -> NDArray[np.intp]:
-        """Answer queries on which the teachers disagree with the student.
+        """Answer queries if the teachers disagree with the student.
 
-        Every call draws fresh noise and has a privacy cost: answer each query once.
+        Every call draws fresh noise and has a privacy cost, so answer each query once.
 
         Parameters
         ----------
@@ -290,14 +290,14 @@ class InteractiveGNMax(ConfidentGNMax):
             Votes per class, whole numbers. Sensitive.
 
         probabilities : array-like of shape (n_queries, n_classes)
-            The student's class probabilities. They may depend on votes only through
-            earlier answers.
+            The student's class probabilities. The probabilities may depend on votes
+            only through earlier answers.
 
         max_answers : int, default=None
             Maximum number of answers of the teachers.
 
         noise : NoiseSource, default=None
-            Source of the noise; None makes a new one.
+            Source of the noise. With None, a new source is created.
 
         Returns
         -------
@@ -352,7 +352,7 @@ class InteractiveGNMax(ConfidentGNMax):
     ) -> RdpCurve:
         """Exact privacy cost of queries at the votes that were cast. Sensitive.
 
-        It must not be published, and is a bound only if the probabilities did not
+        The cost must not be published. It is a bound only if the probabilities did not
         depend on answers to these queries.
 
         Parameters

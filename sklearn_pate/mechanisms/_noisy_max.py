@@ -67,8 +67,8 @@ class GNMax(PluralityMechanism):
     Pr[z] proportional to exp(-z^2 / (2 sigma^2)) (Canonne, Kamath, Steinke 2020), and
     ties broken at random. Privacy cost:
     :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`, about 0.64 a / sigma^2
-    an answer while the order a is far below sigma. Epsilon is smaller, by 6 to 8 %:
-    the exact cost of adaptive answers; proofs: :doc:`/accounting`.
+    an answer while the order a is far below sigma. The stated epsilon is the exact cost
+    of adaptive answers, which is 6 to 8 % smaller. Proofs: :doc:`/accounting`.
 
     Examples
     --------
@@ -170,7 +170,7 @@ class NoisyHistogram(GNMax):
             Votes per class, whole numbers. Sensitive.
 
         noise : NoiseSource, default=None
-            Source of the noise; None makes a new one.
+            Source of the noise. With None, a new source is created.
 
         Returns
         -------
@@ -281,7 +281,7 @@ class LNMax(PluralityMechanism):
     -----
     argmax_j n_j + Z_j (Papernot et al. 2017, Section 3.1), with discrete Laplace noise,
     Pr[z] proportional to exp(-gamma abs(z)) (Canonne, Kamath, Steinke 2020), and ties
-    broken at random. It is 2 gamma-DP. Privacy cost:
+    broken at random. An answer is 2 gamma-DP. Privacy cost:
     :func:`~sklearn_pate.accounting.tight_laplace_worst_case`; proof:
     :doc:`/accounting`.
 
@@ -367,10 +367,10 @@ class GumbelMax(_AcceptedByGap):
     Notes
     -----
     Pr[j] is proportional to exp(c n_j), which is argmax_j n_j + Gumbel(1 / c) (McSherry
-    and Talwar 2007, with sensitivity 1 for each count). It is sampled exactly: a class
-    is proposed at random, and accepted with probability exp(-c (max n - n_j)). Privacy
-    cost: :func:`~sklearn_pate.accounting.bounds.gumbel_worst_case` (Dong, Durfee,
-    Rogers 2020).
+    and Talwar 2007, with sensitivity 1 for each count). The answer is sampled exactly:
+    a class is proposed at random, and accepted with probability exp(-c (max n - n_j)).
+    Privacy cost: :func:`~sklearn_pate.accounting.bounds.gumbel_worst_case` (Dong,
+    Durfee, Rogers 2020).
 
     Examples
     --------

@@ -51,14 +51,15 @@ class PluralityMechanism(Mechanism):
 
     The results of `answer` may be published, at the privacy cost that `cost` computes.
     This cost does not depend on the votes. The results of `local_curve`,
-    `optimal_curve` and `paper_epsilon` depend on the votes and are as sensitive as they
-    are; `sanitized_cost` releases such a figure, at an additional cost. All of them
+    `optimal_curve` and `paper_epsilon` depend on the votes, and are as sensitive as the
+    votes. `sanitized_cost` releases such a figure, at an additional cost. All of them
     hold for a list of queries that was fixed independently of answers.
 
     A subclass lists its noise parameters in `noise_parameters`, and provides `_answer`
     and `_cost`. The guarantee rests on `_cost`: it must bound the Renyi divergence of
-    all answers between any two neighbouring data sets, for any votes. With the law of
-    an answer, by `_plurality` and `_guarantee`, it has the data-dependent costs, too.
+    all answers between any two neighbouring data sets, for any votes. If a subclass
+    also states the law of an answer, by `_plurality` and `_guarantee`, data-dependent
+    costs are available.
 
     Notes
     -----
@@ -92,7 +93,7 @@ class PluralityMechanism(Mechanism):
     ) -> NDArray[np.intp]:
         """Answer queries by noisy plurality votes.
 
-        Every call draws fresh noise and has a privacy cost: answer each query once.
+        Every call draws fresh noise and has a privacy cost, so answer each query once.
 
         Parameters
         ----------
@@ -101,11 +102,11 @@ class PluralityMechanism(Mechanism):
 
         max_answers : int, default=None
             Maximum number of answers; further queries get no answer. None means the
-            mechanism's own limit. It must be fixed independently of votes, and lowers
-            no cost.
+            mechanism's own limit. The number must be fixed independently of votes, and
+            lowers no cost.
 
         noise : NoiseSource, default=None
-            Source of the noise; None makes a new one.
+            Source of the noise. With None, a new source is created.
 
         Returns
         -------
@@ -353,7 +354,7 @@ class PluralityMechanism(Mechanism):
     ) -> RdpCurve:
         """Exact privacy cost of queries at the votes that were cast. Sensitive.
 
-        It must not be published, and must not decide when to stop.
+        The cost must not be published, and must not decide when to stop.
 
         Parameters
         ----------
@@ -372,8 +373,8 @@ class PluralityMechanism(Mechanism):
         Returns
         -------
         curve : RdpCurve
-            By :func:`~sklearn_pate.accounting.local_cost`, summed over the queries.
-            It cannot be sanitized.
+            By :func:`~sklearn_pate.accounting.local_cost`, summed over the queries. The
+            cost cannot be sanitized.
 
         Raises
         ------
@@ -586,8 +587,8 @@ class PluralityMechanism(Mechanism):
     ) -> SanitizedCost:
         """Release `optimal_curve` at one order with noise. May be published.
 
-        Every call has a privacy cost: call it once. With strong noise or few queries
-        the released epsilon exceeds that of `cost`, which is then the better
+        Every call has a privacy cost: call it once. With strong noise or few queries,
+        the released epsilon exceeds the epsilon of `cost`. Then `cost` is the better
         statement, at no additional cost.
 
         Parameters

@@ -91,16 +91,16 @@ def private_metrics(
     Parameters
     ----------
     model : classifier
-        Fitted, with ``predict_proba``: one of this package, a published one, or any
-        other. It must not have been fitted, or chosen, with these rows, except by
-        private releases. Each row is scored by itself.
+        Any fitted classifier with ``predict_proba``, such as a published one. The model
+        must not have been fitted, or chosen, with these rows, except by private
+        releases. Each row is scored by itself.
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-        Private rows, which the model was not fitted on. No value makes an error: a row
-        that the model cannot score is counted as such.
+        Private rows, which the model was not fitted on. No value raises an error: rows
+        that the model cannot score are counted separately.
 
     y : array-like of shape (n_rows,)
-        Their labels. Those that are no class of the model are counted as such.
+        Their labels. Labels that are no class of the model are counted separately.
 
     epsilon : float
         Privacy budget of this release.
@@ -115,16 +115,18 @@ def private_metrics(
         single rows.
 
     subgroups : array-like of shape (n_rows,), default=None
-        Values such as an age band, for metrics by subgroup. Their set must be public.
-        The cost stays the same; the noise of each subgroup is that of all rows.
+        Values such as an age band, for metrics by subgroup. The set of subgroups must
+        be public. The cost stays the same. The noise on counts of a subgroup is as
+        large as on counts of all rows.
 
     bins : "auto" or array-like of shape (n_edges,), default="auto"
-        Scores between the bins, increasing, within 0 and 1. They must be public. "auto"
-        finds bins of about equal numbers of rows from noisy counts, within `epsilon`.
+        Scores between the bins, increasing, within 0 and 1. The bins must be public.
+        "auto" finds bins of about equal numbers of rows from noisy counts, within
+        `epsilon`.
 
     class_prior : float, default=None
-        An expected share of the rarest class, chosen without private data, for a
-        warning that the noise hides the metrics.
+        An expected share of the rarest class, chosen without private data. A warning is
+        shown if the noise is too large for the metrics.
 
     ledger : PrivacyLedger, default=None
         The privacy budget of the rows over all releases. The cost is recorded before
@@ -153,7 +155,7 @@ def private_metrics(
     Warns
     -----
     PrivacyUtilityWarning
-        If the noise hides the ROC curve. Nothing was released.
+        If the noise is too large for the ROC curve. Nothing was released.
 
     PrivacyLeakWarning
         If `delta` is too large for the number of rows.
@@ -173,9 +175,9 @@ def private_metrics(
 
     Scores within a bin are guessed from the sizes of all bins, in two ways. Mean scores
     of bins are corrected by the first release. Intervals come from a simulation of the
-    noise, the sampling of rows and the errors of these guesses; that of the calibration
-    error from tests. They do not cover that a model was chosen in view of earlier
-    metrics.
+    noise, the sampling of rows and the errors of these guesses. The interval of the
+    calibration error comes from tests. Intervals do not account for a model that was
+    chosen by earlier metrics.
 
     Examples
     --------

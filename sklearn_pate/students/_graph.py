@@ -35,10 +35,9 @@ _RELATIVE = "rtol" if "rtol" in inspect.signature(cg).parameters else "tol"
 class GraphSelfTrainingClassifier(WrappingClassifier):
     """Spread labels over a nearest-neighbour graph; train on the most confident rows.
 
-    A student for :class:`~sklearn_pate.PATEClassifier` that learns from few answers, or
-    from the soft labels of a released function, and from all public rows; it is fast
-    without a GPU. Training uses public rows and released results only, so no parameter
-    has a privacy cost.
+    A student for :class:`~sklearn_pate.PATEClassifier` that learns from few answers or
+    soft labels, and from all public rows. It is fast without a GPU. Training uses
+    public rows and released results only, so no parameter has a privacy cost.
 
     Parameters
     ----------
@@ -70,8 +69,8 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         second round, labels tend to drift.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of every `random_state` inside `estimator` and `representation`. None does
-        not change them.
+        Seed of every `random_state` inside `estimator` and `representation`. With None,
+        these parameters are not changed.
 
     Attributes
     ----------
@@ -82,8 +81,8 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         Class labels.
 
     label_distributions_ : ndarray of shape (n_rows, n_classes)
-        Class probabilities from the graph of each row given to `fit`. A row that no
-        label reaches has the shares of the classes among the labels.
+        Class probabilities from the graph of each row given to `fit`. A row without a
+        path to a label has the shares of the classes among the labels.
 
     transduction_ : ndarray of shape (n_rows,)
         Label from the graph of each row given to `fit`.

@@ -70,11 +70,11 @@ class TableRepresentation(
     """Principal components of the columns of a table, fitted on public rows.
 
     Pass it as ``representation=`` to a private classifier: teachers with few rows learn
-    more from a few numbers per row than from many columns. It is fitted on public rows
-    only, so it has no privacy cost, and then transforms private, public and new rows,
-    each on its own. Columns may be numbers, text, categories, booleans and dates, with
-    missing values. Values that no public row has, such as infinity or a new category,
-    neither raise an error nor warn.
+    more from a few numbers per row than from many columns. The transformer is fitted on
+    public rows only, so it has no privacy cost. It then transforms private, public and
+    new rows, each on its own. Columns may be numbers, text, categories, booleans and
+    dates, with missing values. Values that no public row has, such as infinity or a new
+    category, neither raise an error nor warn.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ class TableRepresentation(
         themselves, as a sparse matrix for sparse X.
 
     basis : {"linear", "rbf"}, default="linear"
-        "rbf" adds functions of the distances to means of clusters of public rows. They
-        give a linear classifier a curved boundary.
+        "rbf" adds functions of the distances to means of clusters of public rows. These
+        functions give a linear classifier a curved boundary.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the choice of 20,000 rows if more are given, of the clusters of "rbf",
@@ -105,7 +105,7 @@ class TableRepresentation(
 
     Notes
     -----
-    All statistics are those of public rows. In order:
+    All statistics are computed from public rows. In order:
 
     1. A column of a dataframe or of an array of objects holds categories if it is
        categorical or one of its public values is text, numbers otherwise. Dates are
@@ -442,9 +442,10 @@ class ImageRepresentation(
 
     Pass it as ``representation=`` to :class:`~sklearn_pate.PATEClassifier`. Filters of
     small patches are learned from public images without labels, and their responses are
-    averaged over regions; the components are linear functions of the averages. It needs
-    no network and no torch. It is fitted on public images only, so it has no privacy
-    cost, and then transforms private, public and new images, each on its own.
+    averaged over regions; the components are linear functions of the averages. No
+    network and no torch is needed. The transformer is fitted on public images only, so
+    it has no privacy cost. It then transforms private, public and new images, each on
+    its own.
 
     Parameters
     ----------
@@ -480,7 +481,7 @@ class ImageRepresentation(
 
     Notes
     -----
-    All statistics are those of public images. In order:
+    All statistics are computed from public images. In order:
 
     1. Each patch of 6 x 6 pixels is centred, divided by its standard deviation and
        whitened. The filters are centres of clusters of patches, of length 1; a response

@@ -112,7 +112,7 @@ class FixMatchClassifier(SemiSupervisedNetwork):
         Smallest probability of a guess that is learned.
 
     unlabeled_weight : float, default=1.0
-        Weight of the loss on guesses; that of labels is 1.
+        Weight of the loss on guesses. The loss on labels has weight 1.
 
     align : bool, default=True
         Adjust guesses to the class frequencies of the labels, or to equal frequencies
