@@ -110,15 +110,15 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
             "interactive"} or QueryStrategy, default="auto"
         Choice of the queries, which has no privacy cost. "auto" is "representative" if
-        fewer than a tenth of the public rows are queried and they are numbers, and
-        "random" otherwise.
+        all columns are numbers and fewer than a tenth of the public rows are queried.
+        Otherwise, "auto" is "random".
 
     representation : transformer, "auto" or None, default="auto"
         Fitted on public rows, for teachers with few rows. "auto" is a
         :class:`~sklearn_pate.students.TableRepresentation` or
         :class:`~sklearn_pate.students.ImageRepresentation` for linear,
-        nearest-neighbour and discriminant classifiers, and None for others. The
-        representation has no privacy cost if it transforms each row by itself.
+        nearest-neighbour and discriminant classifiers, and None for other classifiers.
+        The representation has no privacy cost if it transforms each row by itself.
 
     epsilon : float or None, default=1.0
         The publishable epsilon of this fit, to which the noise is calibrated before the
@@ -136,7 +136,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
     public_size : float, default=None
         Without `X_public` in `fit`, hold out this share of the rows (of the groups, if
-        they are the unit) as public. The people in them are **not protected**.
+        they are the unit) as public. The people in these rows are **not protected**.
 
     synthetic : PrivateMarginals, default=None
         Draw rows from noisy counts of the private rows, in place of public rows.
@@ -193,8 +193,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         it.
 
     mechanism_ : Mechanism
-        The mechanism with all its parameters; for `synthetic`, both parts of the
-        release, ``counts`` and ``mechanism``.
+        The mechanism with all its parameters. With `synthetic`, it has both parts of
+        the release: ``counts`` and ``mechanism``.
 
     query_strategy_ : QueryStrategy or None
         The strategy that was used; None for "scores".
@@ -219,8 +219,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         Noisy vote counts, for ``mechanism="histogram"``. May be published.
 
     marginals_ : dict or None
-        For `synthetic`, the noisy counts of each column, arrays of shape (n_classes,
-        n_cells) in the order of the domain; missing values last. May be published.
+        With `synthetic`, the noisy counts of each column: arrays of shape (n_classes,
+        n_cells), in the order of the domain, with missing values last. May be
+        published.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
         Rows of X that were used as public because of `public_size`. These indices are
@@ -321,8 +322,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
-            Public rows, without labels. The people in them are not protected. Wrap them
-            in :class:`~sklearn_pate.PublicData`, or a search may split them.
+            Public rows, without labels. The people in these rows are not protected.
+            Wrap them in :class:`~sklearn_pate.PublicData`, or a search may split them.
 
         groups : array-like of shape (n_rows,), default=None
             Group id of each row, for ``privacy_unit="group"``: integers or strings. A

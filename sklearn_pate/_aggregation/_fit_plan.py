@@ -236,7 +236,7 @@ class FitPlan:
             As in the plan.
 
         useless : str or None
-            Description of noise that hides the coefficients.
+            Description of noise that is too large for the coefficients.
 
         n_public : int, default=None
             Number of public rows, for a warning that they are few.

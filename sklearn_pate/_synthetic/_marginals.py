@@ -136,23 +136,24 @@ class PrivateMarginals(BaseEstimator):
     A fit with ``synthetic=PrivateMarginals(domain)`` is one release in two parts. The
     first part has noisy counts of each column's values by class. The second part has
     answers, or a model, for rows drawn from the counts. `epsilon` of the fit covers
-    both parts. The fit has one privacy statement and one entry in a ledger. Nothing
-    public is handed to ``fit``, so that Pipeline, GridSearchCV and
-    CalibratedClassifierCV need no routing.
+    both parts. The fit has one privacy statement and one entry in a ledger. ``fit``
+    gets no public rows, so Pipeline, GridSearchCV and CalibratedClassifierCV need no
+    metadata routing.
 
     Parameters
     ----------
     domain : dict or None, default=None
-        What may be in each column, from general knowledge: a list of all its values, a
-        tuple (low, high) of numbers, or a tuple of increasing edges of bins; or a dict
-        with one of the keys "values", "range" and "edges", and ``"missing": True`` if
-        values may be missing (None in a list says the same). Columns of a categorical
-        type or of bool may be left out. For an array, keys are column numbers; one list
-        or tuple holds for all columns. **The domain must be written without a look at
-        private rows**: ``X[c].unique()`` or ``X[c].min()`` would reveal private values.
-        A value that is not declared counts nowhere. A number outside its range counts
-        in the first or last bin. Neither raises an error or a warning. ``marginals_``
-        of the fit reveals a misspelt list: its counts are noise alone.
+        Possible values of each column, from general knowledge. A column has a list of
+        values, a tuple (low, high) of numbers, or a tuple of increasing edges of bins.
+        It may also have a dict with one of the keys "values", "range" and "edges". Add
+        ``"missing": True``, or None in a list, if values may be missing. Columns of a
+        categorical type or of bool may be left out. For an array, keys are column
+        numbers; one list or tuple holds for all columns. **The domain must be written
+        without a look at private rows**: ``X[c].unique()`` or ``X[c].min()`` would
+        reveal private values. A value that is not declared counts nowhere. A number
+        outside its range counts in the first or last bin. Neither raises an error or a
+        warning. ``marginals_`` of the fit reveals a misspelt list: its counts are noise
+        alone.
 
     share : float or "auto", default="auto"
         Share of the privacy cost for the counts, between 0 and 1: of the squared mu of
@@ -183,12 +184,12 @@ class PrivateMarginals(BaseEstimator):
 
     Notes
     -----
-    Each row, or one row of each group, counts in at most one cell of each table, so
-    that the counts of neighbouring data sets differ by sqrt(2 d) at most for d columns.
-    The noise is the discrete Gaussian (Canonne, Kamath, Steinke 2020), on empty cells,
-    too. The number of cells does not enter the cost. Rows are drawn from the nearest
-    counts that are not negative, with one total for each class in all columns: a class,
-    all equally often, then each column by itself, given the class. Proof:
+    Each row, or one row of each group, counts in at most one cell of each table. For d
+    columns, the counts of neighbouring data sets then differ by at most sqrt(2 d). The
+    noise is the discrete Gaussian (Canonne, Kamath, Steinke 2020), on empty cells, too.
+    The number of cells does not enter the cost. Rows are drawn from the nearest counts
+    that are not negative, with one total for each class in all columns. Each class is
+    drawn equally often. Given the class, columns are drawn independently. Proof:
     :doc:`/accounting`, "Synthetic rows".
 
     Examples

@@ -285,9 +285,9 @@ def shard_of(ids: Any, n_teachers: int, key: int | bytes) -> NDArray[np.intp]:
     Raises
     ------
     ValueError
-        If a row has no id, an id is of a type that numpy may respell, such as a
-        fraction or a date, or `key` or `n_teachers` cannot be used. The message is for
-        the data holder.
+        If a row has no id, `key` or `n_teachers` cannot be used, or numpy may change
+        the spelling of an id, such as a fraction or a date. The message is for the data
+        holder.
 
     Notes
     -----

@@ -529,7 +529,7 @@ class Votes(SensitiveSums):
             Numbers of teachers that voted for each class.
 
         n_teachers : int
-            Number of teachers, with those that abstained.
+            Number of teachers, including teachers that abstained.
 
         Returns
         -------

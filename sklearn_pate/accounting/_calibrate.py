@@ -85,10 +85,10 @@ def calibrate_noise(
     Parameters
     ----------
     curve_at_scale : callable
-        ``curve_at_scale(scale, orders)`` returns the
-        worst-case :class:`~sklearn_pate.accounting.RdpCurve` of everything that will
-        be released with that noise scale, in votes. A curve that depends on votes
-        gives a scale that depends on them, which voids the guarantee.
+        ``curve_at_scale(scale, orders)`` returns the worst-case
+        :class:`~sklearn_pate.accounting.RdpCurve` of everything that will be released
+        with that noise scale, in votes. A curve that depends on votes voids the
+        guarantee, as the scale then depends on votes.
 
     epsilon : float
         The target, positive.

@@ -180,8 +180,8 @@ class Cost:
         Returns
         -------
         epsilon : float
-            The smaller of two epsilons. One follows from the curve, by Canonne, Kamath,
-            Steinke (2020), Proposition 12. The other one is exact, where it is known.
+            The smaller of the exact epsilon, if it is known, and the epsilon that
+            follows from the curve, by Canonne, Kamath, Steinke (2020), Proposition 12.
         """
         exact = self._exact_epsilon(delta)
         if exact == np.inf:
@@ -235,8 +235,8 @@ class Cost:
         Returns
         -------
         profile : PrivacyProfile
-            The smaller of two bounds at each epsilon. One follows from the curve. The
-            other one is exact, where it is known.
+            At each epsilon, the smaller of the exact profile, if it is known, and the
+            profile that follows from the curve.
         """
         exact = None if self.exact is None else self.exact.profile
         if exact is not None and self.exact is not None and self.exact.is_all:

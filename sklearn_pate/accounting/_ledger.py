@@ -227,10 +227,10 @@ def _cells(entry: LedgerEntry) -> tuple[str, ...]:
 class PrivacyLedger:
     """Durable record of all releases about one sensitive data set, with a budget.
 
-    Every fit with this ledger records its worst-case cost before any noise is drawn; a
-    fit that would exceed the budget raises, and draws no noise. All releases together
-    are (`epsilon`, `delta`)-differentially private, also if each was chosen in view of
-    earlier ones.
+    Every fit with this ledger records its worst-case cost before any noise is drawn. A
+    fit that would exceed the budget raises an error, and draws no noise. All releases
+    together are (`epsilon`, `delta`)-differentially private, also if each was chosen in
+    view of earlier ones.
 
     The file survives crashes, and may be used by several processes of one user on one
     machine: searches with ``n_jobs``, several notebooks. Fits with the same data,
@@ -241,9 +241,9 @@ class PrivacyLedger:
     Parameters
     ----------
     path : str or path-like
-        File of the ledger, one for each sensitive data set. Keep it on a local disk, as
-        locks are unreliable on network drives, and back it up: a lost or older file
-        lacks the later entries.
+        File of the ledger, one for each sensitive data set. Keep the file on a local
+        disk, as locks are unreliable on network drives. Make backups, as a lost or
+        older file lacks the later entries.
 
     epsilon : float, default=None
         Privacy budget of the data set. With `delta`, a file that does not exist is
@@ -297,25 +297,25 @@ class PrivacyLedger:
     via a Renyi filter", Theorem 4.3), see
     :class:`~sklearn_pate.accounting.composition.RenyiFilter`: at orders that are fixed
     beforehand, Renyi costs add up to the divergence that Proposition 12 of Canonne,
-    Kamath, Steinke (2020) turns into the budget, for any adaptive choice of fits. While
-    all costs are pure, it is also enough that their epsilons add up to the budget,
-    which admits more large ones: a fit with a pure epsilon of 0.5 takes a sixth of a
-    budget of 3. Once a cost has a delta, pure ones count by their Renyi costs. The
-    proof is in :doc:`Privacy cost of an answer </accounting>`.
+    Kamath, Steinke (2020) turns into the budget, for any adaptive choice of fits. If
+    all costs are pure, a fit is also admitted if the sum of epsilons is within the
+    budget. For example, with a budget of 3, a fit with a pure epsilon of 0.5 takes a
+    sixth. Once a cost has a delta, pure ones count by their Renyi costs. The proof is
+    in :doc:`Privacy cost of an answer </accounting>`.
 
-    The first entry may cost the whole budget by its privacy profile, which is often
-    smaller than its Renyi cost: a fit with the epsilon and delta of the budget is
-    admitted. If its Renyi cost exceeds the budget, nothing is admitted after it. A
-    first release of which one pair (epsilon, delta) is known takes its delta from that
-    of the budget, and others follow.
+    A fit with the epsilon and delta of the budget is admitted as the first entry. Its
+    privacy profile is compared with the budget, as this cost is often smaller than the
+    Renyi cost. If its Renyi cost exceeds the budget, nothing is admitted after it. If
+    only one pair (epsilon, delta) of the first release is known, its delta is
+    subtracted from the delta of the budget.
 
     A ledger has one unit of privacy and one neighbour relation. The first entry
     determines both. A ledger assumes that the parameters of each fit were chosen
     without private data, or from earlier releases only.
 
     The file, `entries`, `report` and `spent` are for the data holder and auditors, not
-    for publication: costs depend on no private value, but entries show the user and
-    time of each fit, and which fits used the same data. See :doc:`the threat model
+    for publication. Costs depend on no private value. Entries show the user and time of
+    each fit, and which fits used the same data. See :doc:`the threat model
     </threat-model>`.
 
     Examples

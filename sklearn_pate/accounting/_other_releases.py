@@ -84,7 +84,7 @@ class OtherRelease:
         relation: str,
         description: str = "pure differential privacy",
     ) -> Self:
-        """Take a pure guarantee, such as that of Laplace noise.
+        """Take a pure guarantee, such as for Laplace noise.
 
         Parameters
         ----------

@@ -469,7 +469,7 @@ def compose_profiles(profiles: Iterable[PrivacyProfile]) -> PrivacyProfile:
 
     Notes
     -----
-    Each profile is that of a pair of laws, which dominates the release; the privacy
+    Each profile belongs to a pair of laws that dominates the release. The privacy
     losses of these pairs add up (Zhu, Dong, Wang 2022, "Optimal accounting of
     differential privacy via characteristic function", Theorem 10). The laws are placed
     on a grid of epsilon in such a way that no delta decreases. The sum of the Renyi

@@ -63,8 +63,8 @@ class RdpCurve:
         no bound is known.
 
     pure_epsilon : float, default=inf
-        Epsilon of a guarantee without delta, the Renyi divergence of infinite order,
-        where one is known. It is added and multiplied in the same way as `values`.
+        Epsilon of a pure guarantee, if known: the Renyi divergence of infinite order.
+        It is added and multiplied in the same way as `values`.
 
     Raises
     ------
@@ -228,8 +228,8 @@ class RdpCurve:
         Warns
         -----
         UserWarning
-            If the best order is the first or the last one: an order outside the range
-            would give a smaller epsilon.
+            If the best order is the first or the last order, as an order outside the
+            range would give a smaller epsilon.
 
         Notes
         -----
@@ -308,8 +308,8 @@ class RdpCurve:
     def to_dp_accounting(self, relation: str) -> Any:
         """Return an accountant of dp-accounting that has spent this cost.
 
-        Other releases are composed with it, such as the steps of a network that Opacus
-        trained: ``accountant.compose(event)``.
+        ``accountant.compose(event)`` adds the cost of other releases, such as the steps
+        of a network that Opacus trained.
 
         Parameters
         ----------

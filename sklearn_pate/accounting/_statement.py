@@ -355,9 +355,7 @@ class PrivacySpent:
     Raises
     ------
     ValueError
-        If `relation` is unknown for `unit`, `release` is unknown, `n_teachers` or
-        `n_queries` is missing, `assumptions` is empty or of another type, or `mu` is
-        no positive number.
+        If a field is missing or invalid, or `relation` is unknown for `unit`.
 
     Notes
     -----
@@ -666,9 +664,9 @@ class PrivacySpent:
         Returns
         -------
         statement : dict
-            Every field except `curve`, `neighbours`, code and sentence of each
-            assumption, the pairs [epsilon, delta] of `profile`, and `facts`; ready for
-            ``json.dumps`` unless epsilon is infinite.
+            Plain values for ``json.dumps``, unless epsilon is infinite. It has
+            `neighbours`, `facts`, and every field except `curve`. Assumptions have code
+            and sentence, and `profile` is a list of pairs [epsilon, delta].
         """
         return {
             field.name: getattr(self, field.name)

@@ -26,7 +26,7 @@ class VoteCosts(NamedTuple):
 class PrivacyAnalysis:
     """Data-dependent privacy analysis of the votes. Sensitive: not for publication.
 
-    All attributes depend on private data. Printing shows none of them, and a pickled or
+    All attributes depend on private data. Printing shows no attribute, and a pickled or
     copied estimator does not contain the analysis.
 
     Parameters

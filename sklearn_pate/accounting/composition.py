@@ -229,7 +229,7 @@ def dpsgd_cost(
     """Compute epsilon and Renyi curve of Gaussian noise on many Poisson samples.
 
     `noise_multiplier` is the standard deviation of the noise over the largest change of
-    a sum by one row; neighbouring data sets differ by one added or removed row. With
+    a sum by one row. Neighbouring data sets differ by one added or removed row. With
     "pld", epsilon comes from the numerically composed law of the privacy loss and is
     never larger than with "rdp", which uses the curve.
     """

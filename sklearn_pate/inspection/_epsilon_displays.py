@@ -481,8 +481,8 @@ class PrivacyUtilityDisplay:
 
     Notes
     -----
-    Fits whose epsilons differ by at most one percent share a point, at the largest of
-    them, so that no fit is drawn below its stated epsilon.
+    Fits with epsilons within one percent share a point, at the largest epsilon. So no
+    fit is drawn below its stated epsilon.
 
     The plot shows a result of every fit in it. Its privacy cost is the sum of their
     ``privacy_spent_.curve``, if no fit was chosen from results of another fit.
@@ -727,9 +727,9 @@ class PrivacyUtilityDisplay:
         Parameters
         ----------
         search : GridSearchCV, RandomizedSearchCV or dict
-            Fitted, over the parameter `epsilon` of a private estimator and no other
-            one; or its ``cv_results_``. In a Pipeline the parameter has a longer name,
-            such as ``pate__epsilon``.
+            Fitted search over the parameter `epsilon` of a private estimator alone; or
+            its ``cv_results_``. In a Pipeline the parameter has a longer name, such as
+            ``pate__epsilon``.
 
         sensitive : bool
             Whether the rows and labels that were searched on are private, or `baseline`

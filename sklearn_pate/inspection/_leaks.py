@@ -183,7 +183,7 @@ def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
     Raises
     ------
     ValueError
-        If there is no private classifier in it.
+        If `estimator` contains no private classifier.
 
     Notes
     -----

@@ -66,8 +66,8 @@ def audit_mechanism(
 
     counts : array-like of int of shape (n_classes,)
         Vote counts of each query. For a :class:`~sklearn_pate.mechanisms.NoisySum`, the
-        vector of one teacher, in 1/1024 of the clipping bound: its parts, of shape
-        (n_parts, width) or concatenated, none longer than the bound. For
+        vector of one teacher, in units of 1/1024 of the clipping bound. Its shape is
+        (n_parts, width), or flat. No part is longer than the bound. For
         :class:`~sklearn_pate.mechanisms.MeanScores`, the coefficients of one teacher,
         of shape (n_coordinates, n_classes - 1). Vectors of all other teachers are equal
         in both data sets, and left out.
@@ -77,8 +77,8 @@ def audit_mechanism(
         teacher.
 
     n_queries : int, default=1
-        Number of queries of one trial, or of releases of scores. The claim is
-        the cost of all of them.
+        Number of queries of one trial, or of releases of scores. The claim is the cost
+        of all queries of a trial.
 
     n_trials : int, default=100000
         Number of trials on each data set. Half of them choose the event, half measure
@@ -110,14 +110,13 @@ def audit_mechanism(
     Notes
     -----
     Trials are ordered by the sum of the estimated log-likelihood ratios of their
-    answers, or, for noisy histograms, sums and scores, by their projection on the
-    difference of the data sets, which is the likelihood ratio of Gaussian noise. The
-    bound is that of Jagielski, Ullman, Oprea (2020), "Auditing differentially private
+    answers. Noisy histograms, sums and scores are ordered by their projection on the
+    difference of the data sets, as for the likelihood ratio of Gaussian noise. The
+    bound is from Jagielski, Ullman, Oprea (2020), "Auditing differentially private
     machine learning: how private is private SGD?", with bounds of Clopper and Pearson
-    (1934). The
-    student's probabilities that an :class:`~sklearn_pate.mechanisms.InteractiveGNMax`
-    needs are equal for all classes. One oracle answers all trials: the confidence holds
-    if its answers are independent.
+    (1934). The student's probabilities that an
+    :class:`~sklearn_pate.mechanisms.InteractiveGNMax` needs are equal for all classes.
+    One oracle answers all trials: the confidence holds if its answers are independent.
 
     Examples
     --------

@@ -66,7 +66,7 @@ def plan_fit(
     Parameters
     ----------
     n_rows : int, default=None
-        Number of private rows, without those that `public_size` would hold out. Where
+        Number of private rows, without rows that `public_size` would hold out. Where
         groups are the unit, this number is not public, and is refused.
 
     n_teachers : int or "auto", default="auto"
@@ -211,7 +211,7 @@ def plan_newton_fit(
     Parameters
     ----------
     n_units : int
-        Number of private rows, without those that `public_size` would hold out. With
+        Number of private rows, without rows that `public_size` would hold out. With
         ``privacy_unit="group"``, an estimate of the number of groups from public
         knowledge.
 

@@ -169,8 +169,8 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         private data voids the statement.
 
     epsilon : float or None, default=1.0
-        The publishable epsilon of this fit; the noise is calibrated to it. With None,
-        the fit uses `noise_multiplier` and states the resulting epsilon.
+        The publishable epsilon of this fit, to which the noise is calibrated. With
+        None, the fit uses `noise_multiplier` and states the resulting epsilon.
 
     delta : float, default=1e-5
         The probability mass that epsilon does not cover. Delta must be well below one
@@ -182,9 +182,9 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
 
     max_grad_norm : float, default=1.0
         L2 norm to which longer gradients of rows are scaled down. The noise is
-        proportional to it, so that the privacy cost does not depend on it. If most
-        gradients are longer, half of this bound has about the same effect as half of
-        the learning rate.
+        proportional to this bound, so that the privacy cost does not depend on the
+        bound. If most gradients are longer, half of this bound has about the same
+        effect as half of the learning rate.
 
     accountant : {"pld", "rdp"}, default="pld"
         Composition of the steps. "pld" composes the privacy loss distribution, as
@@ -259,7 +259,7 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
 
     Samples and noise come from the operating system, not from torch's generators, which
     are not cryptographic. Clipped gradients are whole multiples of a unit, and added up
-    exactly: no row changes a bit of the contribution of others. Noise is drawn in
+    exactly: no row changes a bit of the contribution of another row. Noise is drawn in
     floating-point numbers, which is an assumption of the statement. Noisy sums are
     rounded to about a millionth of the noise, so that the last bits are never used.
 

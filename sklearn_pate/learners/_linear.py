@@ -316,10 +316,10 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
 
     data_norm : float, default=None
         Public bound of the L2 norm of rows, after `feature_bounds` are applied; longer
-        rows are scaled down to it. A lower bound makes the noise smaller relative to
-        short rows. With None and `feature_bounds`, the bound is the square root of the
-        number of features. With None and no `feature_bounds`, it is read from X, and
-        **nothing is private**: ``privacy_spent_.epsilon`` is infinite.
+        rows are scaled down to this norm. A lower bound makes the noise smaller
+        relative to short rows. With None and `feature_bounds`, the bound is the square
+        root of the number of features. With None and no `feature_bounds`, it is read
+        from X, and **nothing is private**: ``privacy_spent_.epsilon`` is infinite.
 
     feature_bounds : tuple (low, high), default=None
         Public bounds of the features, two numbers or two array-likes of shape
@@ -393,11 +393,12 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
     minimization", for "output" and "objective"; Redberg, Koskela, Wang (2023) for
     "gaussian"; Iyengar et al. (2019) for minimisers that are not exact. The proofs
     require a convex loss with slopes in [-1, 0] and second derivatives of at most c,
-    1/4 here, on rows of norm at most 1, the constant included; they are in the source
-    of ``plan_perturbation`` and ``gaussian_objective_curve``.
+    1/4 here. Rows, with the constant, have a norm of at most 1. The proofs are in the
+    source of ``plan_perturbation`` and ``gaussian_objective_curve``.
 
-    Several classes are separated from the rest one by one. Each of these problems gets
-    an equal part of epsilon; the costs of "gaussian" add up as Renyi curves.
+    For several classes, each class is separated from all other classes. Each of these
+    problems gets an equal part of epsilon; the costs of "gaussian" add up as Renyi
+    curves.
 
     Rows to predict are clipped and scaled down as in training: ``coef_`` and
     ``intercept_`` give the same scores for rows within the bounds.
@@ -516,8 +517,8 @@ class DPLinearSVC(PrivateLinearClassifier):
         Delta must be well below one over the number of rows.
 
     data_norm : float, default=None
-        Public bound of the L2 norm of rows; longer rows are scaled down to it. With
-        None and no `feature_bounds`, the bound is read from X, and **nothing is
+        Public bound of the L2 norm of rows; longer rows are scaled down to this norm.
+        With None and no `feature_bounds`, the bound is read from X, and **nothing is
         private**. See :class:`DPLogisticRegression`.
 
     feature_bounds : tuple (low, high), default=None

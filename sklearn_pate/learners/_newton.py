@@ -142,7 +142,7 @@ class DPNewtonClassifier(
 
     public_size : float, default=None
         Without `X_public` in `fit`, hold out this share of the rows (of the groups, if
-        they are the unit) as public. The people in them are **not protected**.
+        they are the unit) as public. The people in these rows are **not protected**.
 
     synthetic : PrivateMarginals, default=None
         Noisy counts of the private rows, in place of public rows. `epsilon` covers the
@@ -188,8 +188,8 @@ class DPNewtonClassifier(
         published.
 
     mechanism_ : NewtonSteps or TwoPartRelease
-        The noise with all its parameters; for `synthetic`, both parts of the release,
-        ``counts`` and ``mechanism``.
+        The noise with all its parameters. With `synthetic`, it has both parts of the
+        release: ``counts`` and ``mechanism``.
 
     marginals_ : dict or None
         For `synthetic`, the noisy counts of each column. May be published.
@@ -220,19 +220,19 @@ class DPNewtonClassifier(
     i = 1, ..., 5 a row contributes a vector of whole numbers of length at most
     sqrt(s_i) S, with s = (0.03, 0.14, 0.23, 0.55, 0.05) and S = 1024. All steps
     together are one Gaussian test with mu = 2 / noise_scale, up to the rounding in
-    ``gdp_mu``; epsilon is exact, and does not depend on the numbers of public rows,
+    ``gdp_mu``. Epsilon is exact, and does not depend on the numbers of public rows,
     classes and features. Proof: :doc:`/accounting`.
 
     With n units, shares pi of K classes by the first sum, and
     G = (1 - sum(pi^2)) K / (K - 1), a table gets 0.029 sqrt(G) n mu features, at least
     5 and at most mu^2 n / (K - 1).
 
-    Newton steps with noise are those of Ganesh, Haghifam, Steinke, Thakurta (2023),
-    "Faster differentially private convex optimization via second-order methods", here
-    with the Hessian of public rows, which has no privacy cost. Public rows as the
-    geometry of private training: Amid, Ganesh, Mathews, Ramaswamy, Song, Steinke,
-    Suriyakumar, Thakkar, Thakurta (2022), "Public data-assisted mirror descent for
-    private model training".
+    Newton steps with noise are from Ganesh, Haghifam, Steinke, Thakurta (2023), "Faster
+    differentially private convex optimization via second-order methods", here with the
+    Hessian of public rows, which has no privacy cost. Public rows as the geometry of
+    private training: Amid, Ganesh, Mathews, Ramaswamy, Song, Steinke, Suriyakumar,
+    Thakkar, Thakurta (2022), "Public data-assisted mirror descent for private model
+    training".
 
     Examples
     --------
@@ -312,8 +312,8 @@ class DPNewtonClassifier(
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
-            Public rows, without labels. The people in them are not protected. Wrap them
-            in :class:`~sklearn_pate.PublicData`, or a search may split them.
+            Public rows, without labels. The people in these rows are not protected.
+            Wrap them in :class:`~sklearn_pate.PublicData`, or a search may split them.
 
         groups : array-like of shape (n_rows,), default=None
             Group id of each row, for ``privacy_unit="group"``: integers or strings. A

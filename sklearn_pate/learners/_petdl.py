@@ -134,9 +134,9 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
 
     batches : {"cluster", "random"}, default="cluster"
         Assignment of public rows to public batches. "cluster" puts similar rows
-        together, so that one label is correct for most of them. "random" draws batches
-        at random, as in the paper. The label of a batch then estimates its class
-        frequencies.
+        together, so that one label is correct for most rows of a batch. "random" draws
+        batches at random, as in the paper. The label of a batch then estimates its
+        class frequencies.
 
     core : float, default=0.5
         Share of the rows of a cluster, nearest to its centre, that form the batch.
@@ -147,7 +147,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
 
     clipping_bound : float, default=1.0
         L2 norm, at most 1, to which longer values of a batch are scaled down. The noise
-        is proportional to it; a lower bound limits confident teachers most.
+        is proportional to this bound. A lower bound limits confident teachers most.
 
     weighted : bool, default=False
         Whether the teacher's confidence in a row is the weight of the row. This has no
@@ -195,7 +195,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
 
     public_size : float, default=None
         Without an `X_public` in `fit`, share of the rows, or groups, to use as public.
-        The people in them get **no protection**.
+        The people in these rows are **not protected**.
 
     synthetic : PrivateMarginals, default=None
         Draw rows from noisy counts of the private rows, in place of public rows; see
@@ -446,9 +446,9 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
             Public rows, in the order of the outputs.
 
         outputs : iterable of array-like of shape (n_public, n_classes)
-            An array for each party, with a column for each of the sorted `classes`; or
-            pairs of such an array and a hidden representation of shape
-            (n_public, n_hidden), from which the hint is computed instead.
+            An array for each party, with a column for each of the sorted `classes`. Or
+            pairs of such an array and a hidden representation of shape (n_public,
+            n_hidden), to compute the hint from.
 
         Returns
         -------

@@ -331,8 +331,8 @@ class PrivateKNNClassifier(StudentClassifier):
 
     public_size : float, default=None
         Without an `X_public` in `fit`, use this share of the rows (of the groups, if
-        they are the unit) as public. The people in them get **no protection**. With
-        rows, their number is then assumed to be public.
+        they are the unit) as public. The people in these rows are **not protected**.
+        With rows, their number is then assumed to be public.
 
     synthetic : PrivateMarginals, default=None
         Draw rows from noisy counts of the private rows, in place of public rows; see

@@ -72,8 +72,8 @@ class ConfidentGNMax(PluralityMechanism):
     Notes
     -----
     If max_j n_j + Z >= threshold, with discrete Gaussian noise of scale
-    `sigma_threshold`, the answer is that of :class:`GNMax`, else there is none
-    (Papernot et al. 2018, Algorithm 1). Privacy cost of checks:
+    `sigma_threshold`, the answer is drawn as in :class:`GNMax`. Otherwise there is no
+    answer (Papernot et al. 2018, Algorithm 1). Privacy cost of checks:
     :func:`~sklearn_pate.accounting.tight_threshold_worst_case`; of answers:
     :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`. If smaller, the stated
     epsilon is the exact cost of the worst order of checks and answers. Proofs:
@@ -204,9 +204,9 @@ class InteractiveGNMax(ConfidentGNMax):
     threshold : int or float, default=0.4
         Smallest excess of a count over the student's expectation, up to noise. A float
         of at most 1.0 is a share of the teachers; another number is a number of votes.
-        With equal probabilities the expectation is one vote in `n_classes`, so that for
-        two classes no count exceeds it by more than half of the teachers. The threshold
-        must be chosen independently of the votes.
+        With equal probabilities, the expectation is one vote in `n_classes`. For two
+        classes, no count then exceeds the expectation by more than half of the
+        teachers. The threshold must be chosen independently of the votes.
 
     sigma_threshold : float, default=None
         Scale of the noise on the check, in votes. With None,
@@ -230,15 +230,16 @@ class InteractiveGNMax(ConfidentGNMax):
 
     Notes
     -----
-    Papernot et al. 2018, Algorithm 2: if max_j (n_j - n_teachers p_j) + Z >= threshold
-    the answer is that of :class:`GNMax`; else, if max_j p_j > `confidence`, it is
-    argmax_j p_j; else there is none. Probabilities and threshold are used as exact
-    rational numbers, and the check is decided on whole ones: it passes if max_j (n_j -
-    t_j) + Z >= 0, t_j = ceil(threshold + n_teachers p_j). So one moved vote changes the
-    largest of these by at most one, and the cost is that of :class:`ConfidentGNMax`.
-    The student's probabilities may come from earlier answers. `local_curve` holds for
-    the probabilities that were used. It is no bound for a student that was trained on
-    the answers. Proof: :doc:`/accounting`, Lemma 4.
+    Papernot et al. 2018, Algorithm 2. If max_j (n_j - n_teachers p_j) + Z >= threshold,
+    the answer is drawn as in :class:`GNMax`. Otherwise, if max_j p_j > `confidence`,
+    the answer is argmax_j p_j. Otherwise there is no answer. Probabilities and
+    threshold are used as exact rational numbers, and the check is decided on whole
+    ones: it passes if max_j (n_j - t_j) + Z >= 0, t_j = ceil(threshold + n_teachers
+    p_j). So one moved vote changes the largest excess by at most one, and the cost is
+    the same as for :class:`ConfidentGNMax`. The student's probabilities may come from
+    earlier answers. `local_curve` holds for the probabilities that were used. It is no
+    bound for a student that was trained on the answers. Proof: :doc:`/accounting`,
+    Lemma 4.
 
     Examples
     --------

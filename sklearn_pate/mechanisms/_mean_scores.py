@@ -55,8 +55,9 @@ class MeanScores(GaussianSum):
     not lost. Each teacher's class probabilities on public rows are written in a basis
     of functions that public rows alone determine. The coefficients are clipped to a
     ball around a centre, rounded to whole numbers, added up over teachers, and released
-    with noise, in two steps after a noisy count of the classes: the centre of the first
-    are the classes' shares, that of the second is the estimate of the first.
+    with noise. A noisy count of the classes comes first, and two steps follow. The
+    centre of the first step is given by the shares of the classes. The centre of the
+    second step is the estimate of the first step.
 
     Parameters
     ----------

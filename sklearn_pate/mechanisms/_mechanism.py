@@ -103,8 +103,8 @@ class Mechanism(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If a noise parameter is not set or out of range, `orders` do not increase
-            from above 1, or the cost does not hold for this unit.
+            If a parameter is not set or out of range, or the cost does not hold for
+            this unit.
         """
         check_count("n_queries", n_queries, 0, np.inf)  # has a cost, however many
         check_count("n_classes", n_classes)

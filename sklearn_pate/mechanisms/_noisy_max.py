@@ -134,12 +134,12 @@ class NoisyHistogram(GNMax):
     cost of an answer of :class:`GNMax`; a vote that is added or withdrawn changes one
     count, which costs half of that.
 
-    The distribution of the noise is the same at all counts, and so is the cost, which
-    is therefore not sensitive: at whole orders it is a / sigma^2 exactly, as a shift by
-    a whole number maps whole numbers to themselves, and at other orders at most that
-    (Proposition 5 there). So `local_curve`, `enumerated_curve` and `optimal_curve` have
-    closed forms; `local_curve` depends on the votes through abstentions only. Proofs:
-    :doc:`/accounting`.
+    The distribution of the noise, and so the cost, is the same at all counts. Therefore
+    the cost is not sensitive. At whole orders it is exactly a / sigma^2, as a shift by
+    a whole number maps whole numbers to themselves. At other orders it is at most a /
+    sigma^2 (Proposition 5 there). So `local_curve`, `enumerated_curve` and
+    `optimal_curve` have closed forms; `local_curve` depends on the votes through
+    abstentions only. Proofs: :doc:`/accounting`.
 
     Examples
     --------

@@ -247,7 +247,7 @@ class NoisySum(GaussianSum):
 
     n_parts : int, default=1
         Number of parts of a vector, each clipped to the bound. The privacy cost grows
-        with it.
+        with this number.
 
     Notes
     -----
@@ -260,8 +260,8 @@ class NoisySum(GaussianSum):
     curve is a n_parts / noise_scale^2 at order a, to be added to others.
 
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
-    ensembles", add noise to a loss instead, which hides nothing: the gradient of the
-    noise is zero. Exact epsilon: Balle and Wang (2018), "Improving the Gaussian
+    ensembles", add noise to a loss instead. This gives no privacy, as the gradient of
+    the noise is zero. Exact epsilon: Balle and Wang (2018), "Improving the Gaussian
     mechanism for differential privacy"; proof for whole numbers: :doc:`/accounting`.
 
     Examples

@@ -257,8 +257,9 @@ class PluralityMechanism(Mechanism):
         Raises
         ------
         ValueError
-            If `epsilon` and noise parameters are both given, or neither; if a parameter
-            is out of range, or no noise that can be drawn reaches `epsilon`.
+            If not exactly one of `epsilon` and noise parameters is given, or a
+            parameter is out of range. Also if no noise that can be drawn is enough for
+            `epsilon`.
         """
         check_count("n_teachers", n_teachers)
         check_count("n_queries", n_queries)

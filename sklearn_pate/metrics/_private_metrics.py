@@ -84,9 +84,9 @@ def private_metrics(
     """Measure a classifier on private rows, as a private release.
 
     Noisy counts of scores, predictions and labels are released, once. ROC curve,
-    accuracy, sensitivity, calibration and Brier score follow from them, also by
-    subgroup, and may be published. Every call is a new release with its own cost,
-    unless a `ledger` has an entry of an equal call.
+    accuracy, sensitivity, calibration and Brier score are computed from the noisy
+    counts, also by subgroup. All may be published. Every call is a new release with its
+    own cost, unless a `ledger` has an entry of an equal call.
 
     Parameters
     ----------
@@ -170,8 +170,8 @@ def private_metrics(
     neighbouring data sets are at most sqrt(2 d) apart for d tables. All cells get
     discrete Gaussian noise, empty ones too (Canonne, Kamath, Steinke 2020). A first
     release, of a quarter of the squared mu, is a confusion matrix and the number of
-    rows by score. The second one has scores by label.
-    Proof: :doc:`/accounting`, "Private metrics".
+    rows by score. The second release has scores by label. Proof: :doc:`/accounting`,
+    "Private metrics".
 
     Scores within a bin are guessed from the sizes of all bins, in two ways. Mean scores
     of bins are corrected by the first release. Intervals come from a simulation of the

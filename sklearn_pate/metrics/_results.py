@@ -281,8 +281,9 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Raises
         ------
         ValueError
-            If `model` has other classes, its statement has another unit or neighbour
-            relation, or the noise hides the number of rows of a class.
+            If `model` has other classes, or its statement has another unit or neighbour
+            relation. Also if the noise is too large to know the number of rows of a
+            class.
         """
         classes = np.asarray(getattr(model, "classes_", ()))
         if not np.array_equal(classes, self.classes_):

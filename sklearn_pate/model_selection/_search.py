@@ -286,9 +286,9 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         used by "disjoint".
 
     test_size : float, default=0.2
-        Share of the rows (of the groups, if they are the unit) to compute scores on; no
-        candidate is fitted on them. The share does not change the privacy cost. These
-        rows are predicted one at a time for each fit, which takes from 0.2 to 4
+        Share of the rows (of the groups, if they are the unit) to compute scores on. No
+        candidate is fitted on these rows. The share does not change the privacy cost.
+        These rows are predicted one at a time for each fit, which takes from 0.2 to 4
         milliseconds per row.
 
     delta : float, default=1e-5

@@ -283,8 +283,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         Notes
         -----
         The statement is derived again from mechanism, delta, unit, assumptions and
-        numbers on the card, which takes up to a second (several for
-        :class:`~sklearn_pate.mechanisms.LNMax` with much noise). All other fields about
+        numbers on the card. This takes up to a second, or several for
+        :class:`~sklearn_pate.mechanisms.LNMax` with much noise. All other fields about
         the release must equal the derived fields, except for rounding. Costs may differ
         by one part in 10^9, and epsilon and deltas of DP-SGD by one part in 10^5. The
         check shows consistency, not authenticity. Only your signature shows who
@@ -531,9 +531,8 @@ def publish(
 ) -> PublishedClassifier:
     """Publish the model and the privacy statement of a fitted private classifier.
 
-    The result may be published under its statement. Publication has no privacy cost: it
-    is post-processing of what was released. ``estimator.publish()`` calls this
-    function.
+    The result may be published under its statement. Publication has no privacy cost, as
+    it is post-processing of the release. ``estimator.publish()`` calls this function.
 
     Parameters
     ----------

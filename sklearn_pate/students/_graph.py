@@ -42,8 +42,8 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
     Parameters
     ----------
     estimator : classifier, default=None
-        Trained on the rows and the labels that were spread to them, as class indices.
-        None means ``RandomForestClassifier()``.
+        Classifier to train on all rows and their spread labels, as class indices. None
+        means ``RandomForestClassifier()``.
 
     representation : transformer, default=None
         Cloned, fitted on all rows, and used for distances only, such as
@@ -161,8 +161,8 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         y : array-like of shape (n_rows,) or (n_rows, n_classes)
             Labels, -1 for an unlabelled row. Where y holds only one label beside -1, as
             in {-1, 1}, -1 counts as a class. Among labels that are text, no row is
-            unlabelled. Several columns are probabilities of classes 0, 1, ...; a row of
-            zeros or with a NaN is unlabelled.
+            unlabelled. With several columns, y has probabilities of classes 0, 1, ....
+            A row of zeros, or with a NaN, is then unlabelled.
 
         Returns
         -------

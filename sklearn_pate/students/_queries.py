@@ -229,7 +229,7 @@ class QuerySession:
         Returns
         -------
         probabilities : ndarray of shape (n_public, n_classes)
-            All equal while the answers hold fewer than two classes.
+            All probabilities are equal if the answers have fewer than two classes.
         """
         if len(np.unique(self.answers[self.answers != UNLABELED])) < 2:
             return np.full((self.n_public, self.n_classes), 1 / self.n_classes)

@@ -106,7 +106,7 @@ class DistillationClassifier(WrappingClassifier):
     network". Papernot et al. (2017, Appendix B.1) found the gain over labels, without
     noise, too small for its privacy cost. The gain is larger with noise, as errors of
     histograms average out over rows, but errors of answers do not. At a fixed epsilon,
-    the noise of histograms is about 1.25 times that of answers.
+    the noise of histograms is about 1.25 times the noise of answers.
 
     Examples
     --------

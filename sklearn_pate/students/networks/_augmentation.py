@@ -36,10 +36,10 @@ def check_augmentation(
 class ImageAugmentation(BaseEstimator):
     """Random affine maps, elastic distortion, contrast and erasing, without mirroring.
 
-    A weak change is a shift; a strong one has all of them. Values from outside an image
-    repeat its border. Random numbers come from torch's generator, which a student seeds
-    from its `random_state`. A student changes public images only: no parameter has a
-    privacy cost, unless it was chosen on private images.
+    A weak change is a shift. A strong change has all kinds of changes. Values from
+    outside an image repeat its border. Random numbers come from torch's generator,
+    which a student seeds from its `random_state`. A student changes public images only:
+    no parameter has a privacy cost, unless it was chosen on private images.
 
     Parameters
     ----------

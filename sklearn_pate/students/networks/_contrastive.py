@@ -36,7 +36,7 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
     linear classifier instead of a network. More teachers can then be used, and the
     noise is smaller compared with their votes. Training uses neither labels nor
     answers, and has no privacy cost. The features of a row depend on that row alone, up
-    to rounding where several rows are transformed together;
+    to rounding if several rows are transformed together.
     :class:`~sklearn_pate.learners.PrivateKNNClassifier` therefore transforms one row at
     a time.
 

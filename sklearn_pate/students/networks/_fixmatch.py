@@ -88,10 +88,10 @@ def shrunken_shares(targets: Tensor) -> Tensor:
 class FixMatchClassifier(SemiSupervisedNetwork):
     """Network that learns its confident guesses on strongly changed inputs.
 
-    The averaged weights guess the class of a weakly changed unlabelled row; if the
-    guess is confident, the network learns it on a strongly changed copy. So a few
-    answers spread to all public rows. Training uses public rows and released answers
-    only, so no parameter has a privacy cost.
+    A network with averaged weights guesses the class of a weakly changed unlabelled
+    row. If the guess is confident, the network is trained on this class with a strongly
+    changed copy. So a few answers spread to all public rows. Training uses public rows
+    and released answers only, so no parameter has a privacy cost.
 
     Parameters
     ----------

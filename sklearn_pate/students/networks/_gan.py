@@ -192,8 +192,8 @@ class GANClassifier(SemiSupervisedNetwork):
         Discriminator, from a batch of inputs to one logit per class, or a callable that
         builds one from (input_shape, n_classes). A module is copied with its weights.
         The generator is trained to match the inputs of the discriminator's last
-        ``torch.nn.Linear``. None means a small convolutional network with batch
-        normalisation for images, and for rows a perceptron with weight normalisation
+        ``torch.nn.Linear``. None means, for images, a small convolutional network with
+        batch normalisation. For rows, it means a perceptron with weight normalisation
         and noise, as in the papers.
 
     generator : torch.nn.Module or callable, default=None

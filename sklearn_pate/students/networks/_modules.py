@@ -86,8 +86,8 @@ class ConvSmall:
     ensembles", call their network ConvSmall and give no layers, only 23.0 or 13.2
     thousand parameters for MNIST, depending on the compression (Table 3). These layers
     are strided convolutions and batch normalisation. For images of 28 x 28 pixels and
-    10 classes they have 82 thousand parameters; 21 thousand at a compression of 2, 9
-    thousand at 3.
+    10 classes, the layers have 82 thousand parameters. With a compression of 2, they
+    have 21 thousand, and with 3, 9 thousand.
 
     Examples
     --------

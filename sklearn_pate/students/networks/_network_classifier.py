@@ -235,8 +235,8 @@ class RelationalHint:
     Raises
     ------
     ValueError
-        If `similarities` is not square or holds NaN or infinity, a cluster is not in
-        it, or another parameter is out of range.
+        If a parameter is out of range, or `similarities` is not square, is not finite,
+        or lacks a cluster.
 
     Notes
     -----
