@@ -65,10 +65,10 @@ from sklearn_pate.mechanisms import MeanScores, PluralityMechanism
 class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     """Private Aggregation of Teacher Ensembles.
 
-    Teachers are trained on disjoint shards of the private rows. They answer queries on
-    public rows by votes, or send class probabilities for them. A mechanism adds noise,
-    and a student learns from the noisy answers. The student may be published, with
-    ``privacy_spent_`` as its statement.
+    Teachers are trained on disjoint shards of the private rows. Teachers vote on public
+    rows that are queried, or send class probabilities for public rows. A mechanism adds
+    noise, and a student learns from the noisy answers. The student may be published,
+    with ``privacy_spent_`` as its statement.
 
     - **Privacy**: `epsilon`, `delta`, `privacy_unit`, `classes`, `public_size`,
       `synthetic`, `ledger`.
@@ -85,9 +85,10 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         outside itself, such as in files or class variables.
 
     student : classifier, default=None
-        The student, whose training has no privacy cost. None is the released mean for
-        "scores", a logistic regression for votes, and the teacher for networks and
-        images. One that accepts unlabelled rows (y = -1) gets all public rows.
+        The student, whose training has no privacy cost. With None, the student is the
+        released mean for "scores", and a logistic regression for votes. For networks
+        and images, it is a clone of the teacher. A student that accepts unlabelled rows
+        (y = -1) gets all public rows.
 
     n_teachers : int or "auto", default="auto"
         Number of shards. The votes of more teachers exceed more noise, but each learns
@@ -96,10 +97,10 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
     mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", "permute-and-flip", \
             "confident", "interactive", "histogram"} or mechanism, default="auto"
-        "scores" releases the mean of the teachers' class probabilities; all others
-        answer queries on votes, and "histogram" releases all vote counts of a query.
-        "auto" is "scores" for tables, if the noise of `epsilon` hides little of them,
-        and "gnmax" otherwise.
+        "scores" releases the mean of the teachers' class probabilities. All other
+        mechanisms answer queries on votes, and "histogram" releases all vote counts of
+        a query. "auto" is "scores" for tables, if the noise of `epsilon` is small
+        compared with the scores, and "gnmax" otherwise.
 
     n_queries : int or "auto", default="auto"
         Number of public rows that the teachers label, each once; "scores" has none. At
@@ -109,23 +110,24 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
             "interactive"} or QueryStrategy, default="auto"
         Choice of the queries, which has no privacy cost. "auto" is "representative" if
-        fewer than a tenth of the public rows are queried and they are numbers, and
-        "random" otherwise.
+        all columns are numbers and fewer than a tenth of the public rows are queried.
+        Otherwise, "auto" is "random".
 
     representation : transformer, "auto" or None, default="auto"
         Fitted on public rows, for teachers with few rows. "auto" is a
         :class:`~sklearn_pate.students.TableRepresentation` or
         :class:`~sklearn_pate.students.ImageRepresentation` for linear,
-        nearest-neighbour and discriminant classifiers, and None for others. It has no
-        privacy cost if it transforms each row by itself.
+        nearest-neighbour and discriminant classifiers, and None for other classifiers.
+        The representation has no privacy cost if it transforms each row by itself.
 
     epsilon : float or None, default=1.0
         The publishable epsilon of this fit, to which the noise is calibrated before the
-        first query. None uses the mechanism's own noise and states its epsilon.
+        first query. With None, the fit uses the noise of `mechanism` and states the
+        resulting epsilon.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. It must be well below one over
-        the number of rows.
+        The probability mass that epsilon does not cover. Delta must be well below one
+        over the number of rows.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy: one row, or all rows of one group, such as a patient, given as
@@ -134,29 +136,30 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
     public_size : float, default=None
         Without `X_public` in `fit`, hold out this share of the rows (of the groups, if
-        they are the unit) as public. The people in them are **not protected**.
+        they are the unit) as public. The people in these rows are **not protected**.
 
     synthetic : PrivateMarginals, default=None
-        In place of public rows: draw rows from noisy counts of the private rows, within
-        `epsilon`. It needs a domain that was declared **without a look at private
-        rows**; see :class:`~sklearn_pate.PrivateMarginals`.
+        Draw rows from noisy counts of the private rows, in place of public rows.
+        `epsilon` covers the counts. The domain must be declared **without a look at
+        private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads them from y, and states as an assumption
-        that they are public; `fit_from_votes` needs them. A private row with another
-        label is dropped, and counted in ``privacy_analysis_.data_problems``.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. `fit_from_votes` needs `classes`.
+        A private row with another label is dropped, and counted in
+        ``privacy_analysis_.data_problems``.
 
     ledger : PrivacyLedger, default=None
         The privacy budget of the private data over all fits. The cost is recorded
         before any noise is drawn. With an integer `random_state`, a repeated fit gets
-        the same answers at no further cost. **Rows or labels that were prepared in
-        another way need another** `random_state`.
+        the same answers at no further cost. **If rows or labels are prepared in another
+        way, use another** `random_state`.
 
     memory : str, path-like or joblib.Memory, default=None
-        A folder that stores the votes of finished teachers, for a fit that was killed
-        or that differs in its noise or student; it needs an integer `random_state`.
-        **Its content is sensitive**; remove it after use. A fit that uses it has its
-        own privacy cost.
+        A folder that stores the votes of finished teachers, for a killed fit, or one
+        with other noise or another student. A folder needs an integer `random_state`.
+        **The content of the folder is sensitive**; remove the folder after use. Every
+        fit that uses the stored votes has its own privacy cost.
 
     n_jobs : int, default=None
         Number of teachers trained at once, as in joblib. ``joblib.parallel_config``
@@ -169,7 +172,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         for each phase, also in a file.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds shards, teachers, queries and student, never the noise. It may be public.
+        Seed of shards, teachers, queries and student, never of the noise. The seed may
+        be public.
 
     Attributes
     ----------
@@ -184,12 +188,13 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         published.
 
     privacy_analysis_ : PrivacyAnalysis
-        **Sensitive.** The privacy cost of the votes, and the warnings of teachers. Its
-        repr is redacted; a pickled or copied estimator comes without it.
+        **Sensitive.** The privacy cost of the votes, and the warnings of teachers. The
+        repr of the analysis is redacted. A pickled or copied estimator does not contain
+        it.
 
     mechanism_ : Mechanism
-        The mechanism with all its parameters; for `synthetic`, both parts of the
-        release, ``counts`` and ``mechanism``.
+        The mechanism with all its parameters. With `synthetic`, it has both parts of
+        the release: ``counts`` and ``mechanism``.
 
     query_strategy_ : QueryStrategy or None
         The strategy that was used; None for "scores".
@@ -201,7 +206,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         Public rows that were queried, or scored.
 
     answers_ : ndarray of int of shape (n_queries,)
-        Answers to them: indices into ``classes_``, -1 for no answer.
+        Answers to the queried rows: indices into ``classes_``, -1 for no answer.
 
     soft_answers_ : ndarray of shape (n_queries, n_classes) or None
         Class probabilities of the scored rows, by the released mean. May be
@@ -214,12 +219,13 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         Noisy vote counts, for ``mechanism="histogram"``. May be published.
 
     marginals_ : dict or None
-        For `synthetic`, the noisy counts of each column, arrays of shape (n_classes,
-        n_cells) in the order of the domain; missing values last. May be published.
+        With `synthetic`, the noisy counts of each column: arrays of shape (n_classes,
+        n_cells), in the order of the domain, with missing values last. May be
+        published.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
-        Rows of X that were used as public because of `public_size`. For the data
-        holder: a pickled or copied estimator comes without it.
+        Rows of X that were used as public because of `public_size`. These indices are
+        for the data holder. A pickled or copied estimator does not contain them.
 
     n_features_in_ : int
         Number of features.
@@ -233,8 +239,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     transfer for deep learning from private training data"; Papernot, Song, Mironov,
     Raghunathan, Talwar, Erlingsson (2018), "Scalable private learning with PATE".
 
-    A search around this estimator fits it many times: each statement covers its own fit
-    only, and the scores that choose the winner are computed on private labels.
+    A search around this estimator fits it many times. Each statement covers its own fit
+    only. The scores that choose the winner are computed on private labels.
 
     Examples
     --------
@@ -300,13 +306,14 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train teachers on private rows, and a student on their noisy answers.
 
-        Every call is a new release with its own cost, unless a `ledger` has its entry.
+        Every call is a new release with its own cost, unless a `ledger` has an entry of
+        an equal call.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe, dask collection} of shape \
                 (n_rows, n_features)
-            Private rows. No value of them makes a fit fail: a row that the teacher
+            Private rows. No value of a row makes a fit fail. A row that the teacher
             does not accept is dropped inside its shard. Rows of a dask collection stay
             on its workers; then y and groups are dask collections, too.
 
@@ -315,8 +322,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
-            Public rows, without labels. The people in them are not protected. Wrap them
-            in :class:`~sklearn_pate.PublicData`, or a search may split them.
+            Public rows, without labels. The people in these rows are not protected.
+            Wrap them in :class:`~sklearn_pate.PublicData`, or a search may split them.
 
         groups : array-like of shape (n_rows,), default=None
             Group id of each row, for ``privacy_unit="group"``: integers or strings. A
@@ -331,7 +338,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         ------
         ValueError
             If a parameter or the data cannot be used. Nothing was released or charged,
-            except for `synthetic`, whose counts are released before the teachers.
+            except for the counts of `synthetic`, which are released before teachers are
+            trained.
 
         BudgetExceededError
             If the cost exceeds the budget of the `ledger`. Nothing was charged.
@@ -384,9 +392,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
         Each party trains a classifier on its own data, labels the public rows with it,
         and sends the labels. The unit of privacy is a party; set `classes` to all
-        labels that count. At epsilon 1 the noise needs a hundred votes or more:
-        :func:`~sklearn_pate.distributed.cast_votes` makes as many for a few hospitals,
-        and can protect each patient.
+        labels that count. At epsilon 1, use a hundred votes or more.
+        :func:`~sklearn_pate.distributed.cast_votes` trains many teachers in each of a
+        few hospitals, and can protect each patient.
 
         Parameters
         ----------
@@ -395,13 +403,13 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
             The rows that were labelled, in the same order.
 
         votes : Votes or iterable of array-like of shape (n_public,)
-            Vote counts, or one array of labels of the public rows from each party, as
-            :meth:`Votes.from_labels` takes them.
+            Vote counts, or for each party an array of labels of the public rows, as in
+            :meth:`Votes.from_labels`.
 
         privacy_unit : {"row", "group"}, default=None
-            Unit of privacy of votes with a header, as :meth:`Votes.from_shards` and
-            :meth:`Votes.load` return them: what a shard holds whole. None protects a
-            party.
+            Unit of privacy of votes with a header, as returned by
+            :meth:`Votes.from_shards` and :meth:`Votes.load`. It is the unit that is
+            never split between shards. None protects a party.
 
         Returns
         -------
@@ -462,9 +470,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     ) -> FitPlan:
         """Plan a fit: its noise, its privacy cost, and its label accuracy.
 
-        Nothing is drawn or charged, and no teacher sees a private row; as in `fit`, a
-        `representation` is fitted on the public rows, and teacher and student are tried
-        on them with made-up labels. Numbers of rows, classes and
+        Nothing is drawn or charged, and no teacher is trained on a private row. As in
+        `fit`, a `representation` is fitted on the public rows. Teacher and student are
+        tried on public rows with artificial labels. Numbers of rows, classes and
         queries are read from the data, the rest from the parameters.
 
         Parameters
@@ -479,7 +487,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         Returns
         -------
         plan : FitPlan
-            To be printed, or read. It may be published if its `assumptions` hold.
+            To be printed, or read. The plan may be published if its `assumptions` hold.
 
         Raises
         ------

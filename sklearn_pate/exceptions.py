@@ -32,10 +32,10 @@ _BETWEEN = (
 class PrivacyLeakWarning(UserWarning):
     """The privacy statement is void, or weaker than it seems.
 
-    Reasons are seeded noise (with the seed, it can be subtracted), a `delta` of one
-    over the number of rows or more, an `epsilon` above 20, and bounds that a baseline
-    reads from private rows. Do not publish anything of such a fit: correct the cause
-    that the message names, and fit again.
+    Reasons are seeded noise, an `epsilon` above 20, and a `delta` of one over the
+    number of rows or more. Another reason is a learner that reads bounds from private
+    rows. Do not publish anything of such a fit: correct the cause that the message
+    names, and fit again.
 
     Unlike other warnings, it is shown every time. In programs without a reader of
     warnings, turn it into an error.
@@ -59,10 +59,10 @@ class PrivacyLeakWarning(UserWarning):
 class PrivacyUtilityWarning(UserWarning):
     """The noise is too large for the votes: no student can learn from the answers.
 
-    It depends on public numbers alone, and is raised before any teacher is trained and
-    any cost is recorded. The message names the noise, the number of teachers, and
-    settings that would do. Turned into an error, it stops a fit that would spend its
-    privacy budget on nothing.
+    The warning depends on public numbers alone. It is raised before any teacher is
+    trained and any cost is recorded. The message names the noise, the number of
+    teachers, and settings that would be sufficient. Turn the warning into an error to
+    stop a fit that would waste its privacy budget.
 
     Examples
     --------
@@ -86,11 +86,11 @@ class PublicDataWarning(UserWarning):
     """The public data may not be what was intended.
 
     Either ``public_size`` uses private rows as public ones, without protection: pass
-    other rows as `X_public` to protect everybody. Or `X_public` has as many rows as X,
-    and may be a copy of it, or, without :class:`~sklearn_pate.PublicData`, be split by
-    a search. Or a text column holds numbers, dates or ids, or the layout of images is
-    not clear. It is raised before any teacher is trained. The message has numbers of
-    rows: it is for the data holder.
+    other rows as `X_public` to protect everybody. Or `X_public` has as many rows as X.
+    It may be a copy of X. Without :class:`~sklearn_pate.PublicData`, a search may split
+    it. Or a text column holds numbers, dates or ids, or the layout of images is not
+    clear. The warning is raised before any teacher is trained. The message has numbers
+    of rows: it is for the data holder.
 
     Examples
     --------
@@ -135,9 +135,9 @@ class TeacherWarning(UserWarning):
 class StudentWarning(UserWarning):
     """The answers were too few or too uniform to train the student.
 
-    Either all answers are one class, which the student then always predicts, or there
-    is no answer, and it predicts all classes with equal probability. The privacy cost
-    is the same. The warning depends on the released answers alone. Use more queries, a
+    If all answers are one class, the student always predicts this class. If there is no
+    answer, the student predicts all classes with equal probability. The privacy cost is
+    the same. The warning depends on the released answers alone. Use more queries, a
     lower threshold, more teachers or a larger epsilon.
 
     Examples
@@ -197,10 +197,10 @@ class BudgetExceededError(RuntimeError):
 class LedgerError(OSError):
     """The file of a ledger cannot be read or written; no query was answered.
 
-    The file, or its key, is missing, in use for too long, damaged, of another version,
-    or replaced by another file; the message has the reason and the remedy. Earlier
-    charges stay recorded. Do not continue without a ledger, and do not create a new one
-    for the same data, as it would not include the earlier releases: restore the file.
+    The message has the reason and the remedy. For example, the file or its key is
+    missing, damaged, in use for too long, or from another version. Earlier charges stay
+    recorded. Restore the file. Do not continue without a ledger, or with a new one for
+    the same data, as it would not include the earlier releases.
 
     Examples
     --------

@@ -18,16 +18,16 @@ def seeded_noise(seed: int) -> Iterator[None]:
     For research and tests only: a seed **voids every guarantee**, as whoever knows it
     can subtract the noise. A fit in the ``with`` block states an infinite epsilon, in
     its statement, in the ledger, and on the card of a published model. The same fits in
-    the same order draw the same noise again; two of them never share noise.
+    the same order draw the same noise again. Two fits never share noise.
 
-    The seed holds in this thread, until the block ends. It holds neither in other
-    threads nor in worker processes, such as those of joblib: a fit there draws its
+    The seed holds in this thread, until the block ends. The seed has no effect in other
+    threads or in worker processes, such as processes of joblib. A fit there draws its
     noise from the operating system, and states its usual epsilon.
 
     Parameters
     ----------
     seed : int
-        Seed, at least 0. It is not stored and not printed.
+        Seed, at least 0. The seed is not stored and not printed.
 
     Yields
     ------

@@ -50,20 +50,20 @@ def write_lower_bound(epsilon: float) -> str:
 class FitPlan:
     """Plan of a fit: its noise, its privacy cost, and its label accuracy.
 
-    Made from numbers alone, it depends on no private value and may be published. Made
-    from data, it may be published if its `assumptions` hold.
+    A plan made from numbers alone depends on no private value and may be published. A
+    plan made from data may be published if its `assumptions` hold.
 
     Parameters
     ----------
     n_rows : int or None
-        Number of private rows. None where it is not public or not given.
+        Number of private rows. None if the number is not public or not given.
 
     n_teachers : int or None
-        Number of teachers; None for a DPNewtonClassifier, which has none.
+        Number of teachers. None for a DPNewtonClassifier, which has no teachers.
 
     n_queries : int or None
-        Number of queries; None where none is answered: for mean scores, and for a
-        DPNewtonClassifier.
+        Number of queries. None for mean scores and for a DPNewtonClassifier, which
+        answer no queries.
 
     n_classes : int
         Number of classes.
@@ -99,15 +99,15 @@ class FitPlan:
 
     margin_for_90, margin_for_99 : float, default=None
         Smallest lead, as a share of the teachers, at which 90 % or 99 % of the answers
-        are right; None if they are not where all teachers agree, or without queries.
+        are right. None if no lead is large enough, or without queries.
 
     n_coordinates : int or None, default=None
         For mean scores and for a DPNewtonClassifier, the number of coefficients for
         each class but one.
 
     n_tables : int or None, default=None
-        Number of columns whose noisy counts the public rows are drawn from; None for
-        rows that are public.
+        Number of columns of the noisy counts from which public rows are drawn. None if
+        the rows are public.
 
     Examples
     --------
@@ -159,8 +159,8 @@ class FitPlan:
             Leads of the most-voted class, as shares of the teachers.
 
         few_answers : bool
-            Whether the student accepts unlabelled rows, and so needs few right answers;
-            others average over many noisy ones.
+            Whether the student accepts unlabelled rows, and so needs few correct
+            answers. Other students average over many noisy answers.
 
         rarest : float, default=None
             Public share of the rarest class, for a warning that it may be lost.
@@ -236,7 +236,7 @@ class FitPlan:
             As in the plan.
 
         useless : str or None
-            Description of noise that hides the coefficients.
+            Description of noise that is too large for the coefficients.
 
         n_public : int, default=None
             Number of public rows, for a warning that they are few.
@@ -295,7 +295,7 @@ class FitPlan:
         Returns
         -------
         rows_per_teacher : float or None
-            None if `n_rows` or `n_teachers` is.
+            None if `n_rows` or `n_teachers` is None.
         """
         if self.n_rows is None or self.n_teachers is None:
             return None

@@ -75,17 +75,17 @@ class LabelAccuracy:
     -----
     An answer is argmax_j n_j + Z_j for every mechanism: with noise in whole votes and a
     random priority against ties, with Gumbel noise, or, for permute-and-flip, with
-    exponential noise (Ding et al. 2021). Its law does not change when all counts are
-    shifted by the same number, and the most-voted class j wins more often the smaller
-    another count n_k is, as the event ``n_k + Z_k < n_j + Z_j`` grows. Among all votes
-    with a lead of l or more, j wins least often where all other counts are n_j - l, and
-    the exact law at these votes is computed.
+    exponential noise (Ding et al. 2021). The law of the answer does not change if all
+    counts are shifted by the same number. The most-voted class j wins more often if
+    another count n_k is smaller, as the event ``n_k + Z_k < n_j + Z_j`` grows. Among
+    all votes with a lead of l or more, j wins least often if all other counts are n_j -
+    l. The exact law at these votes is computed.
 
     The check of :class:`~sklearn_pate.mechanisms.ConfidentGNMax` passes more often the
     larger the largest count is. If all n teachers vote on K classes and one leads by l
     or more, that count is at least (n + (K - 1) l) / K, rounded up. The check and the
     answer draw independent noise, so that answers are right as often where it passed.
-    A cap, `max_answers`, comes after.
+    The probability does not account for the limit `max_answers`.
 
     Examples
     --------

@@ -133,48 +133,50 @@ def count_cells(
 class PrivateMarginals(BaseEstimator):
     """Rows drawn from noisy counts of the private rows, in place of public rows.
 
-    A fit with ``synthetic=PrivateMarginals(domain)`` is one release in two parts: the
-    counts of each column's values by class, with noise; then answers, or a function,
-    about rows that are drawn from them. Both are within `epsilon` of the fit, which
-    has one privacy statement and one entry in a ledger. Nothing public is handed to
-    ``fit``, so that Pipeline, GridSearchCV and CalibratedClassifierCV need no routing.
+    A fit with ``synthetic=PrivateMarginals(domain)`` is one release in two parts. The
+    first part has noisy counts of each column's values by class. The second part has
+    answers, or a model, for rows drawn from the counts. `epsilon` of the fit covers
+    both parts. The fit has one privacy statement and one entry in a ledger. ``fit``
+    gets no public rows, so Pipeline, GridSearchCV and CalibratedClassifierCV need no
+    metadata routing.
 
     Parameters
     ----------
     domain : dict or None, default=None
-        What may be in each column, from general knowledge: a list of all its values, a
-        tuple (low, high) of numbers, or a tuple of increasing edges of bins; or a dict
-        with one of the keys "values", "range" and "edges", and ``"missing": True`` if
-        values may be missing (None in a list says the same). Columns of a categorical
-        type or of bool may be left out. For an array, keys are column numbers; one list
-        or tuple holds for all columns. **It must be written without a look at
-        private rows**: ``X[c].unique()`` or ``X[c].min()`` would reveal them. A value
-        that is not declared counts nowhere, and a number outside its range in the first
-        or last bin; neither raises an error or a warning. A misspelt list shows in
-        ``marginals_`` of the fit, where its counts are noise alone.
+        Possible values of each column, from general knowledge. A column has a list of
+        values, a tuple (low, high) of numbers, or a tuple of increasing edges of bins.
+        It may also have a dict with one of the keys "values", "range" and "edges". Add
+        ``"missing": True``, or None in a list, if values may be missing. Columns of a
+        categorical type or of bool may be left out. For an array, keys are column
+        numbers; one list or tuple holds for all columns. **The domain must be written
+        without a look at private rows**: ``X[c].unique()`` or ``X[c].min()`` would
+        reveal private values. A value that is not declared counts nowhere. A number
+        outside its range counts in the first or last bin. Neither raises an error or a
+        warning. ``marginals_`` of the fit reveals a misspelt list: its counts are noise
+        alone.
 
     share : float or "auto", default="auto"
         Share of the privacy cost for the counts, between 0 and 1: of the squared mu of
         a Gaussian release of `epsilon`. "auto" is 0.1, but 0.7 for
-        :class:`~sklearn_pate.DPNewtonClassifier`, whose features are counts, and 0.95
-        where the noise would hide its other coefficients.
+        :class:`~sklearn_pate.DPNewtonClassifier`, whose features are computed from the
+        counts. If the noise is too large for its coefficients, "auto" is 0.95.
 
     by_class : bool, default=True
-        Whether counts are by class, which costs the same. False is for many classes,
-        whose counts would be lost in the noise.
+        Whether counts are by class, at the same privacy cost. Use False for many
+        classes, as the noise would be larger than the counts of a class.
 
     n_bins : "auto" or int, default="auto"
-        Number of bins of equal width between the bounds of a column. "auto" is 4 to 32,
-        more with more rows for each class and less noise, by no value of a row; 8 where
-        the number of rows or groups is not public.
+        Number of bins of equal width between the bounds of a column. "auto" is 4 to 32:
+        more bins for more rows in each class, and for less noise. "auto" is 8 if the
+        number of rows or groups is not public.
 
     n_rows : int, default=10000
-        Number of rows that are drawn, which has no privacy cost. Queries are about some
-        of them; a student that accepts unlabelled rows gets all.
+        Number of rows that are drawn, which has no privacy cost. Some of these rows are
+        queried. A student that accepts unlabelled rows gets all of them.
 
     sigma : float, default=None
-        Scale of the noise on each count, for a fit with ``epsilon=None``. None
-        calibrates it to `share` of epsilon.
+        Scale of the noise on each count, for a fit with ``epsilon=None``. With None,
+        the noise is calibrated to `share` of epsilon.
 
     See Also
     --------
@@ -182,12 +184,12 @@ class PrivateMarginals(BaseEstimator):
 
     Notes
     -----
-    Each row, or one row of each group, counts in at most one cell of each table, so
-    that the counts of neighbouring data sets differ by sqrt(2 d) at most for d columns.
-    The noise is the discrete Gaussian (Canonne, Kamath, Steinke 2020), on empty cells,
-    too. The number of cells does not enter the cost. Rows are drawn from the nearest
-    counts that are not negative, with one total for each class in all columns: a class,
-    all equally often, then each column by itself, given the class. Proof:
+    Each row, or one row of each group, counts in at most one cell of each table. For d
+    columns, the counts of neighbouring data sets then differ by at most sqrt(2 d). The
+    noise is the discrete Gaussian (Canonne, Kamath, Steinke 2020), on empty cells, too.
+    The number of cells does not enter the cost. Rows are drawn from the nearest counts
+    that are not negative, with one total for each class in all columns. Each class is
+    drawn equally often. Given the class, columns are drawn independently. Proof:
     :doc:`/accounting`, "Synthetic rows".
 
     Examples
@@ -242,7 +244,7 @@ class PrivateMarginals(BaseEstimator):
         Parameters
         ----------
         X : {array-like, dataframe} of shape (n_rows, n_features)
-            Rows whose columns and types are read, and no value.
+            Rows to copy the columns and types from. No value of a row is read.
 
         n_rows : int, default=5
             Number of rows.
@@ -254,7 +256,8 @@ class PrivateMarginals(BaseEstimator):
         -------
         rows : array or dataframe of shape (n_rows, n_features)
             In the container and with the types of X. All values of the domain are
-            equally probable in them; where some may be missing, one of ten is.
+            equally probable in these rows. In a column with missing values, one value
+            in ten is missing.
 
         Raises
         ------

@@ -257,10 +257,10 @@ def _unreadable(what: str) -> _UnreadableIdError:
 def shard_of(ids: Any, n_teachers: int, key: int | bytes) -> NDArray[np.intp]:
     """Assign each row to a shard by a keyed hash of its id.
 
-    An id has the same shard in every partition, site and container, beside any other
-    ids: all rows of a patient reach one teacher, and a patient who is added or removed
-    changes one shard. The shards of a fit with ``random_state=key`` are those of its
-    `groups`, or those of the positions 0, 1, ... of its rows.
+    An id has the same shard in every partition, site and container, whatever the other
+    ids are. So all rows of a patient are in one shard. A patient who is added or
+    removed changes one shard. A fit with ``random_state=key`` has the same shards as
+    its `groups`, or as the positions 0, 1, ... of its rows.
 
     Parameters
     ----------
@@ -269,24 +269,25 @@ def shard_of(ids: Any, n_teachers: int, key: int | bytes) -> NDArray[np.intp]:
         For rows as the unit of privacy, positions in the whole table.
 
     n_teachers : int
-        Number of shards. It must be chosen independently of the private data.
+        Number of shards. The number must be chosen independently of the private data.
 
     key : int or bytes
-        Key of the hash: a number from 0 to ``2**64 - 1``, or any bytes but none. It
-        need not be secret: the privacy guarantee holds for any assignment by ids alone.
+        Key of the hash: a number from 0 to ``2**64 - 1``, or any bytes but none. The
+        key need not be secret: the privacy guarantee holds for any assignment by ids
+        alone.
 
     Returns
     -------
     shards : ndarray of int of shape (n_rows,)
-        Shards from 0 to ``n_teachers - 1``, of equal size in expectation. Sensitive:
-        they depend on the ids.
+        Shards from 0 to ``n_teachers - 1``, of equal size in expectation. Shards are
+        sensitive, as they depend on the ids.
 
     Raises
     ------
     ValueError
-        If a row has no id, an id is of a type that numpy may respell, such as a
-        fraction or a date, or `key` or `n_teachers` cannot be used. The message is for
-        the data holder.
+        If a row has no id, `key` or `n_teachers` cannot be used, or numpy may change
+        the spelling of an id, such as a fraction or a date. The message is for the data
+        holder.
 
     Notes
     -----

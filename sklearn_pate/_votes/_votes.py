@@ -184,8 +184,8 @@ class Votes(SensitiveSums):
 
     Notes
     -----
-    All data of one unit of privacy must belong to one teacher: then neighbouring data
-    sets differ in one vote on each query at most, which all privacy costs assume. See
+    All data of one unit of privacy must belong to one teacher. Neighbouring data sets
+    then differ in at most one vote on each query. All privacy costs assume this. See
     :doc:`/accounting`.
 
     Examples
@@ -241,7 +241,7 @@ class Votes(SensitiveSums):
             class.
 
         classes : array-like of shape (n_classes,)
-            All labels that count, chosen independently of the votes. They are
+            All labels that count, chosen independently of the votes. The classes are
             published with the student.
 
         Returns
@@ -327,12 +327,12 @@ class Votes(SensitiveSums):
         ----------
         votes_by_shard : mapping of int to ndarray of int of shape (n_public,)
             For each shard that has rows, the votes of its teacher, as
-            :func:`~sklearn_pate.distributed.cast_votes` returns them. Shards may be
-            missing: those without rows, and those of other parts.
+            :func:`~sklearn_pate.distributed.cast_votes` returns them. Shards without
+            rows and shards of other parts may be missing.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features)
-            The rows that were voted on. Their hash is kept, not the rows.
+            The rows that were voted on. Votes keep a hash of the rows, not the rows.
 
         classes : array-like of shape (n_classes,)
             All labels that count, as given to `cast_votes`.
@@ -343,10 +343,10 @@ class Votes(SensitiveSums):
             abstain.
 
         key : int or bytes
-            Key of the shards, as given to `shard_of`. A hash of it is kept.
+            Key of the shards, as given to `shard_of`. Votes keep a hash of the key.
 
         privacy_unit : {"row", "group"}
-            What a shard holds whole: rows, or all rows of each group.
+            Unit that is never split between shards: a row, or all rows of a group.
 
         site : str, default=""
             Name of the hospital or other holder of these rows, if there are several.
@@ -460,7 +460,7 @@ class Votes(SensitiveSums):
         Raises
         ------
         ValueError
-            If the votes are not those of shards, and have no header.
+            If the votes have no header, as they were not made from shards.
         """
         if self.header is None:
             raise ValueError(
@@ -487,7 +487,7 @@ class Votes(SensitiveSums):
         Raises
         ------
         ValueError
-            If it is no such file, or was cut off or changed.
+            If `save` did not write the file, or the file was cut off or changed.
         """
         values, counts = read_votes(path)
         try:
@@ -529,7 +529,7 @@ class Votes(SensitiveSums):
             Numbers of teachers that voted for each class.
 
         n_teachers : int
-            Number of teachers, with those that abstained.
+            Number of teachers, including teachers that abstained.
 
         Returns
         -------

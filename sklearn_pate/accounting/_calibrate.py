@@ -85,10 +85,10 @@ def calibrate_noise(
     Parameters
     ----------
     curve_at_scale : callable
-        ``curve_at_scale(scale, orders)`` returns the
-        worst-case :class:`~sklearn_pate.accounting.RdpCurve` of everything that will
-        be released with that noise scale, in votes. A curve that depends on votes
-        gives a scale that depends on them, which voids the guarantee.
+        ``curve_at_scale(scale, orders)`` returns the worst-case
+        :class:`~sklearn_pate.accounting.RdpCurve` of everything that will be released
+        with that noise scale, in votes. A curve that depends on votes voids the
+        guarantee, as the scale then depends on votes.
 
     epsilon : float
         The target, positive.
@@ -103,9 +103,9 @@ def calibrate_noise(
     Returns
     -------
     scale : float
-        The smallest scale with
-        ``curve_at_scale(scale, orders).to_epsilon(delta) <= epsilon``, up to one part
-        in 5000, if more noise never costs more. It has six significant digits.
+        The smallest scale with ``curve_at_scale(scale, orders).to_epsilon(delta) <=
+        epsilon``, up to one part in 5000, if more noise never costs more. The scale has
+        six significant digits.
 
     Raises
     ------

@@ -116,8 +116,8 @@ class PureCost:
 class Cost:
     """Privacy cost of a release, for any data.
 
-    It follows from the parameters of a mechanism and from numbers that do not depend on
-    private data, and may be published.
+    The cost follows from the parameters of a mechanism and from numbers that do not
+    depend on private data. It may be published.
 
     Parameters
     ----------
@@ -158,12 +158,12 @@ class Cost:
 
     @property
     def mu(self) -> float | None:
-        """Mu of the Gaussian test that the release is, if it is one.
+        """Mu of Gaussian differential privacy, if a bound is known.
 
         Returns
         -------
         mu : float or None
-            None where it is not known, zero or infinite.
+            None if mu is not known, zero or infinite.
         """
         if isinstance(self.exact, GaussianTest) and 0 < self.exact.mu < np.inf:
             return self.exact.mu
@@ -180,8 +180,8 @@ class Cost:
         Returns
         -------
         epsilon : float
-            The smaller of two epsilons: that of the curve, by Canonne, Kamath, Steinke
-            (2020), Proposition 12, and the exact one, where it is known.
+            The smaller of the exact epsilon, if it is known, and the epsilon that
+            follows from the curve, by Canonne, Kamath, Steinke (2020), Proposition 12.
         """
         exact = self._exact_epsilon(delta)
         if exact == np.inf:
@@ -235,8 +235,8 @@ class Cost:
         Returns
         -------
         profile : PrivacyProfile
-            The smaller of two bounds at each epsilon: that of the curve, and the exact
-            one, where it is known.
+            At each epsilon, the smaller of the exact profile, if it is known, and the
+            profile that follows from the curve.
         """
         exact = None if self.exact is None else self.exact.profile
         if exact is not None and self.exact is not None and self.exact.is_all:
@@ -261,11 +261,11 @@ class Cost:
         return Cost(self.unit, self.relation, self.curve + other.curve, exact)
 
     def unbounded(self) -> "Cost":
-        """Return an infinite cost, for noise that somebody may know.
+        """Return an infinite cost, for seeded noise.
 
         Returns
         -------
         cost : Cost
-            Of the same unit and relation.
+            Infinite cost for the same unit and relation.
         """
         return Cost(self.unit, self.relation, self.curve.unbounded())

@@ -60,8 +60,8 @@ def fitting_epsilon(largest: float, excess: Callable[[float], float]) -> float |
 class LedgerEntry:
     """Record of one release in a ledger, for auditors.
 
-    Not for publication: costs depend on no private value, but the fingerprints reveal
-    which fits used the same data, and `time` and `who` are not covered by epsilon.
+    An entry must not be published. Costs depend on no private value, but fingerprints
+    reveal which fits used the same data. Epsilon does not cover `time` and `who`.
 
     Parameters
     ----------
@@ -91,13 +91,13 @@ class LedgerEntry:
         The probability mass that epsilon does not cover.
 
     share : float
-        Fraction of the budget that it takes, at the order with most left, at most 1.
-        These fractions add up to `spent` of the ledger.
+        Fraction of the budget that the release takes, at most 1, at the Renyi order
+        with the most budget left. These fractions add up to `spent` of the ledger.
 
     Notes
     -----
-    The guarantee for all entries together is the budget, not the sum of `epsilon`: they
-    compose in a Renyi filter (Feldman and Zrnic 2021), see
+    The guarantee for all entries together is the budget, not the sum of `epsilon`.
+    Costs are composed by a Renyi filter (Feldman and Zrnic 2021); see
     :class:`~sklearn_pate.PrivacyLedger`.
 
     Examples
@@ -227,27 +227,28 @@ def _cells(entry: LedgerEntry) -> tuple[str, ...]:
 class PrivacyLedger:
     """Durable record of all releases about one sensitive data set, with a budget.
 
-    Every fit with this ledger records its worst-case cost before any noise is drawn; a
-    fit that would exceed the budget raises, and draws no noise. All releases together
-    are (`epsilon`, `delta`)-differentially private, also if each was chosen in view of
-    earlier ones.
+    Every fit with this ledger records its worst-case cost before any noise is drawn. A
+    fit that would exceed the budget raises an error, and draws no noise. All releases
+    together are (`epsilon`, `delta`)-differentially private, also if each was chosen in
+    view of earlier ones.
 
     The file survives crashes, and may be used by several processes of one user on one
     machine: searches with ``n_jobs``, several notebooks. Fits with the same data,
-    parameters and integer ``random_state`` are one release: it is charged once, and its
-    stored answers are returned again. So equal answers reveal equal data: use another
-    ``random_state`` for rows or labels that were prepared in another way.
+    parameters and integer ``random_state`` are one release. The release is charged
+    once, and its stored answers are returned again. So equal answers reveal equal data:
+    use another ``random_state`` for rows or labels that were prepared in another way.
 
     Parameters
     ----------
     path : str or path-like
-        File of the ledger, one for each sensitive data set. Keep it on a local disk, as
-        locks are unreliable on network drives, and back it up: a lost or older file
-        lacks the later entries.
+        File of the ledger, one for each sensitive data set. Keep the file on a local
+        disk, as locks are unreliable on network drives. Make backups, as a lost or
+        older file lacks the later entries.
 
     epsilon : float, default=None
         Privacy budget of the data set. With `delta`, a file that does not exist is
-        created. None reads it from the file. It cannot be changed afterwards.
+        created. With None, the budget is read from the file. The budget cannot be
+        changed afterwards.
 
     delta : float, default=None
         The probability mass that epsilon does not cover, well below one over the number
@@ -257,15 +258,15 @@ class PrivacyLedger:
         Renyi orders at which costs add up, fixed when the file is created. None takes
         the order that admits the most answers of the default mechanism. Several orders
         share `delta`: they admit a little less Gaussian noise, and more if curves of
-        other shapes follow. Pure epsilons always add up as well, at no loss; it is
-        enough if one of these sums is within the budget.
+        other shapes follow. Pure epsilons are always added up as well. A fit is
+        admitted if one of these sums is within the budget.
 
     key_file : str or path-like, default=None
         File with the secret key of the fingerprints that identify data sets and fits.
-        None means the path with ".key" added. It is created, for this user only, if it
-        does not exist. Do not pass it on with the ledger: with the key, guesses about
-        the data can be tested. Without the old key, stored answers are not found, and
-        equal fits are charged again.
+        None means the path with ".key" added. If the key file does not exist, it is
+        created for this user only. Do not pass it on with the ledger: with the key,
+        guesses about the data can be tested. Without the old key, stored answers are
+        not found, and equal fits are charged again.
 
     Attributes
     ----------
@@ -296,25 +297,25 @@ class PrivacyLedger:
     via a Renyi filter", Theorem 4.3), see
     :class:`~sklearn_pate.accounting.composition.RenyiFilter`: at orders that are fixed
     beforehand, Renyi costs add up to the divergence that Proposition 12 of Canonne,
-    Kamath, Steinke (2020) turns into the budget, for any adaptive choice of fits. While
-    all costs are pure, it is also enough that their epsilons add up to the budget,
-    which admits more large ones: a fit with a pure epsilon of 0.5 takes a sixth of a
-    budget of 3. Once a cost has a delta, pure ones count by their Renyi costs. The
-    proof is in :doc:`Privacy cost of an answer </accounting>`.
+    Kamath, Steinke (2020) turns into the budget, for any adaptive choice of fits. If
+    all costs are pure, a fit is also admitted if the sum of epsilons is within the
+    budget. For example, with a budget of 3, a fit with a pure epsilon of 0.5 takes a
+    sixth. Once a cost has a delta, pure ones count by their Renyi costs. The proof is
+    in :doc:`Privacy cost of an answer </accounting>`.
 
-    The first entry may cost the whole budget by its privacy profile, which is often
-    smaller than its Renyi cost: a fit with the epsilon and delta of the budget is
-    admitted. If its Renyi cost exceeds the budget, nothing is admitted after it. A
-    first release of which one pair (epsilon, delta) is known takes its delta from that
-    of the budget, and others follow.
+    A fit with the epsilon and delta of the budget is admitted as the first entry. Its
+    privacy profile is compared with the budget, as this cost is often smaller than the
+    Renyi cost. If its Renyi cost exceeds the budget, nothing is admitted after it. If
+    only one pair (epsilon, delta) of the first release is known, its delta is
+    subtracted from the delta of the budget.
 
-    A ledger has one unit of privacy and one neighbour relation, those of its first
-    entry. It assumes that the parameters of each fit were chosen without private data,
-    or in view of earlier releases only.
+    A ledger has one unit of privacy and one neighbour relation. The first entry
+    determines both. A ledger assumes that the parameters of each fit were chosen
+    without private data, or from earlier releases only.
 
     The file, `entries`, `report` and `spent` are for the data holder and auditors, not
-    for publication: costs depend on no private value, but entries show the user and
-    time of each fit, and which fits used the same data. See :doc:`the threat model
+    for publication. Costs depend on no private value. Entries show the user and time of
+    each fit, and which fits used the same data. See :doc:`the threat model
     </threat-model>`.
 
     Examples
@@ -413,7 +414,7 @@ class PrivacyLedger:
         Returns
         -------
         file : context manager of sqlite3.Connection
-            All its queries see the same state.
+            All reads inside the block see the same state.
         """
         return self._transaction("DEFERRED")
 
@@ -463,8 +464,9 @@ class PrivacyLedger:
         Returns
         -------
         spent : float
-            Between 0 and 1: sum of costs over the limit, at the order with most left;
-            1 if only the profile of the first entry is within the budget.
+            Between 0 and 1: the sum of costs divided by the limit, at the order with
+            the most budget left. 1 if only the profile of the first entry is within the
+            budget.
         """
         with self.reading() as file:
             spent = 1 - max(self.filter.left(total_costs(file)))
@@ -560,8 +562,9 @@ class PrivacyLedger:
         uncovered_delta : float, default=0.0
             Probability mass that `curve` does not cover: with this probability the
             release may reveal everything, as one that is (epsilon, delta)-private may.
-            It is taken from the delta of the budget. Only an empty ledger admits such a
-            release; :class:`~sklearn_pate.accounting.OtherRelease` makes them.
+            This delta is subtracted from the delta of the budget. Only an empty ledger
+            admits such a release; :class:`~sklearn_pate.accounting.OtherRelease` makes
+            them.
 
         Returns
         -------
@@ -571,7 +574,7 @@ class PrivacyLedger:
         Raises
         ------
         BudgetExceededError
-            If it does not fit; nothing was charged.
+            If the cost exceeds the remaining budget; nothing was charged.
 
         ValueError
             If the ledger has another unit or relation, or a parameter is invalid.

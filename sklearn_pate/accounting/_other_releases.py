@@ -21,10 +21,10 @@ from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 class OtherRelease:
     """Privacy cost of a release that another library made about the same data.
 
-    Made by one of its class methods, and recorded in a ledger by :meth:`charge`, before
-    the other library draws its noise. The cost has to be a worst case that depends on
-    no data, and was fixed beforehand. That the other library keeps its guarantee is an
-    assumption of the data holder.
+    Create it by one of the class methods. Record it in a ledger by :meth:`charge`,
+    before the other library draws its noise. The cost has to be a worst case that
+    depends on no data, and was fixed beforehand. That the other library keeps its
+    guarantee is an assumption of the data holder.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class OtherRelease:
         relation: str,
         description: str = "pure differential privacy",
     ) -> Self:
-        """Take a pure guarantee, such as that of Laplace noise.
+        """Take a pure guarantee, such as for Laplace noise.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class OtherRelease:
         Returns
         -------
         release : OtherRelease
-            Its Renyi curve is rho a.
+            The Renyi curve of the guarantee is rho a at order a.
 
         Raises
         ------
@@ -164,7 +164,7 @@ class OtherRelease:
         relation: str,
         description: str = "approximate differential privacy",
     ) -> Self:
-        """Take one pair (epsilon, delta) of which nothing more is known.
+        """Take one pair (epsilon, delta), if nothing more is known about the release.
 
         Parameters
         ----------
@@ -187,9 +187,10 @@ class OtherRelease:
         -------
         release : OtherRelease
             A pair bounds no Renyi divergence: with probability delta the release may
-            reveal everything. An empty ledger admits it, and takes its delta from that
-            of the budget: choose a budget with a larger one. No later entry may be such
-            a release. Take it by its rho, its Renyi curve or its events where you can.
+            reveal everything. An empty ledger admits the pair, and subtracts its delta
+            from the delta of the budget. Choose a budget with a larger delta. No later
+            entry may be such a release. If rho, a Renyi curve or events of the release
+            are known, use these instead.
 
         Raises
         ------
@@ -215,7 +216,8 @@ class OtherRelease:
         ----------
         event : DpEvent
             All that is released, such as ``accountant.ledger`` of an accountant of
-            dp-accounting. Its noise is relative to the sensitivity under `relation`.
+            dp-accounting. The noise of an event is relative to the sensitivity under
+            `relation`.
 
         unit : {"row", "group"}, default="row"
             Unit of privacy: the meaning of a record for the event.
@@ -338,8 +340,8 @@ class OtherRelease:
         Raises
         ------
         BudgetExceededError
-            If it does not fit, or only its profile is known and the ledger has an
-            entry; nothing was charged.
+            If the cost exceeds the remaining budget, or only the profile of the release
+            is known and the ledger has an entry. Nothing was charged.
 
         ValueError
             If the ledger has another unit or relation.

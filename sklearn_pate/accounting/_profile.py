@@ -45,8 +45,8 @@ class PrivacyProfile:
     """Upper bound on delta at every epsilon, of one release. May be published.
 
     The release is (epsilon, ``delta_at(epsilon)``)-differentially private at every
-    epsilon. All statements about attackers follow from these pairs together, and are
-    stronger than those that follow from one of them.
+    epsilon. Bounds on attackers follow from all pairs (epsilon, delta) together. They
+    are stronger than bounds from a single pair.
 
     Parameters
     ----------
@@ -64,12 +64,12 @@ class PrivacyProfile:
 
     Notes
     -----
-    For a release with laws P and Q under two neighbouring data sets, the profile is
-    sup over events S of P(S) - e^epsilon Q(S) (Balle, Barthe, Gaboardi 2018, "Privacy
+    For a release with laws P and Q under two neighbouring data sets, the profile is sup
+    over events S of P(S) - e^epsilon Q(S) (Balle, Barthe, Gaboardi 2018, "Privacy
     amplification by subsampling: tight analyses via couplings and divergences"). It
     holds for both orders of the data sets, so that delta(-epsilon) = 1 - e^-epsilon (1
-    - delta(epsilon)). It is convex in e^epsilon: between two points, delta is read from
-    the chord in e^epsilon, which is an upper bound too. Epsilons above 500 are not
+    - delta(epsilon)). Delta is convex in e^epsilon. Between two points, the chord in
+    e^epsilon is therefore an upper bound, and is used. Epsilons above 500 are not
     resolved.
 
     Examples
@@ -125,8 +125,8 @@ class PrivacyProfile:
         Parameters
         ----------
         epsilon : float or array-like of float
-            Any numbers, in nats. At a negative one the release of one data set is at
-            most e^epsilon as likely as that of the other, but for delta.
+            Any numbers, in nats. A negative epsilon has the same meaning in the
+            definition of differential privacy.
 
         Returns
         -------
@@ -161,7 +161,7 @@ class PrivacyProfile:
         Returns
         -------
         epsilon : float
-            In nats, not negative; infinite if the profile does not reach `delta`.
+            In nats, not negative. Infinite if the profile is above `delta` everywhere.
 
         Raises
         ------
@@ -332,7 +332,7 @@ class PrivacyProfile:
         )
 
     def thinned(self, epsilon: float, delta: float) -> "PrivacyProfile":
-        """Return fewer points, rounded up, with one that is to be kept as it is.
+        """Return fewer points, rounded up. One given point is kept as it is.
 
         Parameters
         ----------
@@ -469,7 +469,7 @@ def compose_profiles(profiles: Iterable[PrivacyProfile]) -> PrivacyProfile:
 
     Notes
     -----
-    Each profile is that of a pair of laws, which dominates the release; the privacy
+    Each profile belongs to a pair of laws that dominates the release. The privacy
     losses of these pairs add up (Zhu, Dong, Wang 2022, "Optimal accounting of
     differential privacy via characteristic function", Theorem 10). The laws are placed
     on a grid of epsilon in such a way that no delta decreases. The sum of the Renyi

@@ -48,9 +48,9 @@ class RdpCurve:
     """A Renyi differential privacy guarantee at several orders.
 
     Curves of independent releases about the same data add up (`+`), and `k` releases
-    with the same curve cost ``curve * k``. Only costs of one neighbour relation add
-    up. A worst case may be published; a curve computed from votes is as sensitive as
-    they are. The curve itself does not record which of the two it is.
+    with the same curve cost ``curve * k``. Only costs of one neighbour relation add up.
+    A worst case may be published. A curve computed from votes is as sensitive as the
+    votes. The curve itself does not record whether it is a worst case.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ class RdpCurve:
         no bound is known.
 
     pure_epsilon : float, default=inf
-        Epsilon of a guarantee without delta, the Renyi divergence of infinite order,
-        where one is known. It adds up and multiplies as `values` do.
+        Epsilon of a pure guarantee, if known: the Renyi divergence of infinite order.
+        It is added and multiplied in the same way as `values`.
 
     Raises
     ------
@@ -228,8 +228,8 @@ class RdpCurve:
         Warns
         -----
         UserWarning
-            If the best order is the first or the last one: an order outside the range
-            would give a smaller epsilon.
+            If the best order is the first or the last order, as an order outside the
+            range would give a smaller epsilon.
 
         Notes
         -----
@@ -264,7 +264,7 @@ class RdpCurve:
         Returns
         -------
         epsilon : float
-            The same as that of `to_epsilon`.
+            The same value as from `to_epsilon`.
 
         Raises
         ------
@@ -308,21 +308,22 @@ class RdpCurve:
     def to_dp_accounting(self, relation: str) -> Any:
         """Return an accountant of dp-accounting that has spent this cost.
 
-        Other releases are composed with it, such as the steps of a network that Opacus
-        trained: ``accountant.compose(event)``.
+        ``accountant.compose(event)`` adds the cost of other releases, such as the steps
+        of a network that Opacus trained.
 
         Parameters
         ----------
         relation : {"replace-one", "add-remove", "add-remove-or-change"}
-            Neighbour relation of the cost, that of ``privacy_spent_.relation``.
+            Neighbour relation of the cost, such as ``privacy_spent_.relation``.
 
         Returns
         -------
         accountant : dp_accounting.rdp.RdpAccountant
             At the orders up to 1024, as dp-accounting fails at larger ones for most
-            events. Its neighbouring relation is ADD_OR_REMOVE_ONE, or REPLACE_ONE for
-            "replace-one": it refuses events that have no cost for it. Its list of
-            events, ``accountant.ledger``, has only those that were composed later.
+            events. The accountant has the relation ADD_OR_REMOVE_ONE, or REPLACE_ONE
+            for "replace-one". It refuses events without a cost for this relation. The
+            list of events, ``accountant.ledger``, has only events that were composed
+            later.
 
         Raises
         ------
@@ -330,7 +331,7 @@ class RdpCurve:
             If dp-accounting is not installed.
 
         RuntimeError
-            If the installed version of dp-accounting does not take the cost.
+            If the installed version of dp-accounting cannot represent the cost.
 
         ValueError
             If `relation` is unknown.

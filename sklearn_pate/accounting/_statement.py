@@ -107,7 +107,8 @@ class StatementFacts:
         proved.
 
     protected : str
-        Content that the guarantee hides. Empty without a guarantee.
+        Facts about the private data that the guarantee protects. Empty without a
+        guarantee.
 
     unprotected : tuple of str
         Quantities that may be read from the results: they are public by assumption or
@@ -295,8 +296,8 @@ def check_neighbours(unit: str, relation: str) -> None:
 class PrivacySpent:
     """Privacy statement of one fit. May be published.
 
-    It depends on no private value, and unpacks as ``epsilon, delta = privacy_spent``.
-    ``print(privacy_spent)`` gives the statement in words, one fact a line.
+    The statement depends on no private value. ``epsilon, delta = privacy_spent``
+    unpacks it. ``print(privacy_spent)`` gives the statement in words, one fact a line.
 
     Parameters
     ----------
@@ -311,18 +312,15 @@ class PrivacySpent:
         Unit of privacy.
 
     relation : {"replace-one", "add-remove", "add-remove-or-change"}
-        Neighbour relation, the change of one unit that is hidden. "replace-one" is for
-        rows and parties, whose number is public; "add-remove" for rows and groups;
-        "add-remove-or-change" for groups. Costs of two units or two relations can
-        neither be added nor compared.
+        Neighbour relation: the change of one unit that the guarantee covers.
+        "replace-one" is for rows and parties, whose number is public; "add-remove" for
+        rows and groups; "add-remove-or-change" for groups. Costs of two units or two
+        relations can neither be added nor compared.
 
     release : {"answers", "scores", "newton", "sum", "model", "search", "metrics", \
 "several", "measured"}
-        Kind of release: answers to queries or noisy counts, the mean of score
-        functions, a logistic regression by noisy Newton steps, one noisy sum of
-        vectors, another model trained with noise, the winner of a private search,
-        metrics of a model, several releases together, or a model with metrics on other
-        rows.
+        Kind of release, such as answers to queries, mean scores, a model trained with
+        noise, the winner of a private search, or metrics of a model.
 
     mechanism : str
         The mechanism with its parameters.
@@ -335,7 +333,7 @@ class PrivacySpent:
         Number of queries that the cost covers; None for a learner without queries.
 
     assumptions : tuple of Assumption
-        Assumptions for the data holder to confirm. If one of them is false, there is
+        Assumptions for the data holder to confirm. If one assumption is false, there is
         no guarantee.
 
     curve : RdpCurve
@@ -343,12 +341,12 @@ class PrivacySpent:
         ``to_epsilon(delta)`` of their sum is the cost of all of them together.
 
     profile : PrivacyProfile, default=None
-        Delta at every epsilon, for this fit alone. It must belong to `curve`: replace
-        both together. None converts `curve` and the stated pair.
+        Delta at every epsilon, for this fit alone. The profile must belong to `curve`:
+        replace both together. None converts `curve` and the stated pair.
 
     n_tables : int, default=None
-        Number of columns whose noisy counts the public rows were drawn from, which the
-        cost includes; None for rows that were public before.
+        Number of columns of the noisy counts from which public rows were drawn. The
+        cost includes these counts. None if the rows were public before.
 
     mu : float, default=None
         The fit is mu-Gaussian differentially private (Dong, Roth, Su 2022, "Gaussian
@@ -357,9 +355,7 @@ class PrivacySpent:
     Raises
     ------
     ValueError
-        If `relation` is unknown for `unit`, `release` is unknown, `n_teachers` or
-        `n_queries` is missing, `assumptions` is empty or of another type, or `mu` is
-        no positive number.
+        If a field is missing or invalid, or `relation` is unknown for `unit`.
 
     Notes
     -----
@@ -466,7 +462,7 @@ class PrivacySpent:
 
     @property
     def neighbours(self) -> str:
-        """The change of the private data that is hidden.
+        """The change of the private data that the guarantee covers.
 
         Returns
         -------
@@ -513,8 +509,8 @@ class PrivacySpent:
         Returns
         -------
         epsilon : float
-            At most `epsilon` at `delta`; infinite at a delta that `profile` does not
-            reach, and above 500.
+            At most `epsilon` at `delta`. Infinite if `profile` is above the given delta
+            at all epsilons up to 500.
         """
         return self.profile.epsilon_at(delta)
 
@@ -553,15 +549,16 @@ class PrivacySpent:
     def to_dp_accounting(self) -> Any:
         """Return an accountant of dp-accounting that has spent the cost of this fit.
 
-        It has the relation of this statement, so that it refuses releases whose cost is
-        for another one.
+        The accountant has the neighbour relation of this statement. It refuses releases
+        with a cost for another relation.
 
         Returns
         -------
         accountant : dp_accounting.rdp.RdpAccountant
             See :meth:`RdpCurve.to_dp_accounting
-            <sklearn_pate.accounting.RdpCurve.to_dp_accounting>`. It counts by `curve`,
-            so that its epsilon may be above the exact one that is stated.
+            <sklearn_pate.accounting.RdpCurve.to_dp_accounting>`. The accountant
+            composes Renyi curves, so its epsilon may be above the exact epsilon of the
+            statement.
 
         Raises
         ------
@@ -667,9 +664,9 @@ class PrivacySpent:
         Returns
         -------
         statement : dict
-            Every field except `curve`, `neighbours`, code and sentence of each
-            assumption, the pairs [epsilon, delta] of `profile`, and `facts`; ready for
-            ``json.dumps`` unless epsilon is infinite.
+            Plain values for ``json.dumps``, unless epsilon is infinite. It has
+            `neighbours`, `facts`, and every field except `curve`. Assumptions have code
+            and sentence, and `profile` is a list of pairs [epsilon, delta].
         """
         return {
             field.name: getattr(self, field.name)

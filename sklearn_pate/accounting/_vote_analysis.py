@@ -26,7 +26,7 @@ class VoteCosts(NamedTuple):
 class PrivacyAnalysis:
     """Data-dependent privacy analysis of the votes. Sensitive: not for publication.
 
-    All attributes depend on private data. Printing shows none of them, and a pickled or
+    All attributes depend on private data. Printing shows no attribute, and a pickled or
     copied estimator does not contain the analysis.
 
     Parameters
@@ -43,7 +43,7 @@ class PrivacyAnalysis:
         in the papers' tables, and is no bound; ``privacy_spent_`` is one.
 
     in_ledger : bool
-        True if the fit was charged to a ledger.
+        True if the cost of the fit was charged to a ledger.
 
     is_seeded : bool
         True if the noise of the answers was seeded.
@@ -64,8 +64,8 @@ class PrivacyAnalysis:
         Index of the teacher and text of every warning.
 
     data_problems : list of str
-        Number of rows that were left out because they have no group id or a label that
-        is not in `classes`, and the labels in `classes` that no row has.
+        Number of rows that were left out, as they have no group id or a label outside
+        `classes`. Also the labels in `classes` that no row has.
 
     Notes
     -----
@@ -120,8 +120,8 @@ class PrivacyAnalysis:
     def epsilon(self) -> float:
         """Data-dependent epsilon of this fit, from the exact cost of the votes.
 
-        At most ``privacy_spent_.epsilon`` for the same number of answers. It is no
-        guarantee: it does not hold for other data.
+        At most ``privacy_spent_.epsilon`` for the same number of answers. This epsilon
+        is no guarantee, as it does not hold for other data.
 
         Returns
         -------
@@ -168,9 +168,10 @@ class PrivacyAnalysis:
     def exceeds_claim(self) -> bool | None:
         """Whether these votes cost more than the mechanism claims for any votes.
 
-        If so, by one query or by all of them together, rounding aside, the mechanism's
-        cost and ``privacy_spent_`` are wrong: publish no result of this fit. A fit
-        neither raises nor warns, as this would reveal something about the votes.
+        If True, the mechanism's cost and ``privacy_spent_`` are wrong: publish no
+        result of this fit. One query, or all queries together, exceed the claim by more
+        than rounding. A fit neither raises nor warns, as this would reveal something
+        about the votes.
 
         Returns
         -------
@@ -194,8 +195,8 @@ class PrivacyAnalysis:
     def sanitize(self, *, confidence: float = 0.975, **release: float) -> SanitizedCost:
         """Release the data-dependent epsilon with noise, at an additional cost.
 
-        The result may be published; `epsilon` may not. It is a statement about the
-        votes of this fit, in the sense of Papernot et al. 2018, and does not replace
+        The result may be published; `epsilon` may not. The result is a statement about
+        the votes of this fit, as in Papernot et al. 2018. It does not replace
         ``privacy_spent_``. Every call is a separate release: call it once.
 
         Parameters
@@ -216,9 +217,9 @@ class PrivacyAnalysis:
         Raises
         ------
         ValueError
-            If the noise of the answers was seeded, the queries depended on earlier
-            answers or on noisy counts, or the fit was charged to a ledger, whose budget
-            does not cover this release.
+            If the noise of the answers was seeded, or the queries depended on earlier
+            answers or on noisy counts. Also if the fit was charged to a ledger, as the
+            budget does not cover this release.
 
         TypeError
             If noisy histograms were released: their cost does not depend on votes.

@@ -52,7 +52,7 @@ def laplace_2017(
 ) -> RdpCurve:
     """Compute the data-dependent bound of the 2017 PATE paper for LNMax answers.
 
-    Sensitive: it depends on the votes, and must not be published.
+    The bound depends on the votes: it is sensitive, and must not be published.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def gaussian_2018(
 ) -> RdpCurve:
     """Compute the data-dependent bound of the 2018 PATE paper for GNMax answers.
 
-    Sensitive: it depends on the votes, and must not be published.
+    The bound depends on the votes: it is sensitive, and must not be published.
 
     Parameters
     ----------
@@ -274,10 +274,10 @@ def confident_2018(
 
     Notes
     -----
-    Papernot et al. 2018, Theorem 6 and Section 4.2. The check passes with probability
-    p = Phi((max n - threshold) / sigma_threshold); its cost is that of GNMax with
-    q = min(p, 1 - p) and noise sqrt(2) sigma_threshold. The guarantee is
-    the curve of ``cost`` of :class:`~sklearn_pate.mechanisms.ConfidentGNMax`.
+    Papernot et al. 2018, Theorem 6 and Section 4.2. The check passes with probability p
+    = Phi((max n - threshold) / sigma_threshold); its cost equals the cost of GNMax with
+    q = min(p, 1 - p) and noise sqrt(2) sigma_threshold. The guarantee is the curve of
+    ``cost`` of :class:`~sklearn_pate.mechanisms.ConfidentGNMax`.
 
     Examples
     --------

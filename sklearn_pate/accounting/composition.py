@@ -229,7 +229,7 @@ def dpsgd_cost(
     """Compute epsilon and Renyi curve of Gaussian noise on many Poisson samples.
 
     `noise_multiplier` is the standard deviation of the noise over the largest change of
-    a sum by one row; neighbouring data sets differ by one added or removed row. With
+    a sum by one row. Neighbouring data sets differ by one added or removed row. With
     "pld", epsilon comes from the numerically composed law of the privacy loss and is
     never larger than with "rdp", which uses the curve.
     """
@@ -887,24 +887,24 @@ class RenyiFilter:
 
     Notes
     -----
-    If a release is chosen in view of earlier ones, the order of the composition must
-    not be chosen afterwards. At one order fixed beforehand, stopping before the first
+    If a release is chosen after earlier results are known, the order of the composition
+    must be fixed beforehand. At one order fixed beforehand, stopping before the first
     cost that would exceed a limit bounds the divergence of all releases together by
-    that limit (Feldman and Zrnic 2021, "Individual privacy
-    accounting via a Renyi filter", Theorem 4.3; Lecuyer 2021, "Practical privacy
-    filters and odometers with Renyi differential privacy"). The limit is the divergence
-    that the conversion of Canonne, Kamath and Steinke (2020, Proposition 12) turns into
-    epsilon. With m finite orders each limit is computed with delta / m, and a release
-    is admitted while any limit holds: while limit i holds, the releases are those of a
-    filter with this limit alone, so each order adds at most delta / m.
+    that limit (Feldman and Zrnic 2021, "Individual privacy accounting via a Renyi
+    filter", Theorem 4.3; Lecuyer 2021, "Practical privacy filters and odometers with
+    Renyi differential privacy"). The limit is the divergence that the conversion of
+    Canonne, Kamath and Steinke (2020, Proposition 12) turns into epsilon. With m finite
+    orders each limit is computed with delta / m, and a release is admitted while any
+    limit holds: while limit i holds, the releases are those of a filter with this limit
+    alone, so each order adds at most delta / m.
 
     At the infinite order the limit is epsilon itself. While all costs are pure and sum
     to at most epsilon, likelihood ratios are at most e^epsilon, without delta: this
-    order takes nothing from the others. So the budget admits both what basic
-    composition admits and what the Renyi filter admits. Adding the pure epsilons of
-    some releases to the Renyi costs of the others would admit no more: at no order does
-    the Renyi cost of a release exceed its pure epsilon. The proof is in :doc:`Privacy
-    cost of an answer </accounting>`.
+    order takes nothing from the others. So the budget admits all releases that basic
+    composition admits, and all releases that the Renyi filter admits. Adding the pure
+    epsilons of some releases to the Renyi costs of the others would admit no more: at
+    no order does the Renyi cost of a release exceed its pure epsilon. The proof is in
+    :doc:`Privacy cost of an answer </accounting>`.
     """
 
     orders: tuple[float, ...]
@@ -918,7 +918,7 @@ class RenyiFilter:
     def for_budget(
         cls, epsilon: float, delta: float, orders: ArrayLike | None = None
     ) -> Self:
-        """Make the filter whose releases are (epsilon, delta)-differentially private.
+        """Create the filter for an (epsilon, delta) budget.
 
         Parameters
         ----------
@@ -929,8 +929,8 @@ class RenyiFilter:
             The probability mass that epsilon does not cover, in (0, 0.1).
 
         orders : array-like of shape (n_orders,), default=None
-            Finite Renyi orders that share delta. None takes the one order that admits
-            the most releases with Gaussian noise, whose curve is a straight line.
+            Finite Renyi orders that share delta. With None, the filter uses the one
+            order that admits the most releases with Gaussian noise.
 
         Returns
         -------
@@ -980,9 +980,10 @@ class RenyiFilter:
         Returns
         -------
         cost : tuple of float
-            One number per order; at an order that the curve lacks its value at the next
-            larger one, as a divergence never decreases with its order. No value exceeds
-            the pure epsilon of the curve, the divergence of infinite order.
+            One number per order. For an order that the curve lacks, the value at the
+            next larger order is used, as a divergence never decreases with its order.
+            No value exceeds the pure epsilon of the curve, the divergence of infinite
+            order.
         """
         next_larger = np.searchsorted(curve.orders, self.orders)
         values = np.minimum(np.append(curve.values, np.inf), curve.pure_epsilon)

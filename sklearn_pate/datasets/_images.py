@@ -128,8 +128,8 @@ def fetch_mnist(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. None means that of the environment variable
-        ``SKLEARN_PATE_DATA``, or else ``sklearn_pate`` in
+        Folder of data sets. With None, the folder is the value of the environment
+        variable ``SKLEARN_PATE_DATA``. Without this variable, it is ``sklearn_pate`` in
         ``sklearn.datasets.get_data_home()``.
 
     subset : {"all", "train", "test"}, default="all"
@@ -206,8 +206,8 @@ def fetch_svhn(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. None means that of the environment variable
-        ``SKLEARN_PATE_DATA``, or else ``sklearn_pate`` in
+        Folder of data sets. With None, the folder is the value of the environment
+        variable ``SKLEARN_PATE_DATA``. Without this variable, it is ``sklearn_pate`` in
         ``sklearn.datasets.get_data_home()``.
 
     subset : {"train", "test", "extra"}, default="train"
@@ -288,12 +288,12 @@ def fetch_cifar10(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. None means that of the environment variable
-        ``SKLEARN_PATE_DATA``, or else ``sklearn_pate`` in
+        Folder of data sets. With None, the folder is the value of the environment
+        variable ``SKLEARN_PATE_DATA``. Without this variable, it is ``sklearn_pate`` in
         ``sklearn.datasets.get_data_home()``.
 
     subset : {"train", "test"}, default="train"
-        The original split. Both are in one archive of 170 MB.
+        The original split. Training and test images are in one archive of 170 MB.
 
     download_if_missing : bool, default=True
         Whether a missing file is downloaded.

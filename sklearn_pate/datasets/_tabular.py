@@ -119,8 +119,8 @@ def fetch_adult(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. None means that of the environment variable
-        ``SKLEARN_PATE_DATA``, or else ``sklearn_pate`` in
+        Folder of data sets. With None, the folder is the value of the environment
+        variable ``SKLEARN_PATE_DATA``. Without this variable, it is ``sklearn_pate`` in
         ``sklearn.datasets.get_data_home()``.
 
     subset : {"all", "train", "test"}, default="all"
@@ -236,8 +236,8 @@ def fetch_diabetes130(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. None means that of the environment variable
-        ``SKLEARN_PATE_DATA``, or else ``sklearn_pate`` in
+        Folder of data sets. With None, the folder is the value of the environment
+        variable ``SKLEARN_PATE_DATA``. Without this variable, it is ``sklearn_pate`` in
         ``sklearn.datasets.get_data_home()``.
 
     download_if_missing : bool, default=True

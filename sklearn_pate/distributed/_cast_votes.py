@@ -51,8 +51,9 @@ def cast_votes(
 ) -> NDArray[np.signedinteger]:
     """Train one teacher on the rows of one shard, and return its votes alone.
 
-    This runs where the rows lie: on a worker of Spark, Ray or dask, or in a hospital.
-    The fitted teacher is dropped, and what it prints, logs or warns of is suppressed.
+    Call the function where the rows are stored: on a worker of Spark, Ray or dask, or
+    in a hospital. The fitted teacher is dropped, and what it prints, logs or warns of
+    is suppressed.
 
     Parameters
     ----------
@@ -60,8 +61,8 @@ def cast_votes(
         The teacher, unfitted, as in :class:`~sklearn_pate.PATEClassifier`.
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-        All rows of the shard and no others. Their order should be the same in each
-        run, as many teachers depend on it. May be empty.
+        All rows of the shard and no others. The order of rows should be the same in
+        each run, as many teachers depend on the order. May be empty.
 
     y : array-like of shape (n_rows,)
         Their labels. A row whose label is not in `classes` is dropped.
@@ -77,9 +78,9 @@ def cast_votes(
         Number of the shard, as :func:`shard_of` returns it.
 
     seed : int, default=0
-        Seeds the teachers, each with its own seed. It may be public. The votes are
-        those of a fit with ``random_state=seed`` and ``representation=None`` if the
-        shards have that key.
+        Seeds the teachers, each with its own seed. The seed may be public. A fit with
+        ``random_state=seed`` and ``representation=None`` has the same votes, if the key
+        of the shards is `seed`.
 
     Returns
     -------
@@ -98,7 +99,7 @@ def cast_votes(
     Warns
     -----
     TeacherWarning
-        If the teacher failed, and abstains. The message names the type of its error
+        If the teacher failed. It then abstains. The message names the type of its error
         only, and belongs to the data holder.
 
     Examples

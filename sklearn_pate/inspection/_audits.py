@@ -181,13 +181,14 @@ class AuditResult:
 
     exact_share : float, default=None
         Exact Renyi cost of the audited votes as a share of the claimed Renyi cost of
-        all votes, at the order where it is largest. None if it was not computed, as
-        where the mechanism does not state the distribution of its answers.
+        all votes, at the order where it is largest. None if the cost was not computed,
+        as for a mechanism that does not state the distribution of its answers.
 
     answers_follow_law : bool, default=None
         Whether the answers have the distribution that the mechanism states, from which
-        the exact cost is computed. None if it was not tested. True at a false
-        distribution that differs too little for the number of trials.
+        the exact cost is computed. None if the distribution was not tested. It can be
+        True for a wrong distribution, if the difference is too small for the number of
+        trials.
 
     Notes
     -----
@@ -234,10 +235,10 @@ class AuditResult:
         Returns
         -------
         contradicted : bool
-            True shows a defect: with certainty if `cost_is_wrong`; except for one audit
-            in a billion if `answers_follow_law` is False; else at the stated
-            confidence: of audits of true claims, one in ``1 / (1 - confidence)`` is
-            True by chance. False proves nothing.
+            True shows a defect. If `cost_is_wrong`, the defect is certain. If
+            `answers_follow_law` is False, a true claim has this result in one audit in
+            a billion. Otherwise, of audits of true claims, one in ``1 / (1 -
+            confidence)`` is True by chance. False proves nothing.
         """
         return (
             self.cost_is_wrong
@@ -338,8 +339,8 @@ def audit_neighbours(
     """Audit an estimator by many fits on two neighbouring data sets.
 
     The audit looks for an event in what the fits publish that is more probable on one
-    data set than the claim allows. It also finds effects of one row
-    on other rows, such as moving them to other teachers.
+    data set than the claim allows. The audit also finds effects of one row on other
+    rows, such as a change of their teachers.
 
     A claim that is not contradicted is not proved: other data sets may show more, and
     events rarer than one in `n_runs` are not observed. A contradicted claim is wrong,
@@ -349,18 +350,18 @@ def audit_neighbours(
     Parameters
     ----------
     estimator : classifier
-        PATEClassifier or PrivateKNNClassifier; with a `statistic`, any classifier that
-        can state its cost, such as those of ``sklearn_pate.learners``. Its clones are
-        fitted, and charge no ledger. With an integer `random_state`, only the noise
-        differs between runs, and the audit is most sensitive.
+        PATEClassifier or PrivateKNNClassifier. With a `statistic`, any classifier that
+        states its privacy cost, such as a classifier of ``sklearn_pate.learners``.
+        Clones of the estimator are fitted, without its `ledger`. With an integer
+        `random_state`, only the noise differs between runs, and the audit is most
+        sensitive.
 
     data : tuple (X, y) or (X, y, groups)
         Private rows, as for ``fit``.
 
     neighbouring_data : tuple (X, y) or (X, y, groups)
-        Data set that differs in one unit, as the estimator's statement defines it: one
-        row replaced, added or removed; one group added, removed or, if the statement
-        covers it, changed.
+        Data set that differs in one unit, as the estimator's statement defines it. For
+        example, one row is replaced, or one group is added.
 
     X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
             (n_public, n_features), default=None

@@ -191,10 +191,10 @@ def check_sensitivity(sensitive: Any, baseline: Any) -> None:
 class EpsilonDeltaDisplay:
     """Publishable epsilon against delta, for the same release.
 
-    A release satisfies (epsilon, delta) at every point of its line, and its statement
-    is one of them. **May be published**, like the statements. Create it by
-    :meth:`from_estimator` or :meth:`from_statements`. It needs matplotlib. All
-    parameters are stored as attributes.
+    A release satisfies (epsilon, delta) at every point of its line. The statement of
+    the release is one point of the line. **May be published**, like the statements.
+    Create it by :meth:`from_estimator` or :meth:`from_statements`. It needs matplotlib.
+    All parameters are stored as attributes.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ class EpsilonDeltaDisplay:
     Notes
     -----
     A line is ``privacy_spent_.epsilon_at(delta)``, the smallest epsilon that is known.
-    It ends at the smallest delta that the statement resolves.
+    The line ends at the smallest delta that the statement resolves.
 
     Examples
     --------
@@ -257,7 +257,7 @@ class EpsilonDeltaDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on; None means those of a new figure.
+            Axes to draw on. With None, a new figure is created.
 
         **kwargs : Any
             Arguments of ``ax.plot`` for each line.
@@ -443,14 +443,14 @@ class PrivacyUtilityDisplay:
         Score of each fit.
 
     sensitive : bool
-        Whether scores depend on private data that no statement covers: True if the rows
-        they are computed on are private, or if `baseline` was trained on private rows.
-        True stamps the plot; with False, it may be published at the privacy cost of all
-        its fits together.
+        Whether scores depend on private data that no statement covers. Pass True if
+        scores are computed on private rows, or if `baseline` was trained on private
+        rows. With True, the plot has a warning stamp. With False, the plot may be
+        published at the privacy cost of all its fits together.
 
     baseline : float, default=None
-        Score without privacy. **It is as sensitive as the rows that its model was
-        trained on**.
+        Score without privacy. **The baseline is as sensitive as the rows that its model
+        was trained on**.
 
     delta : float, default=None
         Probability mass that epsilon does not cover, for the axis.
@@ -481,14 +481,14 @@ class PrivacyUtilityDisplay:
 
     Notes
     -----
-    Fits whose epsilons differ by at most one percent share a point, at the largest of
-    them, so that no fit is drawn below its stated epsilon.
+    Fits with epsilons within one percent share a point, at the largest epsilon. So no
+    fit is drawn below its stated epsilon.
 
-    To publish the plot is to publish a result of every fit in it: its privacy cost is
-    the sum of their ``privacy_spent_.curve``, if no fit was chosen in view of another.
+    The plot shows a result of every fit in it. Its privacy cost is the sum of their
+    ``privacy_spent_.curve``, if no fit was chosen from results of another fit.
 
-    An infinite epsilon raises an error, as it is no weak guarantee but none. The score
-    of such a fit may be the `baseline`.
+    An infinite epsilon raises an error, as there is no guarantee at all. The score of
+    such a fit may be the `baseline`.
 
     Examples
     --------
@@ -517,7 +517,7 @@ class PrivacyUtilityDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on; None means those of a new figure. Axes that hold another
+            Axes to draw on. With None, a new figure is created. Axes that hold another
             display of the same unit and relation get a further line.
 
         **kwargs : Any
@@ -602,9 +602,8 @@ class PrivacyUtilityDisplay:
         Raises
         ------
         ValueError
-            If `sensitive` is neither True nor False, `baseline` is no number,
-            `estimators` is no list, one states no finite epsilon, or units or relations
-            differ; nothing was scored.
+            If a parameter is invalid, an estimator has no finite epsilon, or units or
+            relations differ. Nothing was scored.
 
         NotFittedError
             If an estimator is not fitted; nothing was scored.
@@ -728,9 +727,9 @@ class PrivacyUtilityDisplay:
         Parameters
         ----------
         search : GridSearchCV, RandomizedSearchCV or dict
-            Fitted, over the parameter `epsilon` of a private estimator and no other
-            one; or its ``cv_results_``. In a Pipeline the parameter has a longer name,
-            such as ``pate__epsilon``.
+            Fitted search over the parameter `epsilon` of a private estimator alone; or
+            its ``cv_results_``. In a Pipeline the parameter has a longer name, such as
+            ``pate__epsilon``.
 
         sensitive : bool
             Whether the rows and labels that were searched on are private, or `baseline`
@@ -738,7 +737,7 @@ class PrivacyUtilityDisplay:
             computed on rows that other fits of it learned from.
 
         metric : str, default=None
-            One of the metrics, for a search with several.
+            Name of the metric to draw, for a search with several metrics.
 
         baseline : float, default=None
             Score without privacy, **as sensitive as the rows of its fit**.
@@ -754,9 +753,8 @@ class PrivacyUtilityDisplay:
         Raises
         ------
         ValueError
-            If `sensitive` is neither True nor False, `baseline` is no number, the
-            search is not over epsilon alone, a fit of it failed, or its winner states
-            no finite epsilon.
+            If a parameter is invalid, the search is not over epsilon alone, a fit
+            failed, or the selected fit has no finite epsilon.
 
         NotFittedError
             If the search is not fitted.
@@ -765,7 +763,7 @@ class PrivacyUtilityDisplay:
         -----
         The axis has the target epsilons, which the statement of each fit meets. No
         statement covers the search: its scores are computed without noise. Unit,
-        relation and delta are those of the winner; they are unknown for a
+        relation and delta are taken from the selected fit. They are unknown for a
         ``cv_results_`` alone, and with ``refit=False``.
 
         Examples

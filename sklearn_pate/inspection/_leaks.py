@@ -116,8 +116,8 @@ def _is_of(step: Any, names: set[str]) -> bool:
 class PrivacyLeak:
     """Estimator outside a private classifier that is fitted on private rows.
 
-    No privacy statement covers it. It is found by classes and parameters, without data.
-    ``str(leak)`` is a full description.
+    No privacy statement covers it. Leaks are found from classes and parameters, without
+    data. ``str(leak)`` is a full description.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
     Raises
     ------
     ValueError
-        If there is no private classifier in it.
+        If `estimator` contains no private classifier.
 
     Notes
     -----

@@ -44,14 +44,14 @@ def audit_mechanism(
     two neighbouring vote counts (or what one teacher sends, for a
     :class:`~sklearn_pate.mechanisms.NoisySum` or
     :class:`~sklearn_pate.mechanisms.MeanScores`). The audit looks for an event that is
-    more probable on one of them than the cost allows.
+    more probable on one vote count than the cost allows.
 
-    For vote counts, the exact Renyi cost is computed, too, from the stated distribution
-    of answers: at both counts, over all their neighbours, in both directions and at all
+    For vote counts, the exact Renyi cost is also computed, from the stated distribution
+    of answers. It covers all neighbours of both counts, in both directions, at all
     orders of the claimed curve. A smaller curve is contradicted with certainty. The
-    answers are compared with this distribution. If the mechanism does not state one,
-    the trials alone can contradict the claim: take a `delta` such as 0.01, at which
-    they show more.
+    answers are compared with this distribution. If the mechanism states no
+    distribution, the trials alone can contradict the claim. Choose a `delta` such as
+    0.01, as the audit is then more sensitive.
 
     A claim that is not contradicted is not proved: other counts may show more, or the
     event may be too rare for `n_trials`. A claim contradicted by the trials is wrong,
@@ -61,32 +61,33 @@ def audit_mechanism(
     Parameters
     ----------
     mechanism : PluralityMechanism, MeanScores or NoisySum
-        Mechanism with its noise set, without `max_answers`. No ledger is charged.
+        Mechanism with its noise set, without `max_answers`. The audit records no cost
+        in a ledger.
 
     counts : array-like of int of shape (n_classes,)
         Vote counts of each query. For a :class:`~sklearn_pate.mechanisms.NoisySum`, the
-        vector of one teacher, in 1/1024 of the clipping bound: its parts, of shape
-        (n_parts, width) or concatenated, none longer than the bound. For
+        vector of one teacher, in units of 1/1024 of the clipping bound. Its shape is
+        (n_parts, width), or flat. No part is longer than the bound. For
         :class:`~sklearn_pate.mechanisms.MeanScores`, the coefficients of one teacher,
-        of shape (n_coordinates, n_classes - 1). What all other teachers send is equal
+        of shape (n_coordinates, n_classes - 1). Vectors of all other teachers are equal
         in both data sets, and left out.
 
     neighbour : array-like of int, of the shape of `counts`
-        Counts after one vote is moved, cast or withdrawn; or what that teacher sends
-        instead.
+        Counts after one vote is moved, cast or withdrawn; or another vector of the same
+        teacher.
 
     n_queries : int, default=1
-        Number of queries of one trial, or of releases of scores. The claim is
-        the cost of all of them.
+        Number of queries of one trial, or of releases of scores. The claim is the cost
+        of all queries of a trial.
 
     n_trials : int, default=100000
         Number of trials on each data set. Half of them choose the event, half measure
         it. More trials show rarer events.
 
     n_repeats : int, default=10
-        Number of times that each query is repeated; all answers count. The cost covers
-        one answer: repeats find an oracle that draws new noise. Scores are not
-        repeated.
+        Number of times that each query is repeated. The audit uses all answers. The
+        cost covers one answer. Repeats find a defective oracle that draws new noise for
+        the same query. Scores are not repeated.
 
     delta : float, default=1e-5
         Probability mass that epsilon does not cover. At a larger delta, such as 0.01,
@@ -103,21 +104,19 @@ def audit_mechanism(
     Raises
     ------
     ValueError
-        If the counts are no neighbours, a vector is too long, the mechanism makes no
-        claim, its stated probabilities do not sum to 1, it answers with a class that
-        does not exist, or another parameter is out of range.
+        If a parameter is out of range, the counts are not neighbours, or the mechanism
+        states no valid cost or distribution.
 
     Notes
     -----
     Trials are ordered by the sum of the estimated log-likelihood ratios of their
-    answers, or, for noisy histograms, sums and scores, by their projection on the
-    difference of the data sets, which is the likelihood ratio of Gaussian noise. The
-    bound is that of Jagielski, Ullman, Oprea (2020), "Auditing differentially private
+    answers. Noisy histograms, sums and scores are ordered by their projection on the
+    difference of the data sets, as for the likelihood ratio of Gaussian noise. The
+    bound is from Jagielski, Ullman, Oprea (2020), "Auditing differentially private
     machine learning: how private is private SGD?", with bounds of Clopper and Pearson
-    (1934). The
-    student's probabilities that an :class:`~sklearn_pate.mechanisms.InteractiveGNMax`
-    needs are equal for all classes. One oracle answers all trials: the confidence holds
-    if its answers are independent.
+    (1934). The student's probabilities that an
+    :class:`~sklearn_pate.mechanisms.InteractiveGNMax` needs are equal for all classes.
+    One oracle answers all trials: the confidence holds if its answers are independent.
 
     Examples
     --------

@@ -66,7 +66,7 @@ def plan_fit(
     Parameters
     ----------
     n_rows : int, default=None
-        Number of private rows, without those that `public_size` would hold out. Where
+        Number of private rows, without rows that `public_size` would hold out. Where
         groups are the unit, this number is not public, and is refused.
 
     n_teachers : int or "auto", default="auto"
@@ -82,34 +82,34 @@ def plan_fit(
         Number of classes, public.
 
     epsilon : float or None, default=1.0
-        The publishable epsilon of the fit, to which the noise is calibrated. None takes
-        the noise of `mechanism` and states its epsilon.
+        The publishable epsilon of the fit, to which the noise is calibrated. With None,
+        the fit uses the noise of `mechanism` and states the resulting epsilon.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. It must be well below one over
-        the number of rows.
+        The probability mass that epsilon does not cover. Delta must be well below one
+        over the number of rows.
 
     mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", \
             "permute-and-flip", "confident"} or mechanism, default="auto"
         As for :class:`~sklearn_pate.PATEClassifier`, of a table: "auto" may plan
-        "scores" if `n_queries` is "auto", too. Not "interactive", whose
+        "scores" if `n_queries` is "auto", too. "interactive" cannot be planned, as its
         answers depend on a student.
 
     student : classifier, default=None
-        The student. One that accepts unlabelled rows needs few right answers; others,
-        and None, average over many noisy ones.
+        The student. A student that accepts unlabelled rows needs few correct answers.
+        Other students, and None, average over many noisy answers.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy. The noise is the same for both.
 
     class_prior : float or array-like of shape (n_classes,), default=None
         Shares of the classes among the rows, from public knowledge, or the share of the
-        rarest class alone. The plan then warns if a release cannot teach that class. It
-        must not be computed from private rows.
+        rarest class alone. The plan then warns if a release cannot teach that class.
+        The shares must not be computed from private rows.
 
     synthetic : PrivateMarginals, default=None
-        Noisy counts that rows are drawn from, in place of public rows. Its domain must
-        declare all columns by name: the cost depends on their number.
+        Noisy counts that rows are drawn from, in place of public rows. The domain must
+        declare all columns by name, as the cost depends on the number of columns.
 
     margins : sequence of float, default=(0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
         Leads of the most-voted class over every other class, as shares of the teachers,
@@ -211,7 +211,7 @@ def plan_newton_fit(
     Parameters
     ----------
     n_units : int
-        Number of private rows, without those that `public_size` would hold out. With
+        Number of private rows, without rows that `public_size` would hold out. With
         ``privacy_unit="group"``, an estimate of the number of groups from public
         knowledge.
 
@@ -231,14 +231,14 @@ def plan_newton_fit(
         As in :func:`plan_fit`.
 
     synthetic : PrivateMarginals, default=None
-        Noisy counts that rows are drawn from, in place of public rows. Its domain must
-        declare all columns by name: the cost depends on their number.
+        Noisy counts that rows are drawn from, in place of public rows. The domain must
+        declare all columns by name, as the cost depends on the number of columns.
 
     Returns
     -------
     plan : FitPlan
-        To be printed, or read. Its number of coefficients is that of a table with many
-        public rows and classes of equal shares.
+        To be printed, or read. The plan assumes a table with many public rows, and
+        classes of equal shares, for the number of coefficients.
 
     Raises
     ------
@@ -329,7 +329,7 @@ def _check_n_rows(pate: PATEClassifier, n_rows: int | None) -> None:
 class SearchPlan:
     """Plan of a search: its fits, and their share of the ledger's budget. Sensitive.
 
-    It depends on the number of rows in each split; with groups, these numbers are
+    The plan depends on the number of rows in each split. With groups, these numbers are
     private.
 
     Parameters
@@ -358,8 +358,8 @@ class SearchPlan:
 
     fitting_epsilon : float, default=None
         With this epsilon of each fit, the search would be within the budget. None if
-        the search is, if its fits do not share one epsilon, or if only less than a
-        tenth of that epsilon, or of the budget, would fit.
+        the search is within the budget, or its fits do not share one epsilon. Also None
+        if this epsilon would be less than a tenth of the present one, or of the budget.
 
     Examples
     --------
@@ -388,7 +388,7 @@ class SearchPlan:
 
     @property
     def n_fits(self) -> int:
-        """Number of fits, each of which is charged.
+        """Number of fits; each fit is charged to the ledger.
 
         Returns
         -------
@@ -404,7 +404,8 @@ class SearchPlan:
         Returns
         -------
         fits : bool
-            If not, the search would fail after some fits, which stay charged.
+            If False, the search would fail after some fits, and these fits stay
+            charged.
         """
         return self.share <= self.left
 
@@ -451,14 +452,14 @@ def plan_search(
         its candidates.
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-        Private rows, whose number and columns are read.
+        Private rows. Only their number and columns are read.
 
     y : array-like of shape (n_rows,)
-        Their labels, for the label set and the splits.
+        Labels of the private rows, for the label set and the splits.
 
     X_public : PublicData, array-like, sparse matrix or dataframe, default=None
-        Public rows, whose number and columns are read. None where `public_size` holds
-        some out, or `synthetic` draws them.
+        Public rows. Only their number and columns are read. None if `public_size` holds
+        out public rows, or `synthetic` draws them.
 
     groups : array-like of shape (n_rows,), default=None
         For splits by group.

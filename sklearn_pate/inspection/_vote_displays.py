@@ -188,7 +188,7 @@ class AnswerCostDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on; None means those of a new figure.
+            Axes to draw on. With None, a new figure is created.
 
         **kwargs : Any
             Arguments of ``ax.plot`` for each line.
@@ -239,10 +239,10 @@ class AnswerCostDisplay:
             A fitted :class:`~sklearn_pate.PATEClassifier`,
             :class:`~sklearn_pate.learners.PrivateKNNClassifier` or
             :class:`~sklearn_pate.learners.PETDLClassifier`, or a Pipeline that ends in
-            one. A query of the last is a batch of public rows, as in its statement.
+            one. For a PETDLClassifier, a query is a batch of public rows.
 
         n_queries : int, default=None
-            Last number of queries. None means twice those of the fit.
+            Last number of queries. With None, twice as many as in the fit.
 
         ax, **kwargs : Any
             Arguments of :meth:`plot`.
@@ -433,16 +433,17 @@ def _check_mechanisms(mechanisms: Any) -> None:
 class VoteMarginsDisplay:
     """Margins of the votes, compared with the noise. Sensitive: not for publication.
 
-    A margin is the largest vote count of a query minus the second largest. Well above
-    the width of the noise, answers are those of the teachers; far below, noise decides,
-    and better or more teachers or less noise are needed.
+    A margin is the largest vote count of a query minus the second largest. If margins
+    are well above the width of the noise, answers equal the plurality of the teachers.
+    If margins are far below, answers are mostly noise: use better or more teachers, or
+    less noise.
 
     The votes depend on private data without noise, which no statement covers: the plot
-    is always stamped. A choice of parameters by this plot is not covered, either:
-    choose them on public or made-up rows.
+    is always stamped. No statement covers a choice of parameters by this plot, either:
+    choose parameters on public or artificial rows.
 
     Create it by :meth:`from_estimator` or :meth:`from_counts`. It needs matplotlib. All
-    parameters are stored as attributes. It cannot be pickled.
+    parameters are stored as attributes. The display cannot be pickled.
 
     Parameters
     ----------
@@ -453,12 +454,12 @@ class VoteMarginsDisplay:
         Number of teachers, abstaining ones included.
 
     turned : array-like of shape (n_queries,), default=None
-        Probability that noise changes each answer to another class than that with most
-        votes, if there is an answer.
+        Probability, for each query, that noise changes the answer from the class with
+        most votes to another class, if there is an answer.
 
     width : int, default=None
-        Least margin between two classes at which noise changes at most one answer in
-        twenty.
+        Smallest margin between two classes for which noise changes at most one answer
+        in twenty.
 
     Attributes
     ----------
@@ -480,8 +481,8 @@ class VoteMarginsDisplay:
 
     Notes
     -----
-    The probability that noise changes an answer is exact: one minus that of the class
-    with most votes. If there may be no answer
+    The probability that noise changes an answer is exact: one minus the probability of
+    the class with most votes. If there may be no answer
     (:class:`~sklearn_pate.mechanisms.ConfidentGNMax`), it is conditional on one.
 
     Examples
@@ -511,7 +512,7 @@ class VoteMarginsDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on; None means those of a new figure.
+            Axes to draw on. With None, a new figure is created.
 
         bins : int or sequence, default=20
             Argument of ``ax.hist``, for the range from 0 to 1.
@@ -652,7 +653,7 @@ class VoteMarginsDisplay:
             Number of teachers, abstaining ones included.
 
         sensitive : bool, default=False
-            Must be True, also for made-up votes, as the plot is always stamped.
+            Must be True, also for artificial votes, as the plot is always stamped.
 
         mechanism : Mechanism, default=None
             Mechanism with its noise set. None means to draw the margins alone.

@@ -145,35 +145,36 @@ def _deciding_loss(criterion: Any) -> type:
 class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
     """A network trained by stochastic gradient descent with differential privacy.
 
-    Each step draws a random sample of the rows, clips the gradient of each row in it,
-    and follows the sum of these with Gaussian noise. The network may be published, with
-    ``privacy_spent_`` as its statement. No public data are needed, but tens of
-    thousands of private rows are. Opacus computes and clips the gradients; install the
-    extra ``dpsgd``.
+    Each step draws a random sample of the rows, and clips the gradient of each sampled
+    row. The step then follows the sum of the clipped gradients with Gaussian noise. The
+    network may be published, with ``privacy_spent_`` as its statement. No public data
+    are needed. Tens of thousands of private rows are needed. Opacus computes and clips
+    the gradients; install the extra ``dpsgd``.
 
     Parameters
     ----------
     estimator : skorch.NeuralNetClassifier
         The network. Its `module`, `criterion`, `optimizer`, `lr`, `batch_size` (the
         **expected** size of a sample), `max_epochs`, `device`, and their parameters,
-        such as `optimizer__momentum`, are used. Its training loop and `train_split` are
-        not: a validation split would read private rows again. `callbacks` are refused
-        for the same reason. The module takes rows as float32, and gives one output for
-        each class. A penalty in `get_loss` has no effect; ``optimizer__weight_decay``
-        has. The network is refused, before anything is charged, if it fails a trial on
-        a few artificial rows: each row must contribute its own clipped gradient only,
-        so no layer may mix rows, as ``BatchNorm`` does, or have another first axis than
-        rows. The trial does not find a module that does so for some rows, or for many
-        at once; that it does not is an assumption of the statement. A module may be
-        pretrained on public data; one pretrained on private data voids the statement.
+        such as `optimizer__momentum`, are used. The training loop of skorch and
+        `train_split` are not used, as a validation split would read private rows again.
+        `callbacks` are refused for the same reason. The module takes rows as float32,
+        and gives one output for each class. A penalty in `get_loss` has no effect. Use
+        ``optimizer__weight_decay`` instead. Each row must contribute its own clipped
+        gradient only. So no layer may mix rows, as ``BatchNorm`` does, and the first
+        axis must be the rows. A trial on a few artificial rows checks this before any
+        cost is recorded, and refuses other networks. The trial may miss a module that
+        mixes only some rows, or only large batches. The statement assumes that no such
+        module is used. A module may be pretrained on public data. Pretraining on
+        private data voids the statement.
 
     epsilon : float or None, default=1.0
-        The publishable epsilon of this fit; the noise is calibrated to it. None uses
-        `noise_multiplier` and states the epsilon of that noise.
+        The publishable epsilon of this fit, to which the noise is calibrated. With
+        None, the fit uses `noise_multiplier` and states the resulting epsilon.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. It must be well below one over
-        the number of rows.
+        The probability mass that epsilon does not cover. Delta must be well below one
+        over the number of rows.
 
     noise_multiplier : float, default=None
         Standard deviation of the noise on the sum of clipped gradients, in
@@ -181,30 +182,32 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
 
     max_grad_norm : float, default=1.0
         L2 norm to which longer gradients of rows are scaled down. The noise is
-        proportional to it, so that the privacy cost does not depend on it. If most
-        gradients are longer, halving it has about the same effect as halving the
-        learning rate.
+        proportional to this bound, so that the privacy cost does not depend on the
+        bound. If most gradients are longer, half of this bound has about the same
+        effect as half of the learning rate.
 
     accountant : {"pld", "rdp"}, default="pld"
         Composition of the steps. "pld" composes the privacy loss distribution, as
-        Opacus' "prv" does, and is tighter. "rdp" adds up Renyi divergences, as a
-        `ledger` does. Both are upper bounds.
+        Opacus' "prv" does, and is tighter. "rdp" adds up Renyi divergences, as in a
+        `ledger`. Both accountants give upper bounds.
 
     representation : transformer or "auto", default=None
-        Fitted on the public rows `X_public` of `fit` alone, it makes the inputs of the
-        network. See :class:`~sklearn_pate.learners.DPLogisticRegression`.
+        The transformer is fitted on the public rows `X_public` of `fit` alone. It
+        computes the inputs of the network. See
+        :class:`~sklearn_pate.learners.DPLogisticRegression`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads them from y, and states as an assumption
-        that they are public. Rows with another label are not used.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. Rows with another label are not
+        used.
 
     ledger : PrivacyLedger, default=None
-        The ledger of the private data over all fits. It adds up Renyi curves, so that
-        it charges the cost that ``accountant="rdp"`` would state.
+        The ledger of the private data over all fits. A ledger adds up Renyi curves. So
+        it records the cost that ``accountant="rdp"`` would state.
 
     verbose : int or "auto", default="auto"
-        Progress, as for :class:`~sklearn_pate.PATEClassifier`; that of the network
-        itself is never shown, as its losses are private.
+        Progress, as for :class:`~sklearn_pate.PATEClassifier`. Losses of the network
+        are never shown, as they are private.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the initial weights. May be public.
@@ -241,13 +244,13 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
     -----
     Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang (2016), "Deep learning with
     differential privacy". There are ``max_epochs * ceil(n_rows / batch_size)`` steps.
-    Each draws a new sample, which contains each row with probability
-    ``batch_size / n_rows``, independently of the others; with an empty sample, the step
-    follows the noise. Sums are divided by `batch_size`, whatever the sample size.
+    Each step draws a new sample. A row is in it with probability ``batch_size /
+    n_rows``, independently of other rows. With an empty sample, the step follows the
+    noise alone. Sums are divided by `batch_size`, whatever the sample size.
 
-    The cost of a step is that of the sampled Gaussian mechanism (Mironov, Talwar,
-    Zhang 2019). "pld" composes its privacy loss both for an added and for a removed row
-    (Zhu, Dong, Wang 2022), where Opacus computes the latter only.
+    A step is a sampled Gaussian mechanism, and has its cost (Mironov, Talwar, Zhang
+    2019). "pld" composes its privacy loss both for an added and for a removed row (Zhu,
+    Dong, Wang 2022), where Opacus computes the latter only.
 
     A value that is missing, infinite as float32, or text among numbers counts as 0, in
     training and in prediction. So no row makes a fit fail, and each contributes one
@@ -256,9 +259,9 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
 
     Samples and noise come from the operating system, not from torch's generators, which
     are not cryptographic. Clipped gradients are whole multiples of a unit, and added up
-    exactly: no row changes a bit of the contribution of others. Noise is drawn in
-    floating-point numbers, which is an assumption of the statement; noisy sums are
-    rounded to about a millionth of the noise, so that its last bits are never used.
+    exactly: no row changes a bit of the contribution of another row. Noise is drawn in
+    floating-point numbers, which is an assumption of the statement. Noisy sums are
+    rounded to about a millionth of the noise, so that the last bits are never used.
 
     Examples
     --------

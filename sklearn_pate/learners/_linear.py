@@ -286,40 +286,40 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
     """Logistic regression trained with differential privacy.
 
     The weights minimise the regularised logistic loss of the private rows, with noise
-    on the weights or on the objective. They may be published, with ``privacy_spent_``
-    as their statement.
+    on the weights or on the objective. The weights may be published, with
+    ``privacy_spent_`` as their statement.
 
     Parameters
     ----------
     method : {"objective", "output", "gaussian"}, default="objective"
-        Where noise is added. "objective" adds a random linear term to the objective,
-        "output" adds noise to the weights, more of it for the same privacy. Both are
-        (epsilon, 0)-private for neighbours that replace a row. "gaussian" adds a
-        Gaussian linear term, which needs much less noise if there are many features, is
-        (epsilon, delta)-private for neighbours that add or remove a row, and does not
-        depend on the number of rows.
+        Where noise is added. "objective" adds a random linear term to the objective.
+        "output" adds noise to the weights, and needs more noise for the same privacy.
+        Both methods are (epsilon, 0)-private for neighbours that replace a row.
+        "gaussian" adds a Gaussian linear term, and needs much less noise if there are
+        many features. It is (epsilon, delta)-private for neighbours that add or remove
+        a row, and does not depend on the number of rows.
 
     C : float or "auto", default="auto"
         Inverse of the regularisation strength, as in
         :class:`~sklearn.linear_model.LogisticRegression`, for rows scaled to norms of
-        at most 1. "auto" is a fixed rule of public numbers: `epsilon`, `delta`, the
-        numbers of features and classes, and, for "output" only, of rows; see Notes. A
-        value that is too large is lowered to ``C_``. Choosing it by its score on
-        private rows voids the statement.
+        at most 1. "auto" is a fixed rule of public numbers: `epsilon`, `delta`, and the
+        numbers of features and classes. For "output", the rule also uses the number of
+        rows; see Notes. A value that is too large is lowered to ``C_``. Choosing it by
+        its score on private rows voids the statement.
 
     epsilon : float, default=1.0
         The publishable epsilon of this fit. Less is more private, with more noise.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover, for ``method="gaussian"``. It
-        must be well below one over the number of rows.
+        The probability mass that epsilon does not cover, for ``method="gaussian"``.
+        Delta must be well below one over the number of rows.
 
     data_norm : float, default=None
         Public bound of the L2 norm of rows, after `feature_bounds` are applied; longer
-        rows are scaled down to it. A lower bound makes the noise smaller relative to
-        short rows. None is the square root of the number of features with
-        `feature_bounds`; without, it is read from X, and **nothing is private**:
-        ``privacy_spent_.epsilon`` is infinite.
+        rows are scaled down to this norm. A lower bound makes the noise smaller
+        relative to short rows. With None and `feature_bounds`, the bound is the square
+        root of the number of features. With None and no `feature_bounds`, it is read
+        from X, and **nothing is private**: ``privacy_spent_.epsilon`` is infinite.
 
     feature_bounds : tuple (low, high), default=None
         Public bounds of the features, two numbers or two array-likes of shape
@@ -327,9 +327,9 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         were read from the data void the statement.
 
     fit_intercept : bool, default=True
-        Whether to fit an intercept. It is regularised, and its constant column counts
-        in the norm of a row: leave it out for rows of indicator columns, which are
-        never all 0.
+        Whether to fit an intercept. The intercept is regularised, and its constant
+        column counts in the norm of a row. Leave the intercept out for rows of
+        indicator columns, which are never all 0.
 
     intercept_scaling : float, default=1.0
         Value of the constant column, relative to `data_norm`: rows are divided by the
@@ -337,15 +337,16 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         and makes the features smaller relative to the noise.
 
     representation : transformer or "auto", default=None
-        Fitted on the public rows `X_public` of `fit` alone, it makes the features of
-        each row; it has no privacy cost. "auto" is
+        The transformer is fitted on the public rows `X_public` of `fit` alone. It
+        computes the features of each row, and has no privacy cost. "auto" is
         ``TableRepresentation(basis="rbf")``, or an
         :class:`~sklearn_pate.students.ImageRepresentation` for images. Then
         ``data_norm=None`` is the root mean squared norm of the public rows' features.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads them from y, and states as an assumption
-        that they are public. A row with another label has no loss.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. A row with another label has no
+        loss.
 
     ledger : PrivacyLedger, default=None
         The ledger of the private data over all fits, see
@@ -392,24 +393,25 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
     minimization", for "output" and "objective"; Redberg, Koskela, Wang (2023) for
     "gaussian"; Iyengar et al. (2019) for minimisers that are not exact. The proofs
     require a convex loss with slopes in [-1, 0] and second derivatives of at most c,
-    1/4 here, on rows of norm at most 1, the constant included; they are in the source
-    of ``plan_perturbation`` and ``gaussian_objective_curve``.
+    1/4 here. Rows, with the constant, have a norm of at most 1. The proofs are in the
+    source of ``plan_perturbation`` and ``gaussian_objective_curve``.
 
-    Several classes are separated from the rest one by one. Each of these problems gets
-    an equal part of epsilon; the costs of "gaussian" add up as Renyi curves.
+    For several classes, each class is separated from all other classes. Each of these
+    problems gets an equal part of epsilon; the costs of "gaussian" add up as Renyi
+    curves.
 
     Rows to predict are clipped and scaled down as in training: ``coef_`` and
     ``intercept_`` give the same scores for rows within the bounds.
 
-    A missing value, or text among numbers, counts as the middle of the bounds of its
-    feature, as 0 without `feature_bounds`, in training and in prediction. Infinity
-    counts as the bound; without `feature_bounds`, its row counts as zeros. Each row is
-    thus brought within the bounds independently of the others, no row makes a fit fail,
-    and the statement is unchanged. To choose other values, impute before `fit` with
-    public numbers.
+    In training and in prediction, a missing value, or text among numbers, counts as the
+    middle of the bounds of its feature. Without `feature_bounds`, it counts as 0.
+    Infinity counts as the bound; without `feature_bounds`, its row counts as zeros.
+    Each row is thus brought within the bounds independently of the others, no row makes
+    a fit fail, and the statement is unchanged. To choose other values, impute before
+    `fit` with public numbers.
 
-    There is no limit to the number of iterations: a fit that stopped early would not be
-    covered by the proofs, and the number of iterations depends on private rows.
+    There is no limit to the number of iterations. The proofs do not cover a fit that
+    stops early, and the number of iterations depends on private rows.
 
     ``C="auto"`` is 1 / lambda with lambda = b / 8 + c / (e^{epsilon/2} - 1), where
     epsilon is the part of one problem, and b is about the length of the random linear
@@ -472,7 +474,7 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Rows. They are brought within the bounds as in `fit`.
+            Rows. Their features are brought within the bounds as in `fit`.
 
         Returns
         -------
@@ -493,9 +495,9 @@ class DPLinearSVC(PrivateLinearClassifier):
     """Linear support vector machine trained with differential privacy.
 
     The weights minimise the regularised hinge loss of the private rows, smoothed at its
-    kink, with noise on the weights or on the objective. With much noise, this is more
-    accurate than logistic regression, whose slope is half as steep for small weights.
-    The weights may be published, with ``privacy_spent_`` as their statement.
+    kink, with noise on the weights or on the objective. With much noise, this learner
+    is more accurate than logistic regression, as its loss is twice as steep at small
+    weights. The weights may be published, with ``privacy_spent_`` as their statement.
 
     Parameters
     ----------
@@ -511,20 +513,20 @@ class DPLinearSVC(PrivateLinearClassifier):
         The publishable epsilon of this fit. Less is more private, with more noise.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover, for ``method="gaussian"``. It
-        must be well below one over the number of rows.
+        The probability mass that epsilon does not cover, for ``method="gaussian"``.
+        Delta must be well below one over the number of rows.
 
     data_norm : float, default=None
-        Public bound of the L2 norm of rows; longer rows are scaled down to it. Without
-        it and `feature_bounds`, it is read from X, and **nothing is private**. See
-        :class:`DPLogisticRegression`.
+        Public bound of the L2 norm of rows; longer rows are scaled down to this norm.
+        With None and no `feature_bounds`, the bound is read from X, and **nothing is
+        private**. See :class:`DPLogisticRegression`.
 
     feature_bounds : tuple (low, high), default=None
         Public bounds of the features, which are clipped to them and scaled to [0, 1].
         See :class:`DPLogisticRegression`.
 
     fit_intercept : bool, default=True
-        Whether to fit an intercept, whose constant column counts in the norm of a row.
+        Whether to fit an intercept. Its constant column counts in the norm of a row.
 
     intercept_scaling : float, default=1.0
         Value of the constant column, relative to `data_norm`. See
@@ -536,12 +538,13 @@ class DPLinearSVC(PrivateLinearClassifier):
         and needs less regularisation for the same privacy.
 
     representation : transformer or "auto", default=None
-        Fitted on the public rows `X_public` of `fit` alone, it makes the features of
-        each row. See :class:`DPLogisticRegression`.
+        The transformer is fitted on the public rows `X_public` of `fit` alone. It
+        computes the features of each row. See :class:`DPLogisticRegression`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads them from y, and states as an assumption
-        that they are public. A row with another label has no loss.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. A row with another label has no
+        loss.
 
     ledger : PrivacyLedger, default=None
         The ledger of the private data over all fits, see :class:`DPLogisticRegression`.

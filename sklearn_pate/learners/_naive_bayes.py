@@ -89,28 +89,29 @@ class _CountsPlan:
 class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
     """Private naive Bayes: noisy counts of each column's values by class.
 
-    The counts are released once, with Gaussian noise, and may be published, as the
-    classifier may, with ``privacy_spent_`` as its statement. Columns may be text,
-    categories and numbers, with missing values, of rows or of groups such as patients.
+    The counts are released once, with Gaussian noise. Counts and classifier may be
+    published, with ``privacy_spent_`` as their statement. Columns may be text,
+    categories and numbers, with missing values. The unit of privacy is a row or a
+    group, such as a patient.
 
     Parameters
     ----------
     domain : dict or None, default=None
-        What may be in each column, written **without a look at private rows**; as for
-        :class:`~sklearn_pate.PrivateMarginals`. A value that is not declared counts
+        Possible values of each column, written **without a look at private rows**, as
+        for :class:`~sklearn_pate.PrivateMarginals`. A value that is not declared counts
         nowhere, in `fit` and in `predict`.
 
     n_bins : "auto" or int, default="auto"
-        Number of bins of equal width between the bounds of a column. "auto" is 4 to 32,
-        more with more rows for each class and less noise, by no value of a row; 8 for
+        Number of bins of equal width between the bounds of a column. "auto" is 4 to 32:
+        more bins for more rows in each class, and for less noise. "auto" is 8 for
         groups.
 
     epsilon : float, default=1.0
         The publishable epsilon of this fit, to which the noise is calibrated.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. It must be well below one over
-        the number of rows.
+        The probability mass that epsilon does not cover. Delta must be well below one
+        over the number of rows.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy: one row, or all rows of one group, such as a patient, given as
@@ -119,15 +120,16 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         protected as a whole.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur; a row with another one counts nowhere. None reads
-        them from y, and states as an assumption that they are public.
+        All labels that may occur. A row with another label counts nowhere. With None,
+        the labels are read from y; the statement then assumes that the set of labels is
+        public.
 
     ledger : PrivacyLedger, default=None
         The privacy budget of the private data over all fits, see
         :class:`~sklearn_pate.PATEClassifier`. Every fit is a new release.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds the choice of one row of each group. It may be public.
+        Seeds the choice of one row of each group. The seed may be public.
 
     Attributes
     ----------
@@ -163,16 +165,16 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
     sqrt(2 D) apart, for rows that are replaced and for groups; the release is a
     Gaussian test of mu = sqrt(2 D) / sqrt(sigma^2 - 2.25), whose epsilon is exact
     (Balle and Wang 2018; :doc:`/accounting`, "Synthetic rows"). Tables are replaced by
-    the nearest ones that are not negative, with one total for each class, a mean over
-    columns; half of the noise is added to each count.
+    the nearest tables without negative counts. Each class has one total, the mean over
+    columns. Half of the noise is added to each count.
 
-    Columns are taken as independent, given the class. Where they are not, the ranking
-    of rows suffers little, and probabilities would be too near to 0 and 1. The summed
-    log-odds are therefore multiplied by a number below 1, by the counts, their noise
-    and the number of columns, without a privacy cost; how far columns repeat each other
-    is not in the counts, and a middle is assumed. Vaidya, Shafiq, Basu, Hong (2013),
-    "Differentially private naive Bayes classification", has Laplace noise on such
-    counts.
+    Columns are taken as independent, given the class. If columns depend on each other,
+    the ranking of rows suffers little, but probabilities would be too near to 0 and 1.
+    The summed log-odds are therefore multiplied by a number below 1, without a privacy
+    cost. It follows from the counts, their noise and the number of columns. The counts
+    do not contain the dependence between columns; a medium dependence is assumed.
+    Vaidya, Shafiq, Basu, Hong (2013), "Differentially private naive Bayes
+    classification", has Laplace noise on such counts.
 
     Examples
     --------
@@ -224,7 +226,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         Parameters
         ----------
         X : {array-like, dataframe} of shape (n_rows, n_features)
-            Private rows. No value of them makes a fit fail.
+            Private rows. No value of a private row makes a fit fail.
 
         y : array-like of shape (n_rows,)
             Their labels.

@@ -91,20 +91,21 @@ class DPNewtonClassifier(
 ):
     """Differentially private logistic regression by noisy Newton steps.
 
-    It has no teachers and is not PATE. The model is a logistic regression on features
-    that public rows alone determine. It is computed in five steps. In each, every row,
-    or group, contributes a vector of bounded length, and noise is added to the sum. The
-    first gives the shares of the classes, three are Newton steps by clipped gradients,
-    and the last corrects the mean probability.
-    The model may be published with ``privacy_spent_`` as its statement.
+    The classifier has no teachers and is not PATE. The model is a logistic regression
+    on features that public rows alone determine. The coefficients are computed in five
+    steps. In each step, every row, or group, contributes a vector of bounded length,
+    and noise is added to the sum. The first step gives the shares of the classes. Three
+    Newton steps with clipped gradients follow. The last step corrects the mean
+    probability. The model may be published with ``privacy_spent_`` as its statement.
 
     Parameters
     ----------
     representation : transformer or "auto", default="auto"
-        Fitted on public rows only; it makes numbers of rows. "auto" is a
+        Transformer from rows to numbers, fitted on public rows only. "auto" is a
         :class:`~sklearn_pate.students.TableRepresentation`, or an
         :class:`~sklearn_pate.students.ImageRepresentation` where X has the dimensions
-        of images. The first columns of another one should matter most.
+        of images. The first columns of another representation should be the most
+        informative ones.
 
     basis : {"auto", "linear", "rbf"}, default="auto"
         Features of the model: principal components of the represented public rows
@@ -113,20 +114,21 @@ class DPNewtonClassifier(
         `representation` is given.
 
     max_coordinates : int or "auto", default="auto"
-        Largest number of features. Fewer are used with more noise, fewer private or
-        public rows, and a rarer class. "auto" is 500, or 1000 for images.
+        Largest number of features. The model has fewer features with more noise, fewer
+        private or public rows, and a rarer class. "auto" is 500, or 1000 for images.
 
     threshold : {"auto", "balanced", "accuracy"} or float, default="auto"
         With two classes, the probability of the second class above which it is
-        predicted. "auto" predicts it for the share of public rows that is its mean
-        probability; "balanced" is this mean probability, "accuracy" one half.
+        predicted. "auto" predicts the second class for a share of the public rows equal
+        to its mean probability. "balanced" is this mean probability, and "accuracy" is
+        one half.
 
     epsilon : float, default=1.0
         The publishable epsilon of this fit, to which the noise is calibrated.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. It must be well below one over
-        the number of rows.
+        The probability mass that epsilon does not cover. Delta must be well below one
+        over the number of rows.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy: one row, or all rows of one group, such as a patient, given as
@@ -140,24 +142,23 @@ class DPNewtonClassifier(
 
     public_size : float, default=None
         Without `X_public` in `fit`, hold out this share of the rows (of the groups, if
-        they are the unit) as public. The people in them are **not protected**.
+        they are the unit) as public. The people in these rows are **not protected**.
 
     synthetic : PrivateMarginals, default=None
-        In place of public rows: noisy counts of the private rows, within `epsilon`,
-        whose log-odds are the features. It needs a domain that was declared **without
-        a look at private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
+        Noisy counts of the private rows, in place of public rows. `epsilon` covers the
+        counts. Their log-odds are the features. The domain must be declared **without a
+        look at private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads them from y, and states as an assumption
-        that they are public. A private row with another label is dropped, and counted
-        in ``data_problems_``.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. A private row with another label
+        is dropped, and counted in ``data_problems_``.
 
     ledger : PrivacyLedger, default=None
         The privacy budget of the private data over all fits. The cost is recorded
         before any noise is drawn. With an integer `random_state`, a killed fit resumes
         after its last step, and a repeated fit gets the same model at no further cost.
-        **Rows or labels that were prepared in another way need another**
-        `random_state`.
+        **If rows or labels are prepared in another way, use another** `random_state`.
 
     verbose : int or "auto", default="auto"
         Progress on the standard error stream. "auto" shows it in a line that
@@ -165,8 +166,8 @@ class DPNewtonClassifier(
         for each phase, also in a file.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds the choice of public rows, the representation and the basis. It may be
-        public.
+        Seeds the choice of public rows, the representation and the basis. The seed may
+        be public.
 
     Attributes
     ----------
@@ -187,19 +188,19 @@ class DPNewtonClassifier(
         published.
 
     mechanism_ : NewtonSteps or TwoPartRelease
-        The noise with all its parameters; for `synthetic`, both parts of the release,
-        ``counts`` and ``mechanism``.
+        The noise with all its parameters. With `synthetic`, it has both parts of the
+        release: ``counts`` and ``mechanism``.
 
     marginals_ : dict or None
         For `synthetic`, the noisy counts of each column. May be published.
 
     data_problems_ : tuple of str
         **Sensitive.** Rows and classes that the model was not computed from. A pickled
-        or copied estimator comes without it.
+        or copied estimator does not contain this record.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
-        Rows of X that were used as public because of `public_size`. For the data
-        holder: a pickled or copied estimator comes without it.
+        Rows of X that were used as public because of `public_size`. These indices are
+        for the data holder. A pickled or copied estimator does not contain them.
 
     n_features_in_ : int
         Number of features.
@@ -219,19 +220,19 @@ class DPNewtonClassifier(
     i = 1, ..., 5 a row contributes a vector of whole numbers of length at most
     sqrt(s_i) S, with s = (0.03, 0.14, 0.23, 0.55, 0.05) and S = 1024. All steps
     together are one Gaussian test with mu = 2 / noise_scale, up to the rounding in
-    ``gdp_mu``; epsilon is exact, and does not depend on the numbers of public rows,
+    ``gdp_mu``. Epsilon is exact, and does not depend on the numbers of public rows,
     classes and features. Proof: :doc:`/accounting`.
 
     With n units, shares pi of K classes by the first sum, and
     G = (1 - sum(pi^2)) K / (K - 1), a table gets 0.029 sqrt(G) n mu features, at least
     5 and at most mu^2 n / (K - 1).
 
-    Newton steps with noise are those of Ganesh, Haghifam, Steinke, Thakurta (2023),
-    "Faster differentially private convex optimization via second-order methods", here
-    with the Hessian of public rows, which has no privacy cost. Public rows as the
-    geometry of private training: Amid, Ganesh, Mathews, Ramaswamy, Song, Steinke,
-    Suriyakumar, Thakkar, Thakurta (2022), "Public data-assisted mirror descent for
-    private model training".
+    Newton steps with noise are from Ganesh, Haghifam, Steinke, Thakurta (2023), "Faster
+    differentially private convex optimization via second-order methods", here with the
+    Hessian of public rows, which has no privacy cost. Public rows as the geometry of
+    private training: Amid, Ganesh, Mathews, Ramaswamy, Song, Steinke, Suriyakumar,
+    Thakkar, Thakurta (2022), "Public data-assisted mirror descent for private model
+    training".
 
     Examples
     --------
@@ -297,21 +298,22 @@ class DPNewtonClassifier(
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Compute the model from private rows, with noise.
 
-        Every call is a new release with its own cost, unless a `ledger` has its entry.
+        Every call is a new release with its own cost, unless a `ledger` has an entry of
+        an equal call.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Private rows. No value of them makes a fit fail. Public rows with missing
-            values that `representation` does not take are refused.
+            Private rows. No value of a private row makes a fit fail. Public rows with
+            missing values that `representation` does not take are refused.
 
         y : array-like of shape (n_rows,)
             Their labels. With `classes`, a row without a label (None, NaN) is dropped.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
-            Public rows, without labels. The people in them are not protected. Wrap them
-            in :class:`~sklearn_pate.PublicData`, or a search may split them.
+            Public rows, without labels. The people in these rows are not protected.
+            Wrap them in :class:`~sklearn_pate.PublicData`, or a search may split them.
 
         groups : array-like of shape (n_rows,), default=None
             Group id of each row, for ``privacy_unit="group"``: integers or strings. A
@@ -344,7 +346,7 @@ class DPNewtonClassifier(
             If the noise is seeded, or `delta` is too large for the number of rows.
 
         PrivacyUtilityWarning
-            If the noise hides the coefficients.
+            If the noise is too large for the coefficients.
         """
         with progress_of(self):
             plan = self._plan(X, y, X_public=X_public, groups=groups)
@@ -395,7 +397,7 @@ class DPNewtonClassifier(
         Returns
         -------
         plan : FitPlan
-            To be printed, or read. It may be published if its `assumptions` hold.
+            To be printed, or read. The plan may be published if its `assumptions` hold.
 
         Raises
         ------

@@ -102,12 +102,12 @@ def _as_float32(values: Any) -> NDArray[np.float32]:
 class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     """Private deep learning with teacher ensembles (PETDL) with a valid guarantee.
 
-    Teachers are trained on disjoint shards of the private rows. Each sends one vector
-    of soft votes: its class probabilities for public batches, which are sets of public
-    rows, and optionally a hint: the similarities of batches in its hidden layer. The
-    vectors are clipped and added up, and the sum is released once with Gaussian noise.
-    A student learns from the sum, and may be published with ``privacy_spent_`` as its
-    statement.
+    Teachers are trained on disjoint shards of the private rows. Each teacher sends one
+    vector of soft votes: its class probabilities for public batches, which are sets of
+    public rows. The vector may also have a hint: similarities of batches in the
+    teacher's hidden layer. The vectors are clipped and added up, and the sum is
+    released once with Gaussian noise. A student learns from the sum, and may be
+    published with ``privacy_spent_`` as its statement.
 
     Parameters
     ----------
@@ -118,23 +118,25 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         another teacher.
 
     student : classifier, default=None
-        None is a :class:`~sklearn_pate.students.FixMatchClassifier` with a
-        :class:`~sklearn_pate.students.ConvSmall` network; install the extra ``deep``. A
-        student gets soft labels, unlabelled rows and the hint if it accepts them.
+        With None, the student is a :class:`~sklearn_pate.students.FixMatchClassifier`
+        with a :class:`~sklearn_pate.students.ConvSmall` network; install the extra
+        ``deep``. A student gets soft labels, unlabelled rows and the hint if it accepts
+        them.
 
     n_teachers : int or "auto", default="auto"
         Number of shards, a hundred or more for an epsilon of 1. "auto" is the rounded
         square root of the number of rows; refused for ``privacy_unit="group"``.
 
     public_batch_size : int, default=128
-        Approximate number of public rows in a public batch. Larger batches are fewer,
-        and have a lower privacy cost in total, but are less informative about each row.
-        It is also the batch size of the default student.
+        Approximate number of public rows in a public batch. With larger batches, there
+        are fewer batches and a lower total privacy cost, but less information about
+        each row. The number is also the batch size of the default student.
 
     batches : {"cluster", "random"}, default="cluster"
         Assignment of public rows to public batches. "cluster" puts similar rows
-        together, so that one label is correct for most of them. "random" is the paper's
-        batch, whose label estimates its class frequencies.
+        together, so that one label is correct for most rows of a batch. "random" draws
+        batches at random, as in the paper. The label of a batch then estimates its
+        class frequencies.
 
     core : float, default=0.5
         Share of the rows of a cluster, nearest to its centre, that form the batch.
@@ -145,15 +147,15 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
 
     clipping_bound : float, default=1.0
         L2 norm, at most 1, to which longer values of a batch are scaled down. The noise
-        is proportional to it; a lower bound limits confident teachers most.
+        is proportional to this bound. A lower bound limits confident teachers most.
 
     weighted : bool, default=False
-        Whether the teacher's confidence in a row is the weight of the row, at no
-        privacy cost; useful if teachers know different classes.
+        Whether the teacher's confidence in a row is the weight of the row. This has no
+        privacy cost, and helps if teachers know different classes.
 
     noise_scale : float, default=None
         Standard deviation of the noise on each number of the sum, in clipping bounds.
-        None calibrates it to `epsilon`.
+        With None, the noise is calibrated to `epsilon`.
 
     hint_epochs : int, default=0
         Number of epochs for which the student is trained on the hint first; 0 releases
@@ -181,7 +183,8 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         transformed rows.
 
     epsilon : float or None, default=1.0
-        The publishable epsilon. None uses `noise_scale` and states its epsilon.
+        The publishable epsilon. With None, the fit uses `noise_scale` and states the
+        resulting epsilon.
 
     delta : float, default=1e-5
         The probability mass that epsilon does not cover, well below one over the number
@@ -192,24 +195,24 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
 
     public_size : float, default=None
         Without an `X_public` in `fit`, share of the rows, or groups, to use as public.
-        The people in them get **no protection**.
+        The people in these rows are **not protected**.
 
     synthetic : PrivateMarginals, default=None
-        Draw rows from noisy counts of the private rows, which are within `epsilon`,
-        too, in place of public rows; see :class:`~sklearn_pate.PrivateMarginals`.
+        Draw rows from noisy counts of the private rows, in place of public rows; see
+        :class:`~sklearn_pate.PrivateMarginals`. `epsilon` covers the counts.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur; a private row with another one is dropped. None reads
-        them from y, and states as an assumption that they are public. Required by
-        `fit_from_outputs`, for its columns.
+        All labels that may occur. A private row with another label is dropped. With
+        None, the labels are read from y; the statement then assumes that the set of
+        labels is public. Required by `fit_from_outputs`, for its columns.
 
     ledger : PrivacyLedger, default=None
         The ledger of the private data over all fits, see
         :class:`~sklearn_pate.PATEClassifier`.
 
     memory : str, path-like or joblib.Memory, default=None
-        A folder for the vectors of teachers, **which are sensitive**, see
-        :class:`~sklearn_pate.PATEClassifier`.
+        A folder for the vectors of teachers; see :class:`~sklearn_pate.PATEClassifier`.
+        **The folder is sensitive**.
 
     n_jobs : int, default=None
         Number of teachers trained at once, as in joblib.
@@ -230,11 +233,12 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
 
     privacy_spent_ : PrivacySpent
         The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
-        published. Its number of queries counts public batches, and several for a hint.
+        published. The number of queries in the statement counts public batches. A hint
+        counts as several queries.
 
     privacy_analysis_ : PrivacyAnalysis
         **Sensitive.** The sum without noise, and problems of teachers. Pickled
-        estimators do not have it.
+        estimators do not contain it.
 
     mechanism_ : NoisySum
         The mechanism with all its numbers.
@@ -256,7 +260,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
 
     public_indices_ : ndarray of int of shape (n_public,) or None
         **Sensitive.** Rows of X used as public because of `public_size`. Pickled
-        estimators do not have it.
+        estimators do not contain it.
 
     n_features_in_ : int
         Number of features.
@@ -268,10 +272,10 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     -----
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
     ensembles", introduce soft labels at a temperature, a hint, batches of public rows,
-    and weights. They add noise to the loss of the student, which does not change its
-    gradient and **gives no privacy**; here, noise is added to the released sum.
+    and weights. The paper adds noise to the loss of the student, which does not change
+    the gradient and **gives no privacy**. Here, noise is added to the released sum.
 
-    The cost is that of one Gaussian release, exactly, see
+    The cost is exactly the cost of one Gaussian release; see
     :class:`~sklearn_pate.mechanisms.NoisySum`. The proof of the sensitivity is in the
     source of ``SoftVoteLayout``.
 
@@ -373,8 +377,8 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train teachers on private rows, and a student on their noisy soft votes.
 
-        Arguments, errors and warnings that are not described here are those of
-        :meth:`PATEClassifier.fit <sklearn_pate.PATEClassifier.fit>`.
+        See :meth:`PATEClassifier.fit <sklearn_pate.PATEClassifier.fit>` for further
+        arguments, errors and warnings.
 
         Parameters
         ----------
@@ -430,9 +434,10 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         """Train a student on the noisy outputs of models of several parties.
 
         Each party sends the class probabilities of its model for the public rows, and
-        neither rows nor model. They are clipped, added up and released here, where they
-        are visible. The statement protects all outputs of one party, whatever
-        `privacy_unit` is. `estimator` is not used, `representation` for clusters only.
+        neither rows nor model. Outputs are clipped, added up and released on this
+        machine, where they are visible. The statement protects all outputs of one
+        party, for any `privacy_unit`. `estimator` is not used. `representation` is used
+        for clusters only.
 
         Parameters
         ----------
@@ -441,9 +446,9 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
             Public rows, in the order of the outputs.
 
         outputs : iterable of array-like of shape (n_public, n_classes)
-            An array for each party, with a column for each of the sorted `classes`; or
-            pairs of such an array and a hidden representation of shape
-            (n_public, n_hidden), from which the hint is computed instead.
+            An array for each party, with a column for each of the sorted `classes`. Or
+            pairs of such an array and a hidden representation of shape (n_public,
+            n_hidden), to compute the hint from.
 
         Returns
         -------

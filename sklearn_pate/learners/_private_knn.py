@@ -245,37 +245,38 @@ class PrivateKNNClassifier(StudentClassifier):
     """Private nearest neighbours: each query is answered by a secret random sample.
 
     For each query, every private row is sampled independently with a small probability.
-    The sampled rows nearest to the queried public row vote with their labels; a
-    mechanism answers with the noisy plurality; a student is trained on public rows and
-    answers, and predicts. Nothing is trained on private rows. As samples are secret,
-    an answer costs less than one of :class:`~sklearn_pate.PATEClassifier`. The student
-    may be published, with ``privacy_spent_`` as its statement.
+    The sampled rows nearest to the queried public row vote with their labels. A
+    mechanism answers with the noisy plurality. A student is trained on public rows and
+    answers. Nothing is trained on private rows. As samples are secret, an answer costs
+    less than an answer of :class:`~sklearn_pate.PATEClassifier`. The student may be
+    published, with ``privacy_spent_`` as its statement.
 
-    The statement is about rows that are **added or removed**, not replaced: it can
-    neither be compared with nor added to that of :class:`~sklearn_pate.PATEClassifier`
-    for rows; :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one`
-    converts it.
+    The statement is for rows that are **added or removed**, not replaced. It can
+    neither be compared with nor added to a statement of
+    :class:`~sklearn_pate.PATEClassifier` for rows.
+    :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one` converts it.
 
     Parameters
     ----------
     student : classifier, default=None
-        None is a :class:`~sklearn_pate.students.GraphSelfTrainingClassifier` with the
-        same `representation`, which also assumes that near rows are alike, and learns
-        from all public rows. A student that accepts unlabelled rows gets all public
-        rows, others the answered ones, as in :class:`~sklearn_pate.PATEClassifier`. Its
-        training has no privacy cost.
+        With None, the student is a
+        :class:`~sklearn_pate.students.GraphSelfTrainingClassifier` with the same
+        `representation`. It also assumes that near rows are alike, and learns from all
+        public rows. A student that accepts unlabelled rows gets all public rows. Other
+        students get the answered rows, as in :class:`~sklearn_pate.PATEClassifier`.
+        Training of the student has no privacy cost.
 
     n_neighbors : int or "auto", default="auto"
         Number of rows (or groups) that vote on a query. The privacy cost does not
-        depend on it. It should be large enough to exceed the noise, of scale `sigma`
-        votes, and less than ``sampling_rate * n``, where n is the number of private
-        rows of a class, so that the voters are near. "auto" is 6 sigma, rounded up. It
-        does not depend on the number of private rows, which is not public here, and
+        depend on it. The number should be large enough to exceed the noise, of scale
+        `sigma` votes. It should be less than ``sampling_rate * n`` for a class of n
+        private rows, so that voters are near. "auto" is 6 sigma, rounded up. This value
+        does not depend on the number of private rows, which is not public here. It
         suits thousands of rows per class.
 
     sampling_rate : float, default=0.15
         Probability that a row (or group) is in the sample of a query, in (0, 1]. At a
-        fixed epsilon, a lower rate needs less noise and fewer votes, and hardly changes
+        fixed epsilon, a lower rate needs less noise and fewer votes. It hardly changes
         the distance of the voters, until the noise is a few votes.
 
     metric : {"euclidean", "cosine"}, default="euclidean"
@@ -283,17 +284,17 @@ class PrivateKNNClassifier(StudentClassifier):
         privacy cost does not depend on it.
 
     mechanism : {"gnmax", "confident", "histogram"} or mechanism, default="gnmax"
-        Answers the queries. "confident" answers if most neighbours agree, and is
-        charged for every query, answered or not. "histogram" releases all vote counts,
-        at no more than the cost of answers, for a student that learns from soft labels.
-        Other mechanisms and `max_answers` are refused: the cost of a sample is known
-        for Gaussian noise only.
+        Answers the queries. "confident" answers if most neighbours agree. Every query
+        has a privacy cost, answered or not. "histogram" releases all vote counts, at no
+        more than the cost of answers, for a student that learns from soft labels. Other
+        mechanisms and `max_answers` are refused: the cost of a sample is known for
+        Gaussian noise only.
 
     n_queries : int or "auto", default="auto"
-        Number of queries, each about another public row. Each has a privacy cost; at a
-        fixed epsilon, more queries mean more noise in each answer. "auto" is 100 for a
-        student that accepts unlabelled rows, 2000 for another; in either case at most
-        the number of public rows.
+        Number of queries; each public row is queried at most once. At a fixed epsilon,
+        more queries mean more noise in each answer. "auto" is 100 for a student that
+        accepts unlabelled rows, and 2000 for other students, but at most the number of
+        public rows.
 
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts"} \
             or QueryStrategy, default="auto"
@@ -302,24 +303,25 @@ class PrivateKNNClassifier(StudentClassifier):
 
     representation : transformer, default=None
         Fitted on public rows, and applied to public and private rows before distances
-        are computed: votes are accurate if near rows have the same class. It has no
-        privacy cost, if it computes the same features of a row each time, from that row
-        alone: private rows are transformed one at a time, arrays as float64, which
-        takes much longer than all at once, except by a
+        are computed: votes are accurate if near rows have the same class. The
+        transformer has no privacy cost, if it computes the same features of a row each
+        time, from that row alone. Private rows are therefore transformed one at a time,
+        arrays as float64. This is slow, except for a
         :class:`~sklearn_pate.students.TableRepresentation`. A transformer that fails
         for a single row, or computes other features of a public row alone than among
-        others, is refused. It is fitted again for the default student; one that takes
-        long may be fitted on public rows before, and passed in a ``FrozenEstimator``.
-        None compares the rows themselves, which must be dense numbers.
+        others, is refused. The transformer is fitted again for the default student. A
+        slow transformer may be fitted on public rows before, and passed in a
+        ``FrozenEstimator``. With None, distances are between the rows themselves, which
+        must be dense numbers.
 
     epsilon : float or None, default=1.0
         The publishable epsilon of this fit: noise is calibrated before any query so
-        that ``privacy_spent_.epsilon`` is at most this. None uses the mechanism's own
-        noise and states its epsilon.
+        that ``privacy_spent_.epsilon`` is at most this. With None, the fit uses the
+        noise of `mechanism` and states the resulting epsilon.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. It must be well below one over
-        the number of rows.
+        The probability mass that epsilon does not cover. Delta must be well below one
+        over the number of rows.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy: one row, or all rows of one group (a patient, for example),
@@ -329,23 +331,23 @@ class PrivateKNNClassifier(StudentClassifier):
 
     public_size : float, default=None
         Without an `X_public` in `fit`, use this share of the rows (of the groups, if
-        they are the unit) as public. The people in them get **no protection**. With
-        rows, their number is then assumed to be public.
+        they are the unit) as public. The people in these rows are **not protected**.
+        With rows, their number is then assumed to be public.
 
     synthetic : PrivateMarginals, default=None
-        Draw rows from noisy counts of the private rows, which are within `epsilon`,
-        too, in place of public rows; see :class:`~sklearn_pate.PrivateMarginals`.
+        Draw rows from noisy counts of the private rows, in place of public rows; see
+        :class:`~sklearn_pate.PrivateMarginals`. `epsilon` covers the counts.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads them from y, and states as an assumption
-        that they are public. A private row with another label is dropped before
-        neighbours are counted.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. A private row with another label
+        is dropped before neighbours are counted.
 
     ledger : PrivacyLedger, default=None
         The ledger of the private data over all fits, see
         :class:`~sklearn_pate.PATEClassifier`. The cost is charged before a sample or
-        any noise is drawn. The ledger must be one for rows (or groups) that are added
-        or removed.
+        any noise is drawn. The ledger must have the relation of rows (or groups) that
+        are added or removed.
 
     verbose : int or "auto", default="auto"
         Progress, as for :class:`~sklearn_pate.PATEClassifier`.
@@ -363,7 +365,7 @@ class PrivateKNNClassifier(StudentClassifier):
 
     privacy_spent_ : PrivacySpent
         The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
-        published. Its ``n_teachers`` is the number of neighbours.
+        published. ``n_teachers`` of the statement is the number of neighbours.
 
     privacy_analysis_ : None
         There is no data-dependent analysis: the cost of a sample does not depend on its
@@ -394,8 +396,8 @@ class PrivateKNNClassifier(StudentClassifier):
         For `synthetic`, the noisy counts of each column. May be published.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
-        Rows of X that were used as public because of `public_size`. For the data
-        holder: pickled and copied estimators do not have it.
+        Rows of X that were used as public because of `public_size`. These facts are for
+        the data holder. Pickled and copied estimators do not contain them.
 
     n_features_in_ : int
         Number of features.
@@ -408,14 +410,14 @@ class PrivateKNNClassifier(StudentClassifier):
     Zhu, Yu, Chandraker, Wang (2020), "Private-kNN: practical differential privacy for
     computer vision". An added row (or group) in a sample adds one vote and removes one
     other at most. The proof requires exact distances of whole numbers, computed from
-    features of one row at a time; it is in the source of ``NeighbourVotes`` and
+    features of one row at a time. The proof is in the source of ``NeighbourVotes`` and
     ``Grid``. Each query is a Gaussian release on a Poisson sample, at the cost of
     :func:`~sklearn_pate.accounting.composition.sampled_gaussian_curve`; the costs of
     queries add up, as samples are independent.
 
-    The paper's data-dependent bounds are left out, as they cannot be published, and so
-    is its refinement of the representation by earlier students: pass a student as the
-    `representation` of a second fit, at the cost of both fits.
+    The paper's data-dependent bounds are left out, as they cannot be published. Its
+    refinement of the representation by earlier students is also left out. Instead, pass
+    a student as the `representation` of a second fit, at the cost of both fits.
 
     Examples
     --------
@@ -480,8 +482,8 @@ class PrivateKNNClassifier(StudentClassifier):
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train a student on noisy answers of the nearest private rows.
 
-        Arguments, errors and warnings that are not described here are those of
-        :meth:`PATEClassifier.fit <sklearn_pate.PATEClassifier.fit>`.
+        See :meth:`PATEClassifier.fit <sklearn_pate.PATEClassifier.fit>` for further
+        arguments, errors and warnings.
 
         Parameters
         ----------

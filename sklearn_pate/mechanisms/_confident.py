@@ -45,23 +45,24 @@ _THRESHOLD_NOISE_RATIO = 3.75
 class ConfidentGNMax(PluralityMechanism):
     """GNMax that answers only if enough teachers agree, by a noisy check.
 
-    Its answers may be published, "no answer" included, at the cost of `cost`.
-    The cost does not depend on the number of answers given.
+    Answers, "no answer" included, may be published, at the privacy cost that `cost`
+    computes. The cost does not depend on the number of answers given.
 
     Parameters
     ----------
     threshold : int or float, default=0.8
-        Minimum of the largest count, up to noise: a share of the teachers if it is a
-        float of at most 1.0, a number of votes otherwise. It must be chosen
-        independently of the votes.
+        Smallest value of the largest count, up to noise, for an answer. A float of at
+        most 1.0 is a share of the teachers; another number is a number of votes. The
+        threshold must be chosen independently of the votes.
 
     sigma_threshold : float, default=None
-        Scale of the noise on the largest count, in votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate it, to 3.75 times `sigma`.
+        Scale of the noise on the largest count, in votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise, to 3.75 times
+        `sigma`.
 
     sigma : float, default=None
-        Scale of the noise on every count of an answer, in votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate it.
+        Scale of the noise on every count of an answer, in votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise.
 
     max_answers : int, default=None
         Maximum number of answers. The cost covers the check of every query and
@@ -71,11 +72,11 @@ class ConfidentGNMax(PluralityMechanism):
     Notes
     -----
     If max_j n_j + Z >= threshold, with discrete Gaussian noise of scale
-    `sigma_threshold`, the answer is that of :class:`GNMax`, else there is none
-    (Papernot et al. 2018, Algorithm 1). Privacy cost of checks:
+    `sigma_threshold`, the answer is drawn as in :class:`GNMax`. Otherwise there is no
+    answer (Papernot et al. 2018, Algorithm 1). Privacy cost of checks:
     :func:`~sklearn_pate.accounting.tight_threshold_worst_case`; of answers:
-    :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`. Epsilon is the exact
-    cost of the worst order of checks and answers, if it is smaller; proofs:
+    :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`. If smaller, the stated
+    epsilon is the exact cost of the worst order of checks and answers. Proofs:
     :doc:`/accounting`. The paper multiplies the cost of an answer by the probability
     that it is given, which is no upper bound; see
     :func:`~sklearn_pate.accounting.bounds.confident_2018`.
@@ -194,26 +195,27 @@ class InteractiveGNMax(ConfidentGNMax):
     """GNMax that answers only if the teachers disagree with the student.
 
     Queries come with the student's class probabilities. If the votes do not differ
-    enough from them, the student's own class is returned, provided that the student is
-    confident; only the check has a privacy cost then. All of it may be published, at
-    the cost of `cost`.
+    enough from these probabilities, and the student is confident, the student's own
+    class is returned. Then only the check has a privacy cost. All answers may be
+    published, at the privacy cost that `cost` computes.
 
     Parameters
     ----------
     threshold : int or float, default=0.4
-        Minimum by which a count must exceed the student's expectation, up to noise: a
-        share of the teachers if it is a float of at most 1.0, a number of votes
-        otherwise. With equal probabilities the expectation is one vote in `n_classes`,
-        so that for two classes no count exceeds it by more than half of the teachers.
-        It must be chosen independently of the votes.
+        Smallest excess of a count over the student's expectation, up to noise. A float
+        of at most 1.0 is a share of the teachers; another number is a number of votes.
+        With equal probabilities, the expectation is one vote in `n_classes`. For two
+        classes, no count then exceeds the expectation by more than half of the
+        teachers. The threshold must be chosen independently of the votes.
 
     sigma_threshold : float, default=None
-        Scale of the noise on the check, in votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate it, to 3.75 times `sigma`.
+        Scale of the noise on the check, in votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise, to 3.75 times
+        `sigma`.
 
     sigma : float, default=None
-        Scale of the noise on every count of an answer, in votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate it.
+        Scale of the noise on every count of an answer, in votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise.
 
     confidence : float, default=0.9
         Smallest probability above which the student's own class is returned, at no
@@ -228,15 +230,16 @@ class InteractiveGNMax(ConfidentGNMax):
 
     Notes
     -----
-    Papernot et al. 2018, Algorithm 2: if max_j (n_j - n_teachers p_j) + Z >= threshold
-    the answer is that of :class:`GNMax`; else, if max_j p_j > `confidence`, it is
-    argmax_j p_j; else there is none. Probabilities and threshold are used as exact
-    rational numbers, and the check is decided on whole ones: it passes if
-    max_j (n_j - t_j) + Z >= 0, t_j = ceil(threshold + n_teachers p_j). So one moved
-    vote changes the largest of these by at most one, and the cost is that of
-    :class:`ConfidentGNMax`. The student's probabilities may come from earlier
-    answers; `local_curve` holds for the probabilities that were used, and is no bound
-    for a student that was trained on the answers. Proof: :doc:`/accounting`, Lemma 4.
+    Papernot et al. 2018, Algorithm 2. If max_j (n_j - n_teachers p_j) + Z >= threshold,
+    the answer is drawn as in :class:`GNMax`. Otherwise, if max_j p_j > `confidence`,
+    the answer is argmax_j p_j. Otherwise there is no answer. Probabilities and
+    threshold are used as exact rational numbers, and the check is decided on whole
+    ones: it passes if max_j (n_j - t_j) + Z >= 0, t_j = ceil(threshold + n_teachers
+    p_j). So one moved vote changes the largest excess by at most one, and the cost is
+    the same as for :class:`ConfidentGNMax`. The student's probabilities may come from
+    earlier answers. `local_curve` holds for the probabilities that were used. It is no
+    bound for a student that was trained on the answers. Proof: :doc:`/accounting`,
+    Lemma 4.
 
     Examples
     --------
@@ -278,9 +281,9 @@ class InteractiveGNMax(ConfidentGNMax):
         max_answers: int | None = None,
         noise: NoiseSource | None = None,
     ) -> NDArray[np.intp]:
-        """Answer queries on which the teachers disagree with the student.
+        """Answer queries if the teachers disagree with the student.
 
-        Every call draws fresh noise and has a privacy cost: answer each query once.
+        Every call draws fresh noise and has a privacy cost, so answer each query once.
 
         Parameters
         ----------
@@ -288,20 +291,20 @@ class InteractiveGNMax(ConfidentGNMax):
             Votes per class, whole numbers. Sensitive.
 
         probabilities : array-like of shape (n_queries, n_classes)
-            The student's class probabilities. They may depend on votes only through
-            earlier answers.
+            The student's class probabilities. The probabilities may depend on votes
+            only through earlier answers.
 
         max_answers : int, default=None
             Maximum number of answers of the teachers.
 
         noise : NoiseSource, default=None
-            Source of the noise; None makes a new one.
+            Source of the noise. With None, a new source is created.
 
         Returns
         -------
         answers : ndarray of int of shape (n_queries,)
-            Class indices of the teachers or of the student; -1 for no answer. To be
-            published at the cost of `cost`.
+            Class indices of the teachers or of the student; -1 for no answer. Answers
+            may be published, at the privacy cost that `cost` computes.
 
         Raises
         ------
@@ -350,7 +353,7 @@ class InteractiveGNMax(ConfidentGNMax):
     ) -> RdpCurve:
         """Exact privacy cost of queries at the votes that were cast. Sensitive.
 
-        It must not be published, and is a bound only if the probabilities did not
+        The cost must not be published. It is a bound only if the probabilities did not
         depend on answers to these queries.
 
         Parameters

@@ -50,14 +50,14 @@ class Estimate(NamedTuple):
 class MeanScores(GaussianSum):
     """Mean of the teachers' class probabilities.
 
-    The mean is released as a score model, once, in place of answers to queries: there
-    is no number of queries, all public rows get soft labels, and a rare class is not
-    lost.
-    Each teacher's class probabilities on public rows are written in a basis of
-    functions that public rows alone determine. The coefficients are clipped to a ball
-    around a centre, rounded to whole numbers, added up over teachers, and released with
-    noise, in two steps after a noisy count of the classes: the centre of the first are
-    the classes' shares, that of the second is the estimate of the first.
+    The mean is released once, as a score model, in place of answers to queries. So
+    there is no number of queries, all public rows get soft labels, and a rare class is
+    not lost. Each teacher's class probabilities on public rows are written in a basis
+    of functions that public rows alone determine. The coefficients are clipped to a
+    ball around a centre, rounded to whole numbers, added up over teachers, and released
+    with noise. A noisy count of the classes comes first, and two steps follow. The
+    centre of the first step is given by the shares of the classes. The centre of the
+    second step is the estimate of the first step.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class MeanScores(GaussianSum):
         ("rbf").
 
     max_coordinates : int, default=500
-        Largest number of functions. With more noise fewer are released.
+        Largest number of functions. With more noise, fewer coordinates are released.
 
     threshold : {"auto", "balanced", "accuracy"} or float, default="auto"
         With two classes, the probability of the second class above which it is
@@ -77,9 +77,10 @@ class MeanScores(GaussianSum):
 
     noise_scale : float, default=None
         Standard deviation of the noise on every coordinate of the sum, in units of the
-        length that bounds a teacher's vectors. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate it to its `epsilon`. More noise
-        gives more privacy. Public: it must be chosen independently of private data.
+        length that bounds a teacher's vectors. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise to its `epsilon`.
+        More noise gives more privacy. Public: it must be chosen independently of
+        private data.
 
     Notes
     -----
@@ -143,7 +144,8 @@ class MeanScores(GaussianSum):
             The probability mass that epsilon does not cover, in (0, 1).
 
         before : Cost, default=None
-            Cost of what is released before the scores, and that `epsilon` covers, too.
+            Cost of noisy counts that are released before the scores. `epsilon` covers
+            both.
 
         Returns
         -------
@@ -182,9 +184,9 @@ class MeanScores(GaussianSum):
         Returns
         -------
         n_coordinates : list of int
-            For each step of scores, a number of functions of the basis: in proportion
-            to the squared number of teachers over the noise, at least 5, at most
-            `max_coordinates`.
+            Number of functions of the basis, for each step of scores. It is
+            proportional to the squared number of teachers over the noise, at least 5,
+            and at most `max_coordinates`.
         """
         check_count("n_teachers", n_teachers)
         check_count("n_classes", n_classes, 2)
@@ -215,17 +217,17 @@ class MeanScores(GaussianSum):
             most the length that it is given. Sensitive.
 
         n_coordinates : list of int
-            Number of coordinates in each step of scores, at most those of
+            Number of coordinates in each step of scores, at most the numbers of
             `n_coordinates` and of `scores`.
 
         entry : FitEntry, default=None
-            Ledger entry, whose cost is recorded before the first noise is drawn, and
-            which stores the result of each step before the next one is computed.
+            Ledger entry. Its cost is recorded before any noise is drawn. It stores the
+            result of each step before the next step is computed.
 
         Returns
         -------
         estimate : Estimate
-            To be published at the cost of `cost`.
+            Answers may be published, at the privacy cost that `cost` computes.
 
         Raises
         ------

@@ -34,11 +34,11 @@ class Mechanism(BaseEstimator, ABC):
 
     The cost follows from the parameters alone, and holds for any data. Parameters are
     set and read as in scikit-learn (``get_params``, ``set_params``, ``clone``) and
-    searched over as ``mechanism__sigma``. A privacy card holds them, so that its reader
-    can compute the cost again.
+    searched over as ``mechanism__sigma``. A privacy card contains the parameters, so
+    that its reader can compute the cost again.
 
-    A subclass sets `noise_parameters` and provides `_curve`. One that answers queries
-    on votes is a :class:`PluralityMechanism`.
+    A subclass sets `noise_parameters` and provides `_curve`. A mechanism that answers
+    queries on votes is a subclass of :class:`PluralityMechanism`.
 
     Examples
     --------
@@ -98,13 +98,13 @@ class Mechanism(BaseEstimator, ABC):
         Returns
         -------
         cost : Cost
-            May be published. It is the cost of noise that is not seeded.
+            May be published. The cost is for noise that is not seeded.
 
         Raises
         ------
         ValueError
-            If a noise parameter is not set or out of range, `orders` do not increase
-            from above 1, or the cost does not hold for this unit.
+            If a parameter is not set or out of range, or the cost does not hold for
+            this unit.
         """
         check_count("n_queries", n_queries, 0, np.inf)  # has a cost, however many
         check_count("n_classes", n_classes)
@@ -200,8 +200,8 @@ class Mechanism(BaseEstimator, ABC):
         Returns
         -------
         relation : {"replace-one", "add-remove", "add-remove-or-change"}
-            Name of the relation in statements. The number of groups is not public; the
-            numbers of rows and of parties are.
+            Name of the relation in statements. The numbers of rows and of parties are
+            public. The number of groups is not public.
 
         Raises
         ------

@@ -51,15 +51,15 @@ _PAPER_ORDERS = np.arange(2, 10)
 class GNMax(PluralityMechanism):
     """Plurality of vote counts with Gaussian noise.
 
-    Its answers may be published, at the cost of `cost`.
+    Answers may be published, at the privacy cost that `cost` computes.
 
     Parameters
     ----------
     sigma : float, default=None
         Scale of the noise on every count, in votes: its standard deviation, except for
-        noise below one vote. None lets :class:`~sklearn_pate.PATEClassifier` calibrate
-        it to a target epsilon. More noise gives more privacy. Public: it must be chosen
-        independently of votes.
+        noise below one vote. With None, :class:`~sklearn_pate.PATEClassifier`
+        calibrates the noise to a target epsilon. More noise gives more privacy. Public:
+        it must be chosen independently of votes.
 
     Notes
     -----
@@ -67,8 +67,8 @@ class GNMax(PluralityMechanism):
     Pr[z] proportional to exp(-z^2 / (2 sigma^2)) (Canonne, Kamath, Steinke 2020), and
     ties broken at random. Privacy cost:
     :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`, about 0.64 a / sigma^2
-    an answer while the order a is far below sigma. Epsilon is smaller, by 6 to 8 %:
-    the exact cost of adaptive answers; proofs: :doc:`/accounting`.
+    an answer while the order a is far below sigma. The stated epsilon is the exact cost
+    of adaptive answers, which is 6 to 8 % smaller. Proofs: :doc:`/accounting`.
 
     Examples
     --------
@@ -116,9 +116,9 @@ class NoisyHistogram(GNMax):
     """All vote counts with Gaussian noise, not their plurality alone.
 
     Made from a :class:`GNMax` by ``mechanism="histogram"`` of
-    :class:`~sklearn_pate.PATEClassifier`. Histograms may be published, at the cost of
-    `cost`. Their post-processing, such as pluralities and soft labels, has no
-    privacy cost.
+    :class:`~sklearn_pate.PATEClassifier`. Histograms may be published, at the privacy
+    cost that `cost` computes. Post-processing of histograms, such as pluralities and
+    soft labels, has no privacy cost.
 
     Parameters
     ----------
@@ -134,12 +134,12 @@ class NoisyHistogram(GNMax):
     cost of an answer of :class:`GNMax`; a vote that is added or withdrawn changes one
     count, which costs half of that.
 
-    The distribution of the noise is the same at all counts, and so is the cost, which
-    is therefore not sensitive: at whole orders it is a / sigma^2 exactly, as a shift by
-    a whole number maps whole numbers to themselves, and at other orders at most that
-    (Proposition 5 there). So `local_curve`, `enumerated_curve` and `optimal_curve` have
-    closed forms; `local_curve` depends on the votes through abstentions only. Proofs:
-    :doc:`/accounting`.
+    The distribution of the noise, and so the cost, is the same at all counts. Therefore
+    the cost is not sensitive. At whole orders it is exactly a / sigma^2, as a shift by
+    a whole number maps whole numbers to themselves. At other orders it is at most a /
+    sigma^2 (Proposition 5 there). So `local_curve`, `enumerated_curve` and
+    `optimal_curve` have closed forms; `local_curve` depends on the votes through
+    abstentions only. Proofs: :doc:`/accounting`.
 
     Examples
     --------
@@ -170,13 +170,13 @@ class NoisyHistogram(GNMax):
             Votes per class, whole numbers. Sensitive.
 
         noise : NoiseSource, default=None
-            Source of the noise; None makes a new one.
+            Source of the noise. With None, a new source is created.
 
         Returns
         -------
         histograms : ndarray of int of shape (n_queries, n_classes)
-            Noisy counts, possibly negative. To be published at the cost of
-            `cost`.
+            Noisy counts, possibly negative. Answers may be published, at the privacy
+            cost that `cost` computes.
 
         Raises
         ------
@@ -267,21 +267,21 @@ def gaussian_plurality(
 class LNMax(PluralityMechanism):
     """Plurality of vote counts with Laplace noise.
 
-    Its answers may be published, at the cost of `cost`.
+    Answers may be published, at the privacy cost that `cost` computes.
 
     Parameters
     ----------
     gamma : float, default=None
-        Inverse scale of the noise on every count, in 1 / votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. A
-        smaller gamma gives more noise and more privacy. Public: it must be chosen
+        Inverse scale of the noise on every count, in 1 / votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise to a target epsilon.
+        A smaller gamma gives more noise and more privacy. Public: it must be chosen
         independently of votes.
 
     Notes
     -----
     argmax_j n_j + Z_j (Papernot et al. 2017, Section 3.1), with discrete Laplace noise,
     Pr[z] proportional to exp(-gamma abs(z)) (Canonne, Kamath, Steinke 2020), and ties
-    broken at random. It is 2 gamma-DP. Privacy cost:
+    broken at random. An answer is 2 gamma-DP. Privacy cost:
     :func:`~sklearn_pate.accounting.tight_laplace_worst_case`; proof:
     :doc:`/accounting`.
 
@@ -354,23 +354,23 @@ class _AcceptedByGap(PluralityMechanism):
 class GumbelMax(_AcceptedByGap):
     """Exponential mechanism on vote counts.
 
-    Its answers may be published, at the cost of `cost`.
+    Answers may be published, at the privacy cost that `cost` computes.
 
     Parameters
     ----------
     c : float, default=None
-        Inverse scale of the noise, in 1 / votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate it to a target epsilon. A
-        smaller c gives more noise and more privacy. Public: it must be chosen
+        Inverse scale of the noise, in 1 / votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise to a target epsilon.
+        A smaller c gives more noise and more privacy. Public: it must be chosen
         independently of votes.
 
     Notes
     -----
     Pr[j] is proportional to exp(c n_j), which is argmax_j n_j + Gumbel(1 / c) (McSherry
-    and Talwar 2007, with sensitivity 1 for each count). It is sampled exactly: a class
-    is proposed at random, and accepted with probability exp(-c (max n - n_j)). Privacy
-    cost: :func:`~sklearn_pate.accounting.bounds.gumbel_worst_case` (Dong, Durfee,
-    Rogers 2020).
+    and Talwar 2007, with sensitivity 1 for each count). The answer is sampled exactly:
+    a class is proposed at random, and accepted with probability exp(-c (max n - n_j)).
+    Privacy cost: :func:`~sklearn_pate.accounting.bounds.gumbel_worst_case` (Dong,
+    Durfee, Rogers 2020).
 
     Examples
     --------
@@ -411,7 +411,7 @@ class GumbelMax(_AcceptedByGap):
 class PermuteAndFlip(_AcceptedByGap):
     """Permute-and-flip on vote counts.
 
-    Its answers may be published, at the cost of `cost`.
+    Answers may be published, at the privacy cost that `cost` computes.
 
     Parameters
     ----------

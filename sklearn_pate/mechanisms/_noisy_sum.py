@@ -234,20 +234,20 @@ class StoredSums:
 class NoisySum(GaussianSum):
     """Sum of the teachers' clipped vectors with Gaussian noise.
 
-    The noisy sum may be published, at the cost of `cost`. Its
-    post-processing, such as labels and networks, has no privacy cost.
+    The noisy sum may be published, at the privacy cost that `cost` computes.
+    Post-processing of the sum, such as labels and networks, has no privacy cost.
 
     Parameters
     ----------
     noise_scale : float, default=None
         Standard deviation of the noise on every coordinate of the sum, in clipping
-        bounds. None lets :class:`~sklearn_pate.learners.PETDLClassifier` calibrate it
-        to a target epsilon. More noise gives more privacy. Public: it must be chosen
-        independently of private data.
+        bounds. With None, :class:`~sklearn_pate.learners.PETDLClassifier` calibrates
+        the noise to a target epsilon. More noise gives more privacy. Public: it must be
+        chosen independently of private data.
 
     n_parts : int, default=1
         Number of parts of a vector, each clipped to the bound. The privacy cost grows
-        with it.
+        with this number.
 
     Notes
     -----
@@ -260,8 +260,8 @@ class NoisySum(GaussianSum):
     curve is a n_parts / noise_scale^2 at order a, to be added to others.
 
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
-    ensembles", add noise to a loss instead, which hides nothing: the gradient of the
-    noise is zero. Exact epsilon: Balle and Wang (2018), "Improving the Gaussian
+    ensembles", add noise to a loss instead. This gives no privacy, as the gradient of
+    the noise is zero. Exact epsilon: Balle and Wang (2018), "Improving the Gaussian
     mechanism for differential privacy"; proof for whole numbers: :doc:`/accounting`.
 
     Examples
@@ -308,7 +308,8 @@ class NoisySum(GaussianSum):
             The probability mass that epsilon does not cover, in (0, 1).
 
         before : Cost, default=None
-            Cost of what is released before the sum, and that `epsilon` covers, too.
+            Cost of noisy counts that are released before the sum. `epsilon` covers
+            both.
 
         Returns
         -------

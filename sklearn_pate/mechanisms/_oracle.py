@@ -32,8 +32,8 @@ class VoteCounts(Protocol):
 class Transcript:
     """Queries and their answers.
 
-    All of it may be published, at the cost of the
-    :class:`~sklearn_pate.mechanisms.Oracle` that it comes from.
+    A transcript may be published, at the cost of the
+    :class:`~sklearn_pate.mechanisms.Oracle` that answered the queries.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ class Transcript:
 class Oracle:
     """Answer queries on vote counts within a fixed budget.
 
-    It holds sensitive votes, and cannot be pickled. Its answers may be published, at
-    the cost of `curve`, even if queries were chosen in view of earlier answers. Each
+    An oracle contains sensitive votes, and cannot be pickled. Answers may be published,
+    at the privacy cost `curve`, even if queries were chosen from earlier answers. Each
     row is answered once.
 
     Parameters
@@ -87,13 +87,13 @@ class Oracle:
         A mechanism with all parameters set, see :meth:`PluralityMechanism.prepared`.
 
     n_queries : int
-        Maximum number of distinct rows. The privacy cost is fixed by it; fewer queries
-        do not lower the cost.
+        Maximum number of distinct rows. The number determines the privacy cost. Fewer
+        queries do not lower the cost.
 
     entry : FitEntry, default=None
-        Ledger entry, which is charged before any noise is drawn, and which stores the
-        answers before they are returned. None charges no ledger: the caller then
-        accounts for the cost.
+        Ledger entry. Its cost is recorded before any noise is drawn. It stores the
+        answers before they are returned. With None, no ledger is charged: the caller
+        then accounts for the cost.
 
     Attributes
     ----------
@@ -177,14 +177,15 @@ class Oracle:
             Public rows.
 
         probabilities : array-like of shape (n_queries, n_classes), default=None
-            The student's class probabilities, for a mechanism that needs them. They may
-            depend on earlier answers, but on no private value. A row keeps its answer
-            if they change.
+            The student's class probabilities, for a mechanism that needs them. The
+            choice may depend on earlier answers, but on no private value. A row keeps
+            its answer if the probabilities change.
 
         Returns
         -------
         answers : ndarray of int of shape (n_queries,)
-            Class indices, -1 for no answer. May be published, at the cost of `curve`.
+            Class indices, -1 for no answer. May be published, at the privacy cost
+            `curve`.
 
         Raises
         ------
@@ -287,7 +288,7 @@ class Oracle:
         Returns
         -------
         transcript : Transcript
-            In the order of the queries. May be published, at the cost of `curve`.
+            In the order of the queries. May be published, at the privacy cost `curve`.
         """
         return Transcript(
             np.array(list(self._answer_of.keys()), dtype=np.intp),

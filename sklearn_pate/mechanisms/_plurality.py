@@ -49,16 +49,17 @@ _CLOSE = 0.999
 class PluralityMechanism(Mechanism):
     """Noisy plurality vote: base class of all mechanisms that answer with a class.
 
-    The results of `answer` may be published, at the cost of `cost`, which does
-    not depend on the votes. The results of `local_curve`, `optimal_curve` and
-    `paper_epsilon` depend on the votes and are as sensitive as they are;
-    `sanitized_cost` releases such a figure, at an additional cost. All of them hold for
-    a list of queries that was fixed independently of answers.
+    The results of `answer` may be published, at the privacy cost that `cost` computes.
+    This cost does not depend on the votes. The results of `local_curve`,
+    `optimal_curve` and `paper_epsilon` depend on the votes, and are as sensitive as the
+    votes. `sanitized_cost` releases such a figure, at an additional cost. All of them
+    hold for a list of queries that was fixed independently of answers.
 
     A subclass lists its noise parameters in `noise_parameters`, and provides `_answer`
     and `_cost`. The guarantee rests on `_cost`: it must bound the Renyi divergence of
-    all answers between any two neighbouring data sets, for any votes. With the law of
-    an answer, by `_plurality` and `_guarantee`, it has the data-dependent costs, too.
+    all answers between any two neighbouring data sets, for any votes. If a subclass
+    also states the law of an answer, by `_plurality` and `_guarantee`, data-dependent
+    costs are available.
 
     Notes
     -----
@@ -92,7 +93,7 @@ class PluralityMechanism(Mechanism):
     ) -> NDArray[np.intp]:
         """Answer queries by noisy plurality votes.
 
-        Every call draws fresh noise and has a privacy cost: answer each query once.
+        Every call draws fresh noise and has a privacy cost, so answer each query once.
 
         Parameters
         ----------
@@ -101,17 +102,17 @@ class PluralityMechanism(Mechanism):
 
         max_answers : int, default=None
             Maximum number of answers; further queries get no answer. None means the
-            mechanism's own limit. It must be fixed independently of votes, and lowers
-            no cost.
+            mechanism's own limit. The number must be fixed independently of votes, and
+            lowers no cost.
 
         noise : NoiseSource, default=None
-            Source of the noise; None makes a new one.
+            Source of the noise. With None, a new source is created.
 
         Returns
         -------
         answers : ndarray of int of shape (n_queries,)
-            Class indices, -1 for no answer. To be published at the cost of
-            `cost`.
+            Class indices, -1 for no answer. Answers may be published, at the privacy
+            cost that `cost` computes.
 
         Raises
         ------
@@ -245,7 +246,8 @@ class PluralityMechanism(Mechanism):
             The probability mass that epsilon does not cover, in (0, 1).
 
         before : Cost, default=None
-            Cost of what is released before the queries, and that `epsilon` covers, too.
+            Cost of noisy counts that are released before the queries. `epsilon` covers
+            both.
 
         Returns
         -------
@@ -255,8 +257,9 @@ class PluralityMechanism(Mechanism):
         Raises
         ------
         ValueError
-            If `epsilon` and noise parameters are both given, or neither; if a parameter
-            is out of range, or no noise that can be drawn reaches `epsilon`.
+            If not exactly one of `epsilon` and noise parameters is given, or a
+            parameter is out of range. Also if no noise that can be drawn is enough for
+            `epsilon`.
         """
         check_count("n_teachers", n_teachers)
         check_count("n_queries", n_queries)
@@ -352,7 +355,7 @@ class PluralityMechanism(Mechanism):
     ) -> RdpCurve:
         """Exact privacy cost of queries at the votes that were cast. Sensitive.
 
-        It must not be published, and must not decide when to stop.
+        The cost must not be published, and must not decide when to stop.
 
         Parameters
         ----------
@@ -371,8 +374,8 @@ class PluralityMechanism(Mechanism):
         Returns
         -------
         curve : RdpCurve
-            By :func:`~sklearn_pate.accounting.local_cost`, summed over the queries.
-            It cannot be sanitized.
+            By :func:`~sklearn_pate.accounting.local_cost`, summed over the queries. The
+            cost cannot be sanitized.
 
         Raises
         ------
@@ -585,8 +588,8 @@ class PluralityMechanism(Mechanism):
     ) -> SanitizedCost:
         """Release `optimal_curve` at one order with noise. May be published.
 
-        Every call has a privacy cost: call it once. With strong noise or few queries
-        the released epsilon exceeds that of `cost`, which is then the better
+        Every call has a privacy cost: call it once. With strong noise or few queries,
+        the released epsilon exceeds the epsilon of `cost`. Then `cost` is the better
         statement, at no additional cost.
 
         Parameters

@@ -84,23 +84,23 @@ def private_metrics(
     """Measure a classifier on private rows, as a private release.
 
     Noisy counts of scores, predictions and labels are released, once. ROC curve,
-    accuracy, sensitivity, calibration and Brier score follow from them, also by
-    subgroup, and may be published. Every call is a new release with its own cost,
-    unless a `ledger` has its entry.
+    accuracy, sensitivity, calibration and Brier score are computed from the noisy
+    counts, also by subgroup. All may be published. Every call is a new release with its
+    own cost, unless a `ledger` has an entry of an equal call.
 
     Parameters
     ----------
     model : classifier
-        Fitted, with ``predict_proba``: one of this package, a published one, or any
-        other. It must not have been fitted, or chosen, with these rows, except by
-        private releases. Each row is scored by itself.
+        Any fitted classifier with ``predict_proba``, such as a published one. The model
+        must not have been fitted, or chosen, with these rows, except by private
+        releases. Each row is scored by itself.
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-        Private rows, which the model was not fitted on. No value makes an error: a row
-        that the model cannot score is counted as such.
+        Private rows, which the model was not fitted on. No value raises an error: rows
+        that the model cannot score are counted separately.
 
     y : array-like of shape (n_rows,)
-        Their labels. Those that are no class of the model are counted as such.
+        Their labels. Labels that are no class of the model are counted separately.
 
     epsilon : float
         Privacy budget of this release.
@@ -115,16 +115,18 @@ def private_metrics(
         single rows.
 
     subgroups : array-like of shape (n_rows,), default=None
-        Values such as an age band, for metrics by subgroup. Their set must be public.
-        The cost stays the same; the noise of each subgroup is that of all rows.
+        Values such as an age band, for metrics by subgroup. The set of subgroups must
+        be public. The cost stays the same. The noise on counts of a subgroup is as
+        large as on counts of all rows.
 
     bins : "auto" or array-like of shape (n_edges,), default="auto"
-        Scores between the bins, increasing, within 0 and 1. They must be public. "auto"
-        finds bins of about equal numbers of rows from noisy counts, within `epsilon`.
+        Scores between the bins, increasing, within 0 and 1. The bins must be public.
+        "auto" finds bins of about equal numbers of rows from noisy counts, within
+        `epsilon`.
 
     class_prior : float, default=None
-        An expected share of the rarest class, chosen without private data, for a
-        warning that the noise hides the metrics.
+        An expected share of the rarest class, chosen without private data. A warning is
+        shown if the noise is too large for the metrics.
 
     ledger : PrivacyLedger, default=None
         The privacy budget of the rows over all releases. The cost is recorded before
@@ -132,7 +134,7 @@ def private_metrics(
         a repeated one returns the same counts at no further cost.
 
     random_state : int, RandomState instance or None, default=None
-        Chooses the row of each group that is counted. It may be public.
+        Chooses the row of each group that is counted. The seed may be public.
 
     Returns
     -------
@@ -153,7 +155,7 @@ def private_metrics(
     Warns
     -----
     PrivacyUtilityWarning
-        If the noise hides the ROC curve. Nothing was released.
+        If the noise is too large for the ROC curve. Nothing was released.
 
     PrivacyLeakWarning
         If `delta` is too large for the number of rows.
@@ -168,14 +170,14 @@ def private_metrics(
     neighbouring data sets are at most sqrt(2 d) apart for d tables. All cells get
     discrete Gaussian noise, empty ones too (Canonne, Kamath, Steinke 2020). A first
     release, of a quarter of the squared mu, is a confusion matrix and the number of
-    rows by score. The second one has scores by label.
-    Proof: :doc:`/accounting`, "Private metrics".
+    rows by score. The second release has scores by label. Proof: :doc:`/accounting`,
+    "Private metrics".
 
     Scores within a bin are guessed from the sizes of all bins, in two ways. Mean scores
     of bins are corrected by the first release. Intervals come from a simulation of the
-    noise, the sampling of rows and the errors of these guesses; that of the calibration
-    error from tests. They do not cover that a model was chosen in view of earlier
-    metrics.
+    noise, the sampling of rows and the errors of these guesses. The interval of the
+    calibration error comes from tests. Intervals do not account for a model that was
+    chosen by earlier metrics.
 
     Examples
     --------

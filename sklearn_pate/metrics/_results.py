@@ -133,8 +133,8 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Values of `subgroups`; one None without any.
 
     confusion_ : ndarray of int of shape (n_subgroups, n_classes^2 + 1)
-        Noisy counts by label, then by prediction. Last is the number of rows that the
-        model cannot score, or whose label is no class of it.
+        Noisy counts by label, then by prediction. The last number counts rows that the
+        model cannot score, and rows with a label that is no class of the model.
 
     histograms_ : list of ndarray of int of shape (n_subgroups, n_bins, 2)
         Noisy counts by score and by label, for the second of two classes, or for each
@@ -207,7 +207,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     ) -> float:
         """Return the probability above which to predict the second of two classes.
 
-        It is read from the noisy ROC curve, at no further privacy cost.
+        The threshold is read from the noisy ROC curve, at no further privacy cost.
 
         Parameters
         ----------
@@ -226,8 +226,9 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Raises
         ------
         ValueError
-            If not one of both is given, it is not between 0 and 1, there are more than
-            two classes, or the noise hides the number of rows of a class.
+            If not exactly one share is given, it is not between 0 and 1, or there are
+            more than two classes. Also if the noise is too large to know the number of
+            rows of a class.
 
         Examples
         --------
@@ -273,15 +274,16 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Returns
         -------
         recalibrated : RecalibratedClassifier
-            Fitted. Its ``privacy_spent_`` is the sum of the statements of model and
-            metrics. For a model without a statement it is that of the metrics, and the
-            rows that the model was fitted on are not protected.
+            Fitted. ``privacy_spent_`` of the result is the sum of the statements of
+            model and metrics. For a model without a statement, it is the statement of
+            the metrics alone. Rows that the model was fitted on are then not protected.
 
         Raises
         ------
         ValueError
-            If `model` has other classes, its statement has another unit or neighbour
-            relation, or the noise hides the number of rows of a class.
+            If `model` has other classes, or its statement has another unit or neighbour
+            relation. Also if the noise is too large to know the number of rows of a
+            class.
         """
         classes = np.asarray(getattr(model, "classes_", ()))
         if not np.array_equal(classes, self.classes_):
@@ -297,12 +299,13 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     def plot(self, axes: Any = None) -> Any:
         """Draw ROC curve and calibration, with pointwise 95 % bands.
 
-        It may be published under the statement of these metrics, and needs matplotlib.
+        The plot may be published under the statement of these metrics. matplotlib is
+        required.
 
         Parameters
         ----------
         axes : sequence of two matplotlib Axes, default=None
-            Axes for both pictures; None means those of a new figure.
+            Axes for both pictures. With None, a new figure is created.
 
         Returns
         -------
@@ -312,7 +315,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Raises
         ------
         ValueError
-            If the noise hides the number of rows of a class.
+            If the noise is too large to know the number of rows of a class.
         """
         counts, axes = self._told_counts(), make_axes(type(self), axes, 2)
         texts = [
@@ -325,11 +328,11 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         return axes
 
     def plot_subgroups(self, metric: Any = "roc_auc", ax: Any = None) -> Any:
-        """Draw how a metric of each subgroup differs from that of all rows.
+        """Draw the difference of a metric between each subgroup and all rows.
 
-        Differences have 95 % intervals. Both come from the same counts, so that an
-        interval of a difference is not that of two separate estimates. It may be
-        published under the statement of these metrics, and needs matplotlib.
+        Differences have 95 % intervals. Both metrics come from the same counts. So an
+        interval of a difference is not the interval of two separate estimates. The plot
+        may be published under the statement of these metrics. matplotlib is required.
 
         Parameters
         ----------
@@ -337,7 +340,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
             Name of a metric, with a class for more than two, as in ``metrics[metric]``.
 
         ax : matplotlib Axes, default=None
-            Axes to draw on; None means those of a new figure.
+            Axes to draw on. With None, a new figure is created.
 
         Returns
         -------
@@ -373,7 +376,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Returns
         -------
         values : dict
-            For strict JSON. A figure that the noise hides is None.
+            For strict JSON. A figure is None if the noise is too large for it.
 
         Raises
         ------
@@ -507,12 +510,12 @@ class PrivateMetrics(Mapping[Any, Estimate]):
 
 
 class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
-    """Fitted classifier whose probabilities are corrected by private metrics.
+    """Fitted classifier with probabilities corrected by private metrics.
 
     Created by :meth:`PrivateMetrics.recalibrated`. The log-odds of each class are
     multiplied by a slope and shifted by an intercept, which were computed from noisy
-    counts. Published with its `estimator`, it is covered by the statement of the model
-    together with that of the metrics.
+    counts. The classifier is published with its `estimator`. The statements of the
+    model and of the metrics together cover it.
 
     `fit` raises; it exists because scikit-learn requires it of estimators. A clone is
     the object itself. Where it would be fitted, pass it as a ``FrozenEstimator``.
@@ -537,12 +540,12 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         Slopes in the same order.
 
     n_features_in_, feature_names_in_ : object
-        Those of the model, if it has them.
+        Attributes of the model, if the model has them.
 
     privacy_spent_ : PrivacySpent
         The sum of the statements of model and metrics. For a model without a statement,
-        it is that of the metrics, and assumes that the rows which the model was fitted
-        on are public.
+        it is the statement of the metrics alone. It then assumes that the rows which
+        the model was fitted on are public.
 
     Notes
     -----

@@ -52,14 +52,14 @@ class MeasuredFit(NamedTuple):
     Parameters
     ----------
     model : classifier
-        Fitted. Its ``privacy_spent_`` is about the rows that it was fitted on.
+        Fitted. ``privacy_spent_`` of the model is about the rows that it was fitted on.
 
     metrics : PrivateMetrics
-        Their ``privacy_spent_`` is about the rows that were scored.
+        ``privacy_spent_`` of the metrics is about the rows that were scored.
 
     privacy_spent : PrivacySpent
-        Statement of model and metrics together, about all rows. Do not add the two
-        others: this is the larger of them.
+        Statement of model and metrics together, about all rows. It is the larger of the
+        two other statements: do not add those.
 
     Examples
     --------
@@ -96,20 +96,20 @@ def fit_and_measure(
     """Fit a private classifier on a part of the rows, and measure it on the others.
 
     The costs of a fit and of its metrics add up if both may use the same rows. Here
-    each row, or each group, is in one part, and the larger of both costs is the cost of
-    both results together: at the default, metrics add nothing to the cost of the fit.
+    each row, or each group, is in one part only. The larger of the two costs is then
+    the cost of both results together. By default, metrics add nothing to the cost of
+    the fit.
 
-    This holds for classifiers that protect rows that are replaced, or groups. Others,
-    such as :class:`~sklearn_pate.learners.DPSGDClassifier`, are refused: an added row
-    shifts the rows behind it, and with them the parts.
+    The result holds for classifiers that protect groups, or rows under replace-one.
+    Other classifiers, such as :class:`~sklearn_pate.learners.DPSGDClassifier`, are
+    refused, as an added row moves later rows to other parts.
 
     Parameters
     ----------
     estimator : classifier
-        A private classifier that states its cost before a fit (one with
-        ``plan_privacy``) and has ``predict_proba``, or a Pipeline that ends in one and
-        whose other steps depend on no value of X. A clone is fitted. Its `ledger` must
-        be None.
+        A private classifier with ``plan_privacy`` and ``predict_proba``. Or a Pipeline
+        that ends in such a classifier; its other steps must not depend on values of X.
+        A clone is fitted. The `ledger` of the estimator must be None.
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
         Private rows.
@@ -118,15 +118,15 @@ def fit_and_measure(
         Their labels.
 
     metrics_epsilon : float, default=None
-        Privacy budget of the metrics. None takes the epsilon of the fit.
+        Privacy budget of the metrics. With None, the epsilon of the fit.
 
     delta : float, default=1e-5
         The probability mass that epsilon does not cover, well below one over the number
         of rows.
 
     test_size : float, default=0.25
-        Share of the rows (of the groups, if they are the unit) to measure on. It does
-        not change the cost of the metrics.
+        Share of the rows (of the groups, if they are the unit) to measure on. The share
+        does not change the cost of the metrics.
 
     subgroups, bins, class_prior : object
         As in :func:`~sklearn_pate.metrics.private_metrics`.
@@ -136,13 +136,13 @@ def fit_and_measure(
         before the fit. Every call is a new release.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of the parts, and of the row of each group that is counted. It may be
+        Seed of the parts, and of the row of each group that is counted. The seed may be
         public.
 
     **fit_params : object
         Further arguments of the estimator's ``fit``, such as
         ``X_public=PublicData(X_public)`` and ``groups``. Arguments with one entry per
-        row are split with the rows; `X_public` never is.
+        row are split with the rows. `X_public` is never split.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def fit_and_measure(
     Warns
     -----
     PrivacyUtilityWarning
-        If the noise hides the ROC curve. Nothing was released.
+        If the noise is too large for the ROC curve. Nothing was released.
 
     PrivacyLeakWarning
         If `delta` is too large for the number of rows, or noise is seeded.
@@ -181,9 +181,9 @@ def fit_and_measure(
     Notes
     -----
     Parts are fixed by positions, or by keyed hashes of ids. Neighbouring data sets
-    differ in one part. If it is the first, the metrics are a post-processing of the
-    model and of equal rows; if it is the second, the model has the same law. So Renyi
-    curve and privacy profile are the pointwise maximum of both. Proof:
+    differ in one part. If the first part differs, the metrics are a post-processing of
+    the model and of equal rows. If the second part differs, the model has the same law.
+    So Renyi curve and privacy profile are the pointwise maximum of both. Proof:
     :doc:`/accounting`, "Private metrics".
 
     Examples

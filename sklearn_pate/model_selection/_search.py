@@ -246,10 +246,10 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
 
     GridSearchCV scores candidates on private labels: its choice has no guarantee, and
     every fit has its own cost. This search fits random candidates a random number of
-    times, scores them with noise on rows that they were not fitted on, and releases
-    only the best fit and its parameters. That costs about twice as much as one fit,
-    whatever the number of candidates and fits: give the estimator half of the epsilon
-    of the search; `plan_privacy` states the exact cost.
+    times. Scores are computed with noise, on rows that the candidates were not fitted
+    on. Only the best fit and its parameters are released. The search costs about twice
+    as much as one fit, for any number of candidates and fits. So give the estimator
+    half of the epsilon of the search. `plan_privacy` states the exact cost.
 
     There is no ``cv_results_``, no ``best_score_``, and no number of fits: these are
     secret.
@@ -257,11 +257,11 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
     Parameters
     ----------
     estimator : classifier
-        A private classifier that states its cost before a fit (one with
-        ``plan_privacy``), or a Pipeline that ends in one and whose other steps depend
-        on no value of X. Each fit replaces every `random_state` in it by a secret seed.
-        Parameters that store something across fits (`ledger`, `memory`) and
-        `public_size` are refused. Its `verbose` is switched off.
+        A private classifier with ``plan_privacy``. Or a Pipeline that ends in such a
+        classifier; its other steps must not depend on values of X. Each fit replaces
+        every `random_state` in it by a secret seed. Parameters that store something
+        across fits (`ledger`, `memory`) and `public_size` are refused. The search
+        switches off `verbose` of the estimator.
 
     param_grid : dict or list of dict
         As for GridSearchCV. The number of candidates has no privacy cost, but the more
@@ -274,11 +274,11 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         Distribution of the number of fits, which must be random and secret.
         "logarithmic" costs about twice as much as one fit, or less, but often makes
         only one or two fits, and rarely very many. "geometric" costs up to three times
-        as much. "poisson" nearly always makes about as many fits as expected; with ten,
-        it costs two and a half times as much as a fit with Gaussian noise, the default
-        of PATE, and up to seven times as much as others. "disjoint" fits each candidate
-        once, on its own part of the rows, and costs no more than one fit: for few
-        candidates and many rows.
+        as much. "poisson" nearly always makes about as many fits as expected. Ten
+        expected fits cost two and a half times as much as one fit with Gaussian noise,
+        the default of PATE. With other noise, they cost up to seven times as much.
+        "disjoint" fits each candidate once, on its own part of the rows, and costs no
+        more than one fit: for few candidates and many rows.
 
     mean_n_trials : float, default=10
         Expected number of fits, more than 1. More fits find a better candidate, at a
@@ -286,19 +286,19 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         used by "disjoint".
 
     test_size : float, default=0.2
-        Share of the rows (of the groups, if they are the unit) to compute scores on; no
-        candidate is fitted on them. It does not change the privacy cost. These rows are
-        predicted one at a time for each fit, which takes from 0.2 to 4 milliseconds per
-        row.
+        Share of the rows (of the groups, if they are the unit) to compute scores on. No
+        candidate is fitted on these rows. The share does not change the privacy cost.
+        These rows are predicted one at a time for each fit, which takes from 0.2 to 4
+        milliseconds per row.
 
     delta : float, default=1e-5
         The probability mass that epsilon does not cover, well below one over the number
         of rows. Not used if everything is (epsilon, 0)-private.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads them from y, and states as an assumption
-        that they are public. They are passed to an estimator whose parameter `classes`
-        is None, as a part of the rows may lack a class.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. Classes are passed to an
+        estimator with ``classes=None``, as a part of the rows may lack a class.
 
     ledger : PrivacyLedger, default=None
         The ledger of the private data over all fits. The cost of the whole search is
@@ -324,9 +324,9 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
 
     privacy_spent_ : PrivacySpent
         The privacy statement: ``epsilon, delta = search.privacy_spent_``. May be
-        published. It equals the one of `plan_privacy`, except if rows may be added or
-        removed and the cost of a fit depends on their number: the number of training
-        rows is then random.
+        published. It equals the statement of `plan_privacy`, with one exception. If
+        rows may be added or removed, and the cost of a fit depends on their number, the
+        number of training rows is random.
 
     mechanism_ : SelectedFit
         The selection with all its numbers. May be published.
@@ -342,13 +342,14 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
 
     Notes
     -----
-    A changed row is either a training or a validation row. In the first case, the score
-    is computed from the fit and unchanged rows, and a trial costs as much as its fit.
-    In the second, the fit does not change, and a trial costs as much as its score: rows
-    are predicted one at a time, so that the prediction of a row is, to the last bit,
-    independent of the other rows, and one row changes the number of correct predictions
-    by 1 at most. Candidates are drawn uniformly, so that the largest cost bounds that
-    of a trial. The cost of the best of all trials follows from
+    A changed row is either a training or a validation row. If it is a training row, the
+    score is computed from the fit and unchanged rows. A trial then costs as much as its
+    fit. If it is a validation row, the fit does not change, and a trial costs as much
+    as its score. Rows are predicted one at a time, so that the prediction of a row is
+    independent of other rows, to the last bit. One row then changes the number of
+    correct predictions by at most 1. Candidates are drawn uniformly, so that the
+    largest cost of a candidate bounds the cost of a trial. The cost of the best of all
+    trials follows from
     :class:`~sklearn_pate.accounting.composition.TruncatedNegativeBinomial` and
     :class:`~sklearn_pate.accounting.composition.TruncatedPoisson` (Liu and Talwar 2019,
     "Private selection from private candidates"; Papernot and Steinke 2022,
@@ -435,7 +436,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         **fit_params : object
             Further arguments of the estimator's ``fit``, such as
             ``X_public=PublicData(X_public)`` and ``groups``. Arguments with one entry
-            per row are split with the rows; `X_public` never is.
+            per row are split with the rows. `X_public` is never split.
 
         Returns
         -------
@@ -522,7 +523,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         Returns
         -------
         router : MetadataRouter
-            Routes them to the estimator's ``fit``.
+            Router of metadata to the estimator's ``fit``.
         """
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=self).add_self_request(self)

@@ -30,10 +30,10 @@ class GroupHashSplit(BaseCrossValidator):
     """Training and test rows by a keyed hash of each row's group.
 
     The part of a group depends on its id and on no other row: a patient who is added or
-    removed moves no other. A private fit on one part, with the same groups as its
-    unit of privacy, then has its guarantee for the whole table. Splits that count,
-    shuffle or sort the groups, such as GroupShuffleSplit and GroupKFold, move many
-    groups when one leaves: no privacy statement covers a fit on their parts.
+    removed moves no other. A private fit on one part, with the same groups as its unit
+    of privacy, then has its guarantee for the whole table. GroupShuffleSplit and
+    GroupKFold count, shuffle or sort the groups. If one group is removed, they move
+    many others. So no privacy statement covers a fit on their parts.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ class GroupHashSplit(BaseCrossValidator):
         Share of the groups in the test part, in expectation; between 0 and 1.
 
     n_splits : int, default=1
-        Number of independent splits. Each fit on one of them has its own privacy cost.
+        Number of independent splits. Each fit on a part has its own privacy cost.
 
     random_state : int, RandomState instance or None, default=None
-        Key of the hashes. It need not be secret. To split one part again, use another
-        number than before: the same one would select the same groups.
+        Key of the hashes. The key need not be secret. To split one part again, use
+        another number than before: the same one would select the same groups.
 
     See Also
     --------

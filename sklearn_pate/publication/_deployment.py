@@ -24,10 +24,10 @@ JOINERS = "\u200c\u200d"
 class Deployment:
     """Description of a published model by the people responsible for it.
 
-    It holds facts that no software can know. All fields are optional; a privacy report
-    has lines to fill in for the missing ones that readers ask for. **All of it is
-    published, and no privacy statement covers it**: write no figure that was computed
-    on private rows.
+    A deployment has facts that no software can know. All fields are optional; a privacy
+    report has lines to fill in for the missing ones that readers ask for. **All of it
+    is published, and no privacy statement covers it**: write no figure that was
+    computed on private rows.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Deployment:
 
     n_units : int, default=None
         Number of rows or parties, if the statement makes it public. The number of
-        groups is protected, and refused.
+        groups is protected: if groups are the unit, `n_units` is refused.
 
     intended_use : str, default=None
         Users and purposes of the model.
@@ -81,7 +81,7 @@ class Deployment:
         Recipients of the model.
 
     retention : str, default=None
-        Time for which data and model are kept.
+        Time for which data and model are stored.
 
     data_security : str, default=None
         Protection of the private data before and during the fit.
@@ -90,7 +90,7 @@ class Deployment:
         Reason why this epsilon is acceptable.
 
     tuning : str, default=None
-        How parameters were chosen, and on which data.
+        Method by which parameters were chosen, and the data that were used.
 
     audits : sequence of str, default=()
         Tests against attacks, with their results, one text each. The result of an
@@ -108,9 +108,8 @@ class Deployment:
     Raises
     ------
     ValueError
-        If a text is empty, longer than 2000 characters or has control characters, a
-        choice is unknown, `unit_name` cannot be read after "one", or `n_units` is no
-        positive integer.
+        If a field is invalid, such as a text that is empty, longer than 2000
+        characters, or has control characters.
 
     Notes
     -----

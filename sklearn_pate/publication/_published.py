@@ -75,10 +75,10 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     """Published model with its privacy statement.
 
     Created by ``publish()`` of a private classifier, such as
-    :meth:`PATEClassifier.publish`, or read by :meth:`load`. It predicts like that
-    classifier and holds none of its parameters: no teacher, no ledger, no index of a
-    public row. It may be published under its statement, saved by :meth:`save`, or
-    pickled.
+    :meth:`PATEClassifier.publish`, or read by :meth:`load`. The model predicts like
+    that classifier. It contains none of its parameters: no teacher, no ledger, and no
+    index of a public row. The model may be published under its statement, saved by
+    :meth:`save`, or pickled.
 
     `fit` raises; it exists because scikit-learn requires it of estimators. A clone is
     the object itself. Where it would be fitted, pass it as a ``FrozenEstimator``.
@@ -86,8 +86,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     Attributes
     ----------
     student_ : classifier
-        Student of PATE, Private-kNN or PETDL, or the model trained with noise. It
-        predicts class indices.
+        Student of PATE, Private-kNN or PETDL, or the model trained with noise. The
+        student predicts class indices.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.
@@ -148,9 +148,9 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     def card(self) -> dict[str, Any]:
         """Privacy card: the facts about the model for its readers, as plain values.
 
-        :meth:`save` writes it beside the model, with the "sha256" of the model file. It
-        depends on the private data only as the statement covers. Without a guarantee,
-        "private" is False and "epsilon" None.
+        :meth:`save` writes the card beside the model, with the "sha256" of the model
+        file. The statement covers everything on the card that depends on private data.
+        Without a guarantee, "private" is False and "epsilon" None.
 
         Returns
         -------
@@ -188,7 +188,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         """Write the model to `path` and its privacy card beside it.
 
         skops writes the model file: loading it runs no code from the file. Both files
-        are complete before either gets its name.
+        are written completely before they are renamed to their final names.
 
         Parameters
         ----------
@@ -202,8 +202,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         Returns
         -------
         trusted : list of str
-            Types that a receiver has to trust, as ``load(path, trusted=trusted)``.
-            Send the list with the files. It is empty for most models.
+            Types that a receiver has to trust, as ``load(path, trusted=trusted)``. Send
+            the list with the files. The list is empty for most models.
 
         Raises
         ------
@@ -214,16 +214,16 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             If a file exists and `overwrite` is False.
 
         ValueError
-            If `path` does not end in ".skops", or the student cannot be saved: it holds
-            a torch module of your own (unless DP-SGD trained it from its class), or
-            labels or feature names with control characters.
+            If `path` does not end in ".skops", or the student cannot be saved. For
+            example, it has a torch module of your own (unless DP-SGD trained it from
+            its class).
 
         Notes
         -----
         The card holds the sha256 of the model file, and the model file a copy of the
-        rest of the card. The hash shows damage and mix-ups. It is no signature: a
-        forger can replace both files. Publish the sha256 of the card file elsewhere,
-        for readers to compare.
+        rest of the card. The hash shows damage and mix-ups. The hash is no signature,
+        as a forger can replace both files. Publish the sha256 of the card file
+        elsewhere, for readers to compare.
         """
         check_is_fitted(self, "student_")
         skops_io = import_skops()
@@ -250,12 +250,12 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             Path of the model file that :meth:`save` wrote; its card is beside it.
 
         trusted : collection of str or type, default=()
-            Types that may be loaded, beside those of this package and those that skops
-            trusts; the error names the missing ones. Loading a type may run its code:
-            trust none in files of strangers. From version 0.16, skops does not trust
-            the trees of scikit-learn, as forged ones may crash Python: a forest needs
-            ``trusted=["sklearn.tree._tree.Tree"]``. A mechanism of your own is such a
-            type, too: its class computes the cost.
+            Types that may be loaded, in addition to types of this package and types
+            that skops trusts. The error names missing types. Loading a type may run its
+            code: trust none in files of strangers. From version 0.16, skops does not
+            trust the trees of scikit-learn, as forged ones may crash Python: a forest
+            needs ``trusted=["sklearn.tree._tree.Tree"]``. A mechanism of your own also
+            needs trust, as its class computes the cost.
 
         Returns
         -------
@@ -271,10 +271,9 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             If the model or its card is missing.
 
         ValueError
-            If a file is damaged, edited, swapped, too large (also unpacked) or of an
-            unknown format, holds types that are not trusted, or states another cost
-            than that of its mechanism; or if the student is not that of the card, or
-            has HTML in it.
+            If a file is damaged, changed, too large or of an unknown format, or
+            contains types that are not trusted. Also if the stated cost is not the cost
+            of the mechanism, or the card belongs to another student.
 
         Warns
         -----
@@ -284,12 +283,12 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         Notes
         -----
         The statement is derived again from mechanism, delta, unit, assumptions and
-        numbers on the card, which takes up to a second (several for
-        :class:`~sklearn_pate.mechanisms.LNMax` with much noise). All other fields about
-        the release must be the derived ones, except for rounding: costs by one part in
-        10^9, or in 10^5 for epsilon and deltas of DP-SGD. This shows consistency, not
-        authenticity: only your signature shows who published the files, see
-        :meth:`save`.
+        numbers on the card. This takes up to a second, or several for
+        :class:`~sklearn_pate.mechanisms.LNMax` with much noise. All other fields about
+        the release must equal the derived fields, except for rounding. Costs may differ
+        by one part in 10^9, and epsilon and deltas of DP-SGD by one part in 10^5. The
+        check shows consistency, not authenticity. Only your signature shows who
+        published the files; see :meth:`save`.
         """
         skops_io = import_skops()
         trusted_names = TRUSTED | type_names(trusted)
@@ -532,21 +531,22 @@ def publish(
 ) -> PublishedClassifier:
     """Publish the model and the privacy statement of a fitted private classifier.
 
-    The result may be published under its statement. Publication has no privacy cost: it
-    is post-processing of what was released. ``estimator.publish()`` calls this
-    function.
+    The result may be published under its statement. Publication has no privacy cost, as
+    it is post-processing of the release. ``estimator.publish()`` calls this function.
 
     Parameters
     ----------
     estimator : private classifier
         Fitted :class:`~sklearn_pate.PATEClassifier`, classifier of
         ``sklearn_pate.learners``, or
-        :class:`~sklearn_pate.model_selection.PrivateSearchCV`. It is not changed, and
-        must not be published itself: its parameters may name the ledger and its key.
+        :class:`~sklearn_pate.model_selection.PrivateSearchCV`. The classifier is not
+        changed. It must not be published itself, as its parameters may name the ledger
+        and its key.
 
     deployment : Deployment, default=None
-        Description of data, purpose and responsibilities, which the card repeats. It
-        is published, and no privacy statement covers it. None gives an empty one.
+        Description of data, purpose and responsibilities, which the card repeats. The
+        description is published, and no privacy statement covers it. None gives an
+        empty one.
 
     metrics : PrivateMetrics, default=None
         Metrics of this model by :func:`~sklearn_pate.metrics.private_metrics`, which
@@ -564,10 +564,9 @@ def publish(
         If `estimator` is not fitted.
 
     ValueError
-        If `estimator` is no private classifier of this package, or is a search whose
-        winner is none; if `deployment` is no Deployment, or has a number of units that
-        the statement hides; or if `metrics` are no PrivateMetrics of these classes,
-        have no guarantee, or protect another unit or relation.
+        If `estimator` is no private classifier of this package, or another parameter
+        contradicts its statement. For example, `metrics` protect another unit, or
+        `deployment` has a protected number of units.
 
     Warns
     -----

@@ -297,8 +297,8 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         None predicts the most probable class.
 
     link : {"linear", "softmax"}, default="linear"
-        How probabilities follow from the function: linearly, for mean scores, or as in
-        logistic regression, for :class:`~sklearn_pate.DPNewtonClassifier`.
+        Link from scores to probabilities. It is linear for mean scores, and logistic
+        for :class:`~sklearn_pate.DPNewtonClassifier`.
 
     Attributes
     ----------
@@ -398,7 +398,7 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         -------
         scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
             Logarithms of the probabilities, a column for each class. With two classes,
-            the log-odds of the second one, above those of the `threshold`.
+            the log-odds of the second class minus the log-odds of `threshold`.
         """
         scores = log_odds(self.predict_proba(X))
         if self.threshold is None:

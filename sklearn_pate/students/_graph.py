@@ -35,16 +35,15 @@ _RELATIVE = "rtol" if "rtol" in inspect.signature(cg).parameters else "tol"
 class GraphSelfTrainingClassifier(WrappingClassifier):
     """Spread labels over a nearest-neighbour graph; train on the most confident rows.
 
-    A student for :class:`~sklearn_pate.PATEClassifier` that learns from few answers, or
-    from the soft labels of a released function, and from all public rows; it is fast
-    without a GPU. It uses public rows and what was released only: none of its
-    parameters has a privacy cost.
+    A student for :class:`~sklearn_pate.PATEClassifier` that learns from few answers or
+    soft labels, and from all public rows. It is fast without a GPU. Training uses
+    public rows and released results only, so no parameter has a privacy cost.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        Trained on the rows and the labels that were spread to them, as class indices.
-        None means ``RandomForestClassifier()``.
+        Classifier to train on all rows and their spread labels, as class indices. None
+        means ``RandomForestClassifier()``.
 
     representation : transformer, default=None
         Cloned, fitted on all rows, and used for distances only, such as
@@ -70,8 +69,8 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         second round, labels tend to drift.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of every `random_state` inside `estimator` and `representation`. None does
-        not change them.
+        Seed of every `random_state` inside `estimator` and `representation`. With None,
+        these parameters are not changed.
 
     Attributes
     ----------
@@ -82,8 +81,8 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         Class labels.
 
     label_distributions_ : ndarray of shape (n_rows, n_classes)
-        Class probabilities from the graph of each row given to `fit`. A row that no
-        label reaches has the shares of the classes among the labels.
+        Class probabilities from the graph of each row given to `fit`. A row without a
+        path to a label has the shares of the classes among the labels.
 
     transduction_ : ndarray of shape (n_rows,)
         Label from the graph of each row given to `fit`.
@@ -162,8 +161,8 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         y : array-like of shape (n_rows,) or (n_rows, n_classes)
             Labels, -1 for an unlabelled row. Where y holds only one label beside -1, as
             in {-1, 1}, -1 counts as a class. Among labels that are text, no row is
-            unlabelled. Several columns are probabilities of classes 0, 1, ...; a row of
-            zeros or with a NaN is unlabelled.
+            unlabelled. With several columns, y has probabilities of classes 0, 1, ....
+            A row of zeros, or with a NaN, is then unlabelled.
 
         Returns
         -------

@@ -71,10 +71,10 @@ class QuerySession:
     Parameters
     ----------
     answer : callable
-        Takes public rows, an array of int of shape (n_rows,), and `probabilities` of
-        shape (n_rows, n_classes) or None; returns class indices, -1 for no answer. Its
-        privacy cost must be recorded: pass :meth:`Oracle.answer
-        <sklearn_pate.mechanisms.Oracle.answer>`.
+        Function of public rows, an array of int of shape (n_rows,), and
+        `probabilities`, of shape (n_rows, n_classes) or None. It returns class indices,
+        -1 for no answer. The privacy cost of answers must be recorded: pass
+        :meth:`Oracle.answer <sklearn_pate.mechanisms.Oracle.answer>`.
 
     X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
         Public rows.
@@ -89,11 +89,11 @@ class QuerySession:
         Number of queries within the privacy cost. The Oracle refuses more.
 
     seed : int
-        Seed of all choices. It may be public.
+        Seed of all choices. The seed may be public.
 
     features : ndarray of shape (n_public, n_dimensions) or None
         Numeric features in which similar public rows are near each other, learned from
-        public rows alone. None if the strategy does not need them.
+        public rows alone. None if the strategy needs no features.
 
     Attributes
     ----------
@@ -229,7 +229,7 @@ class QuerySession:
         Returns
         -------
         probabilities : ndarray of shape (n_public, n_classes)
-            All equal while the answers hold fewer than two classes.
+            All probabilities are equal if the answers have fewer than two classes.
         """
         if len(np.unique(self.answers[self.answers != UNLABELED])) < 2:
             return np.full((self.n_public, self.n_classes), 1 / self.n_classes)
@@ -254,8 +254,8 @@ class QueryStrategy(BaseEstimator, ABC):
 
     Notes
     -----
-    The privacy cost is that of ``session.n_queries`` queries, whichever they are and
-    however they follow from answers (Mironov 2017, "Renyi differential privacy",
+    The privacy cost is the cost of ``session.n_queries`` queries, for any choice of
+    queries from earlier answers (Mironov 2017, "Renyi differential privacy",
     Proposition 1). A strategy that used private rows or votes would void the statement.
 
     Examples
@@ -288,7 +288,7 @@ class QueryStrategy(BaseEstimator, ABC):
     needs_features: ClassVar[bool] = False
 
     def classifiers(self, student: Any) -> tuple[Any, ...]:
-        """List the classifiers of which `query` uses `predict_proba`.
+        """List the classifiers that `query` calls `predict_proba` of.
 
         Parameters
         ----------
@@ -542,9 +542,9 @@ class AdaptiveQueries(QueryStrategy):
 
 
 class UncertaintyQueries(AdaptiveQueries):
-    """Query the rows on which the student of the answers so far is least confident.
+    """Query the rows for which the present student is least confident.
 
-    It uses released answers and no votes: no parameter has a privacy cost.
+    The strategy uses released answers and no votes, so no parameter has a privacy cost.
 
     Parameters
     ----------
@@ -556,8 +556,8 @@ class UncertaintyQueries(AdaptiveQueries):
         Chooses the rows of the first round. None means RandomQueries().
 
     student : classifier, default=None
-        Classifier that predicts the class probabilities. None means the student of the
-        fit; a faster one may replace it.
+        Classifier that predicts the class probabilities. With None, the student of the
+        fit. A faster classifier may replace it.
 
     Notes
     -----
@@ -594,7 +594,7 @@ class UncertaintyQueries(AdaptiveQueries):
 
 
 class ExpertQueries(AdaptiveQueries):
-    """Query the rows on which binary experts, one for each class, disagree.
+    """Query the rows for which binary experts, one for each class, disagree.
 
     No expert is confident, and several find their class possible. Experts learn from
     released answers and no votes: no parameter has a privacy cost.
@@ -665,7 +665,7 @@ class ExpertQueries(AdaptiveQueries):
         self.n_doubtful = n_doubtful
 
     def classifiers(self, student: Any) -> tuple[Any, ...]:
-        """List the classifiers of which `query` uses `predict_proba`.
+        """List the classifiers that `query` calls `predict_proba` of.
 
         Parameters
         ----------

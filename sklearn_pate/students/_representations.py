@@ -70,11 +70,11 @@ class TableRepresentation(
     """Principal components of the columns of a table, fitted on public rows.
 
     Pass it as ``representation=`` to a private classifier: teachers with few rows learn
-    more from a few numbers per row than from many columns. It is fitted on public rows
-    only, so it has no privacy cost, and then transforms private, public and new rows,
-    each on its own. Columns may be numbers, text, categories, booleans and dates, with
-    missing values. Values that no public row has, such as infinity or a new category,
-    neither raise an error nor warn.
+    more from a few numbers per row than from many columns. The transformer is fitted on
+    public rows only, so it has no privacy cost. It then transforms private, public and
+    new rows, each on its own. Columns may be numbers, text, categories, booleans and
+    dates, with missing values. Values that no public row has, such as infinity or a new
+    category, neither raise an error nor warn.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ class TableRepresentation(
         themselves, as a sparse matrix for sparse X.
 
     basis : {"linear", "rbf"}, default="linear"
-        "rbf" adds functions of the distances to means of clusters of public rows. They
-        give a linear classifier a curved boundary.
+        "rbf" adds functions of the distances to means of clusters of public rows. These
+        functions give a linear classifier a curved boundary.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the choice of 20,000 rows if more are given, of the clusters of "rbf",
@@ -105,12 +105,12 @@ class TableRepresentation(
 
     Notes
     -----
-    All statistics are those of public rows. In order:
+    All statistics are computed from public rows. In order:
 
-    1. A column of a dataframe or of an array of objects holds categories if it is
-       categorical or one of its public values is text, numbers otherwise. Dates are
-       numbers of days. Text in a column of numbers is read as a number if it is one,
-       and is missing otherwise.
+    1. A column of a dataframe, or of an array of objects, has categories if it is
+       categorical or one of its public values is text. Other columns have numbers.
+       Dates are numbers of days. Text in a column of numbers is read as a number if it
+       is one, and is missing otherwise.
     2. Numbers are clipped to the public range and scaled to [0, 1]. Missing ones become
        the median, with an additional column of zeros and ones if a public row lacks the
        number.
@@ -118,9 +118,9 @@ class TableRepresentation(
        with most of the rows becomes log(1 + z / u) / log(1 + 1 / u), where u is the
        median of the distances above 0. Counts and amounts keep both their many zeros
        and their largest values apart.
-    4. Categories become columns of zeros and ones; missing is a category. The
-       49 most frequent ones have a column each, if they have 0.2 % of the rows, and the
-       others share one, to which new ones belong if it exists.
+    4. Categories become columns of zeros and ones; missing is a category. The 49 most
+       frequent categories have a column each, if they have 0.2 % of the rows. Other
+       categories share one column. New categories belong to this column, if it exists.
     5. Numbers with more than two public values are divided by their standard deviation,
        or by 0.1 if it is smaller. Without, informative columns of small variance would
        be lost; zeros and ones stay as they are, as rare values would get too much
@@ -131,9 +131,9 @@ class TableRepresentation(
        squared distance. Public rows have uncorrelated components of mean 0, the k-th
        with variance 1 / k: the first ones matter most.
 
-    In a sparse matrix, zeros stay zeros: a missing value is 0, columns are divided by
-    their largest absolute value instead of steps 2 to 5, and
-    :class:`~sklearn.decomposition.TruncatedSVD` takes the place of step 6.
+    In a sparse matrix, zeros stay zeros, and a missing value is 0. Instead of steps 2
+    to 5, columns are divided by their largest absolute value. Instead of step 6,
+    :class:`~sklearn.decomposition.TruncatedSVD` is used.
 
     Examples
     --------
@@ -441,10 +441,11 @@ class ImageRepresentation(
     """Components of images that small changes leave alike, fitted on public images.
 
     Pass it as ``representation=`` to :class:`~sklearn_pate.PATEClassifier`. Filters of
-    small patches are learned from public images without labels, and their responses are
-    averaged over regions; the components are linear functions of the averages. It needs
-    no network and no torch. It is fitted on public images only, so it has no privacy
-    cost, and then transforms private, public and new images, each on its own.
+    small patches are learned from public images without labels. Their responses are
+    averaged over regions. The components are linear functions of the averages. No
+    network and no torch is needed. The transformer is fitted on public images only, so
+    it has no privacy cost. It then transforms private, public and new images, each on
+    its own.
 
     Parameters
     ----------
@@ -480,7 +481,7 @@ class ImageRepresentation(
 
     Notes
     -----
-    All statistics are those of public images. In order:
+    All statistics are computed from public images. In order:
 
     1. Each patch of 6 x 6 pixels is centred, divided by its standard deviation and
        whitened. The filters are centres of clusters of patches, of length 1; a response
@@ -575,8 +576,8 @@ class ImageRepresentation(
         ----------
         X : array-like of shape (n_rows, n_features), (n_rows, height, width), \
                 (n_rows, channels, height, width) or (n_rows, height, width, channels)
-            Private, public or new images. Values outside the public range count as the
-            nearest one in it, and missing ones as the smallest.
+            Private, public or new images. Values are clipped to the public range. A
+            missing value counts as the smallest value.
 
         Returns
         -------

@@ -64,17 +64,17 @@ class DistillationClassifier(WrappingClassifier):
     """Train any classifier on soft labels, such as released histograms.
 
     A student for :class:`~sklearn_pate.PATEClassifier` with ``mechanism="histogram"``.
-    From a row on which the teachers disagree it learns the shares of the classes,
-    instead of the noisy plurality. It uses public rows and released histograms only:
-    none of its parameters has a privacy cost.
+    For a row on which teachers disagree, the student learns the shares of the classes,
+    instead of the noisy plurality. Training uses public rows and released histograms
+    only, so no parameter has a privacy cost.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        If its `fit` takes `sample_weight`, and no estimator is inside it, it is trained
-        on each row once per class, weighted by the probability of the class; otherwise,
-        as a Pipeline, on ten copies of each row, labelled in proportion. Fitted on
-        class indices. None means ``RandomForestClassifier()``.
+        If `fit` takes `sample_weight`, and there is no inner estimator, each row is
+        used once per class, weighted by the probability of the class. Otherwise, as for
+        a Pipeline, ten copies of each row are labelled in proportion. Fitted on class
+        indices. None means ``RandomForestClassifier()``.
 
     temperature : float, default=1.0
         Probabilities are proportional to max(n_j, 0)^(1 / temperature) of the counts
@@ -82,7 +82,8 @@ class DistillationClassifier(WrappingClassifier):
         and reduces the noise in classes without votes.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of every `random_state` inside `estimator`. None does not change them.
+        Seed of every `random_state` inside `estimator`. With None, these parameters are
+        not changed.
 
     Attributes
     ----------
@@ -100,12 +101,12 @@ class DistillationClassifier(WrappingClassifier):
 
     Notes
     -----
-    With the log-loss, a row with probabilities p_j contributes the cross-entropy
-    -sum_j p_j log q_j of Hinton, Vinyals, Dean (2015), "Distilling the knowledge in a
-    neural network". Papernot et al. (2017, Appendix B.1) found the gain over labels,
-    without noise, too small for its privacy cost. It is larger with noise, as errors of
-    histograms average out over rows and those of answers do not. At a fixed epsilon,
-    the noise of histograms is about 1.25 times that of answers.
+    With the log-loss, a row with probabilities p_j contributes the cross-entropy -sum_j
+    p_j log q_j of Hinton, Vinyals, Dean (2015), "Distilling the knowledge in a neural
+    network". Papernot et al. (2017, Appendix B.1) found the gain over labels, without
+    noise, too small for its privacy cost. The gain is larger with noise, as errors of
+    histograms average out over rows, but errors of answers do not. At a fixed epsilon,
+    the noise of histograms is about 1.25 times the noise of answers.
 
     Examples
     --------
@@ -140,8 +141,8 @@ class DistillationClassifier(WrappingClassifier):
             Rows.
 
         y : array-like of shape (n_rows, n_classes) or (n_rows,)
-            Released histograms, or probabilities, of classes 0, 1, ...; or class
-            labels, on which the estimator is trained without any change.
+            Released histograms or probabilities of classes 0, 1, ...; or class labels,
+            which are used without change.
 
         Returns
         -------

@@ -32,8 +32,8 @@ def log_moment(log_q: _Array, log_ratio: _Array, order: float) -> _Array:
         Logarithm of Q for each outcome; -inf for an impossible one.
 
     log_ratio : ndarray of shape (..., n_outcomes)
-        Log-ratio r = ln(P / Q) of each outcome, finite. The precision of the result is
-        that of r: compute r directly, not as a difference of two logarithms.
+        Log-ratio r = ln(P / Q) of each outcome, finite. The result is as precise as r.
+        Compute r directly, not as a difference of two logarithms.
 
     order : float
         Renyi order a, greater than 1.
@@ -233,7 +233,7 @@ def pure_dp_curve(epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurv
     Parameters
     ----------
     epsilon : float
-        The pure guarantee, in nats; not negative. It must hold for all data.
+        The pure guarantee, in nats; not negative. The guarantee must hold for all data.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.
@@ -278,8 +278,8 @@ def pure_dp_curve(epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurv
 def laplace_worst_case(gamma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
     """Classical worst case of one LNMax answer with continuous noise.
 
-    May be published. It does not cover :class:`~sklearn_pate.mechanisms.LNMax`, which
-    draws whole numbers.
+    May be published. The bound does not cover :class:`~sklearn_pate.mechanisms.LNMax`,
+    which draws whole numbers.
 
     Parameters
     ----------

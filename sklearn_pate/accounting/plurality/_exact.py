@@ -56,9 +56,9 @@ def enumerated_cost(
 ) -> RdpCurve:
     """Compute the Renyi cost of one query from the laws at all neighbours.
 
-    Sensitive if the votes are. It is slower than
-    :func:`~sklearn_pate.accounting.local_cost` and uses the laws only: it serves to
-    test the cost that a mechanism claims.
+    The cost is sensitive if the votes are sensitive. The function tests the cost that a
+    mechanism claims, from the distributions of answers alone. It is slower than
+    :func:`~sklearn_pate.accounting.local_cost`.
 
     Parameters
     ----------
@@ -291,8 +291,9 @@ def local_cost(
 ) -> RdpCurve:
     """Compute the exact Renyi cost of a list of queries, at these votes.
 
-    Sensitive: it depends on the votes, must not be published, and must not decide the
-    number of queries. It is no (epsilon, delta) guarantee, which covers all data sets.
+    The cost depends on the votes. It is sensitive, must not be published, and must not
+    decide the number of queries. The result is no (epsilon, delta) guarantee, as it
+    does not cover all data sets.
 
     Parameters
     ----------
@@ -308,9 +309,10 @@ def local_cost(
         :data:`~sklearn_pate.accounting.DEFAULT_ORDERS`.
 
     ceiling : RdpCurve, default=None
-        Worst case of one query at the same orders. It replaces costs that float64
-        cannot represent, as with noise far below a vote, or that exceed it by
-        rounding. A cost that exceeds it by more stays: the worst case is then wrong.
+        Worst case of one query at the same orders. The worst case replaces costs that
+        float64 cannot represent, as with noise far below one vote. It also replaces
+        costs that exceed it by rounding only. A cost that exceeds the worst case by
+        more is kept: the worst case is then wrong.
 
     check : NoisyCheck, default=None
         Check before each answer, for mechanisms that may not answer. Every query costs
@@ -321,19 +323,19 @@ def local_cost(
         InteractiveGNMax. The check rounds them, see `NoisyCheck.whole_expectations`.
 
     votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
-        Votes of each teacher, -1 for an abstention. With them, the cost is the largest
-        sum over all queries by one teacher, which still covers every neighbour and is
-        never more than the sum of the largest costs.
+        Votes of each teacher, -1 for an abstention. With these votes, the cost is the
+        largest sum over all queries by one teacher. It covers every neighbour, and is
+        at most the sum of the largest costs.
 
     direction : {"both", "forward"}, default="both"
-        "forward" is D_a(M(n) || M(n')) only, as in the papers; "both" is the maximum
-        of it and D_a(M(n') || M(n)).
+        "forward" is D_a(M(n) || M(n')) only, as in the papers. "both" is the larger of
+        D_a(M(n) || M(n')) and D_a(M(n') || M(n)).
 
     Returns
     -------
     curve : RdpCurve
-        Sum over the queries. Sensitive. It cannot be sanitized, as no bound on its
-        difference between neighbours is known.
+        Sum over the queries. Sensitive. This cost cannot be sanitized, as no bound on
+        its difference between neighbours is known.
 
     Raises
     ------

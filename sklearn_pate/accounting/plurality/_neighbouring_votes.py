@@ -348,8 +348,8 @@ def sanitize(
     ----------
     log_q : array-like of shape (n_queries,)
         Logarithm of the exact probability that the plurality does not win, for each
-        query of a list that was fixed independently of answers. An upper bound is not
-        enough: one teacher could change it by more.
+        query of a list that was fixed independently of answers. An upper bound on this
+        probability is not enough, as one teacher could change the bound by more.
 
     n_teachers : int
         Number of teachers. Public.
@@ -391,8 +391,8 @@ def sanitize(
         least 0.5.
 
     normal : float, default=None
-        Standard normal draw, for tests only: a known draw gives no privacy. None draws
-        it from the operating system.
+        Standard normal draw, for tests only: a known draw gives no privacy. With None,
+        the draw comes from the operating system.
 
     Returns
     -------
@@ -401,13 +401,14 @@ def sanitize(
 
     Notes
     -----
-    f + s S (k + N(0, 1)) is released, f the cost, S its smooth sensitivity and k the
-    normal quantile of `confidence`. S is private as well: the margin k s S moves with
-    it, by up to k s (e^b - 1) S, which `smooth_sensitivity_cost` includes. All other
-    results are computed from that one number and public ones: it is clipped to between
-    0 and the worst case, and rounded up to 0.001, as epsilon is (Canonne, Kamath,
-    Steinke 2020, Proposition 12, at the one order). Rounding hides the low bits of the
-    sum, which may reveal the cost with floating-point noise; this is not proved.
+    The released value is f + s S (k + N(0, 1)). Here, f is the cost, S its smooth
+    sensitivity, s the `noise_scale`, and k the normal quantile of `confidence`. S is
+    private as well: the margin k s S moves with it, by up to k s (e^b - 1) S, which
+    `smooth_sensitivity_cost` includes. All other results are computed from the released
+    cost and public numbers. The released cost is clipped to between 0 and the worst
+    case, and rounded up to 0.001. Epsilon (Canonne, Kamath, Steinke 2020, Proposition
+    12, at the one order) is rounded up in the same way. Rounding hides the low bits of
+    the sum, which may reveal the cost with floating-point noise; this is not proved.
 
     The guarantee is about the votes at hand: epsilon bounds what these answers reveal
     about one teacher, plus the worst-case cost of this release.
@@ -466,7 +467,7 @@ def release_parameters(
         The probability mass that epsilon does not cover, in (0, 1).
 
     sigma, pure_epsilon : float, default=None
-        Noise of the answers, as in :func:`sanitize`; exactly one of them.
+        Noise of the answers, as in :func:`sanitize`. Pass exactly one of the two.
 
     log_pass, log_fail : array-like of shape (n_teachers + 1,), default=None
         Threshold step, as in :func:`sanitize`.
@@ -481,9 +482,10 @@ def release_parameters(
 
     Notes
     -----
-    They minimise the expected epsilon for artificial votes on two classes, with leads
-    proportional to the square root of uniform numbers: most queries are easy, some are
-    hard. For other votes the guarantee is the same, and epsilon mostly close.
+    The parameters minimise the expected epsilon for artificial votes on two classes.
+    Their leads are proportional to the square root of uniform numbers: most queries are
+    easy, some are hard. For other votes the guarantee is the same, and epsilon is
+    mostly close to the smallest one.
     """
     check_count("n_queries", n_queries)
     check_count("n_teachers", n_teachers)

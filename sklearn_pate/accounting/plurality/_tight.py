@@ -73,7 +73,8 @@ def tight_gaussian_worst_case(
         noise has a lower cost.
 
     n_classes : int
-        Number of classes, which is public. Two classes cost a little less than many.
+        Number of classes, which is public. An answer on two classes costs a little less
+        than an answer on many classes.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.
@@ -81,7 +82,7 @@ def tight_gaussian_worst_case(
     Returns
     -------
     curve : RdpCurve
-        Data-independent, at most that of
+        The curve does not depend on data. It is at most
         :func:`~sklearn_pate.accounting.bounds.gaussian_worst_case`.
 
     Raises
@@ -96,9 +97,10 @@ def tight_gaussian_worst_case(
     votes is attained with two classes and a threshold (Lemma 1 of :doc:`Privacy cost of
     an answer </accounting>`). Whole leads on a coarse lattice cover all leads with
     slightly less noise (Lemma 2), and closed forms those outside the search. So the
-    result is an upper bound, rounding included, and no maximum over a grid. It is tight
-    at orders from 1.5 to 4 sigma. Above them it is a / sigma^2 (Papernot et al. 2018,
-    Proposition 8), below them the value at a larger order if it is smaller.
+    result is an upper bound, rounding included, and no maximum over a grid. The
+    classical bound is tight at orders from 1.5 to 4 sigma. Above them it is a / sigma^2
+    (Papernot et al. 2018, Proposition 8), below them the value at a larger order if it
+    is smaller.
 
     Examples
     --------
@@ -135,7 +137,7 @@ def tight_threshold_worst_case(
     Returns
     -------
     curve : RdpCurve
-        Data-independent, for any threshold, at most that of
+        The curve does not depend on data, and holds for any threshold. It is at most
         :func:`~sklearn_pate.accounting.bounds.threshold_worst_case`.
 
     Raises
@@ -415,7 +417,8 @@ def tight_laplace_worst_case(
         positive. A smaller value means more noise and a lower cost.
 
     n_classes : int
-        Number of classes, which is public. Two classes may cost less than many.
+        Number of classes, which is public. An answer on two classes may cost less than
+        an answer on many classes.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.
@@ -423,7 +426,7 @@ def tight_laplace_worst_case(
     Returns
     -------
     curve : RdpCurve
-        Data-independent, at most that of
+        The curve does not depend on data. It is at most
         :func:`~sklearn_pate.accounting.bounds.discrete_laplace_worst_case`.
 
     Raises
@@ -441,7 +444,7 @@ def tight_laplace_worst_case(
 
     The default orders are searched, up to 300 / gamma. There, the result is at most
     3e-4 above the supremum after the reduction, 1 % where 1 / gamma is above 64.
-    Between and beyond them, (a - 1) D_a is convex in a, with a slope of at most
+    Between and beyond these orders, (a - 1) D_a is convex in a, with a slope of at most
     2 gamma. With much noise, two classes that tie far ahead of the others attain it,
     about a gamma^2 / 2, while a is below 1 / gamma.
 

@@ -198,16 +198,16 @@ def _(block: Sources) -> str:
 class PrivacyReport:
     """Privacy report of a fit: printed pages in plain words, with lines to sign.
 
-    For the person responsible for the data: the most that an attacker can learn about
-    one unit of privacy, the model and its data, limits of the guarantee,
+    The report is for the person responsible for the data. It states the most that an
+    attacker can learn about one unit of privacy, limits of the guarantee,
     responsibilities, evidence, and the assumptions to confirm. An appendix has the
     method and its privacy cost. Create it by :meth:`from_estimator`.
 
     A report with lines to fill in is a draft, and is marked as one.
 
-    A report may be published with the model, unless it is *internal*: one with figures
-    computed on private rows, or with the history of a ledger. Every format of an
-    internal report starts with a warning.
+    A report may be published with the model, unless it is *internal*. An internal
+    report has figures computed on private rows, or the history of a ledger. Every
+    format of an internal report starts with a warning.
 
     Parameters
     ----------
@@ -216,16 +216,15 @@ class PrivacyReport:
 
     Notes
     -----
-    The report is made from the privacy statement, the classes of the fitted parts, and
-    the numbers of classes and features, which the statement assumes to be public; for a
-    published model also from the date on its card and the file you name; and from
-    `deployment`. It reads neither the parameters of the estimator nor
-    ``privacy_analysis_``.
+    The report is made from the privacy statement, the classes of the fitted parts,
+    `deployment`, and the numbers of classes and features. The statement assumes that
+    these numbers are public. For a published model, the report also uses the date on
+    the card and `model_file`. The report uses neither the parameters of the estimator
+    nor ``privacy_analysis_``.
 
     The bounds on attackers follow from ``privacy_spent_.profile``, delta at every
-    epsilon, and are rounded up: see
-    :class:`~sklearn_pate.accounting.PrivacyProfile`. Those for a ledger follow from its
-    budget.
+    epsilon, and are rounded up: see :class:`~sklearn_pate.accounting.PrivacyProfile`.
+    Bounds for a ledger follow from its budget.
 
     Examples
     --------
@@ -291,29 +290,29 @@ class PrivacyReport:
             One sentence about the rows that `quality` was computed on.
 
         quality_is_public : bool, default=None
-            Whether these rows are public, labels included. If so, this is one more
-            assumption to sign.
+            Whether these rows are public, labels included. If True, the report has one
+            more assumption to sign.
 
         metrics : PrivateMetrics, default=None
             Metrics of the model on private rows, by
-            :func:`~sklearn_pate.metrics.private_metrics`. They may be published: the
-            page has their privacy statement, and the total with that of the fit. None
-            takes those on the card of a PublishedClassifier.
+            :func:`~sklearn_pate.metrics.private_metrics`. The metrics may be published.
+            The report has their privacy statement, and the total cost of fit and
+            metrics. With None, the report uses the card of a PublishedClassifier.
 
         ledger : PrivacyLedger, default=None
             Ledger whose history is shown: its budget, and the user, time and cost of
-            each entry. **It names users, and shows which fits used equal data**: the
-            report is internal.
+            each entry. **The history names users, and shows which fits used equal
+            data**: the report is internal.
 
         model_file : str or path-like, default=None
             File that a PublishedClassifier was saved to, such as "model.skops". The
             page then names this file and its sha256. The file is compared with its
-            card, and the card with that of `clf`; the model is not loaded.
+            card, and this card with the card of `clf`. The model is not loaded.
 
         deployment : Deployment, default=None
-            Data, purpose and responsibilities, by the people who know them. None takes
-            those on the card of a PublishedClassifier. The page has a line to fill in
-            for what is missing.
+            Data, purpose and responsibilities, by the people who know them. With None,
+            the report uses the card of a PublishedClassifier. The page has a line to
+            fill in for what is missing.
 
         Returns
         -------
@@ -323,13 +322,9 @@ class PrivacyReport:
         Raises
         ------
         ValueError
-            If `clf` has no privacy statement, `quality` comes without `evaluated_on` or
-            `quality_is_public`, `metrics` are of other classes, have no guarantee or
-            differ from those on the card, `ledger` or `metrics` protect another unit or
-            relation,
-            `model_file` is damaged or has another card than `clf`, or `deployment` has
-            a number of units that the statement hides, or differs from that on the
-            card.
+            If `clf` has no privacy statement, or another parameter contradicts it. For
+            example, `metrics` protect another unit, `model_file` is damaged, or
+            `quality` is given without `evaluated_on`.
 
         FileNotFoundError
             If `model_file` or its card is missing.
@@ -411,16 +406,16 @@ class PrivacyReport:
         """Return the record of the model for a public registry.
 
         The record is a draft in the schema of the registry of differential privacy
-        deployments (https://registry.opendp.org). Its privacy fields follow from the
-        statement, the others from `deployment`. A required field that is missing
-        there begins with "TO FILL IN". ``save("model.yaml")`` writes the record, with
-        a comment that lists these fields.
+        deployments (https://registry.opendp.org). The privacy fields follow from the
+        statement. The other fields follow from `deployment`. A required field that is
+        missing there begins with "TO FILL IN". ``save("model.yaml")`` writes the
+        record, with a comment that lists these fields.
 
         Returns
         -------
         record : dict
-            Plain values, with the status "Draft". The tier is that of the fields which
-            are filled in, and 1 while a required one is missing.
+            Plain values, with the status "Draft". The tier depends on the fields that
+            are filled in. It is 1 if a required field is missing.
 
         Raises
         ------

@@ -36,10 +36,10 @@ def check_augmentation(
 class ImageAugmentation(BaseEstimator):
     """Random affine maps, elastic distortion, contrast and erasing, without mirroring.
 
-    A weak change is a shift; a strong one has all of them. Values from outside an image
-    repeat its border. Random numbers come from torch's generator, which a student seeds
-    from its `random_state`. A student changes public images only: no parameter has a
-    privacy cost, unless it was chosen on private images.
+    A weak change is a shift. A strong change has all kinds of changes. Values from
+    outside an image repeat its border. Random numbers come from torch's generator,
+    which a student seeds from its `random_state`. A student changes public images only:
+    no parameter has a privacy cost, unless it was chosen on private images.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ class ImageAugmentation(BaseEstimator):
         width or height.
 
     erase : float, default=0
-        Largest width and height of the rectangle that is set to 0, as a share of those
-        of the image.
+        Largest width and height of the rectangle that is set to 0, as a share of the
+        image's width and height.
 
     contrast : float, default=0
         Standard deviation of the logarithm of a random power that values are raised to,
@@ -222,11 +222,11 @@ def _erase(images: Tensor, largest: float) -> Tensor:
 class TabularAugmentation(BaseEstimator):
     """Random changes to rows of standardised features.
 
-    Values are swapped with those of other rows in the batch, which keeps them plausible
-    for any distribution of a feature, or noise is added. Random numbers come from
-    torch's generator, which a student seeds from its `random_state`. A student changes
-    public rows only: no parameter has a privacy cost, unless it was chosen on private
-    rows. This noise gives no privacy guarantee.
+    Values are swapped with values of other rows in the batch, which keeps them
+    plausible for any distribution of a feature. Or noise is added. Random numbers come
+    from torch's generator, which a student seeds from its `random_state`. A student
+    changes public rows only: no parameter has a privacy cost, unless it was chosen on
+    private rows. This noise gives no privacy guarantee.
 
     Parameters
     ----------
@@ -234,8 +234,8 @@ class TabularAugmentation(BaseEstimator):
         Share of values that a strong change takes from other rows.
 
     noise : float, default=0.1
-        Standard deviation of the noise of a strong change, relative to that of the
-        feature.
+        Standard deviation of the noise of a strong change, relative to the standard
+        deviation of the feature.
 
     mask : float, default=0
         Share of values that a strong change sets to the feature's mean.

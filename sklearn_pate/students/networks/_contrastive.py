@@ -33,11 +33,12 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
 
     Fitted on public rows and used as ``representation=`` of
     :class:`~sklearn_pate.PATEClassifier`, it lets teachers with few rows each learn a
-    linear classifier instead of a network. This allows more teachers, and so less noise
-    for the same epsilon. It uses neither labels nor answers, and has no privacy cost.
-    The features of a row depend on that row alone, up to rounding where several rows
-    are transformed together; :class:`~sklearn_pate.learners.PrivateKNNClassifier`
-    therefore transforms one row at a time.
+    linear classifier instead of a network. More teachers can then be used, and the
+    noise is smaller compared with their votes. Training uses neither labels nor
+    answers, and has no privacy cost. The features of a row depend on that row alone, up
+    to rounding if several rows are transformed together.
+    :class:`~sklearn_pate.learners.PrivateKNNClassifier` therefore transforms one row at
+    a time.
 
     Parameters
     ----------

@@ -88,10 +88,10 @@ def shrunken_shares(targets: Tensor) -> Tensor:
 class FixMatchClassifier(SemiSupervisedNetwork):
     """Network that learns its confident guesses on strongly changed inputs.
 
-    The averaged weights guess the class of a weakly changed unlabelled row; if the
-    guess is confident, the network learns it on a strongly changed copy. So a few
-    answers spread to all public rows. It uses public rows and answers only: none of its
-    parameters has a privacy cost.
+    A network with averaged weights guesses the class of a weakly changed unlabelled
+    row. If the guess is confident, the network is trained on this class with a strongly
+    changed copy. So a few answers spread to all public rows. Training uses public rows
+    and released answers only, so no parameter has a privacy cost.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class FixMatchClassifier(SemiSupervisedNetwork):
         Smallest probability of a guess that is learned.
 
     unlabeled_weight : float, default=1.0
-        Weight of the loss on guesses; that of labels is 1.
+        Weight of the loss on guesses. The loss on labels has weight 1.
 
     align : bool, default=True
         Adjust guesses to the class frequencies of the labels, or to equal frequencies
@@ -146,7 +146,7 @@ class FixMatchClassifier(SemiSupervisedNetwork):
         1 prints a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of weights, batches and changes. It may be public.
+        Seed of weights, batches and changes. The seed may be public.
 
     Attributes
     ----------

@@ -181,18 +181,20 @@ class GANClassifier(SemiSupervisedNetwork):
     """Network that learns classes, and to distinguish real rows from generated ones.
 
     The student of PATE-G. A generator makes rows; a discriminator distinguishes them
-    from the public rows, and classifies the answered rows. The first task teaches it
-    the distribution of the rows, so that few answers are enough for the second. It uses
-    public rows and answers only: none of its parameters has a privacy cost.
+    from the public rows, and classifies the answered rows. From the first task, the
+    discriminator learns the distribution of the rows. Few answers are then enough for
+    the classification. Training uses public rows and released answers only, so no
+    parameter has a privacy cost.
 
     Parameters
     ----------
     module : torch.nn.Module or callable, default=None
         Discriminator, from a batch of inputs to one logit per class, or a callable that
         builds one from (input_shape, n_classes). A module is copied with its weights.
-        The generator matches the inputs of its last ``torch.nn.Linear``. None means a
-        small convolutional network with batch normalisation for images, and for rows a
-        perceptron with weight normalisation and noise, as in the papers.
+        The generator is trained to match the inputs of the discriminator's last
+        ``torch.nn.Linear``. None means, for images, a small convolutional network with
+        batch normalisation. For rows, it means a perceptron with weight normalisation
+        and noise, as in the papers.
 
     generator : torch.nn.Module or callable, default=None
         Network from latent vectors of shape (n_rows, n_latent), uniform between 0 and
@@ -209,8 +211,8 @@ class GANClassifier(SemiSupervisedNetwork):
 
     noise : float, default=0.5
         Standard deviation of the noise after each hidden layer of the default
-        discriminator of rows during training; that of inputs is 0.6 of it. Not used for
-        images, or with a `module`.
+        discriminator of rows, in training. The noise on inputs is 0.6 times as large.
+        Not used for images, or with a `module`.
 
     augmentation : object or None, default="auto"
         Object with methods ``weak`` and ``strong`` that return changed copies of a
@@ -219,11 +221,11 @@ class GANClassifier(SemiSupervisedNetwork):
         as in the papers.
 
     adversarial_weight : float, default=1.0
-        Weight of the loss on real and generated rows; that of labels is 1.
+        Weight of the loss on real and generated rows. The loss on labels has weight 1.
 
     guess_weight : float, default=1.0
-        Weight of the loss on the network's confident guesses for unlabelled rows; that
-        of labels is 1. 0 gives the losses of the papers.
+        Weight of the loss on the network's confident guesses for unlabelled rows. The
+        loss on labels has weight 1. 0 gives the losses of the papers.
 
     threshold : float, default=0.8
         Smallest probability of a guess that is learned.
@@ -259,7 +261,7 @@ class GANClassifier(SemiSupervisedNetwork):
         1 prints a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of weights, batches, noise and changes. It may be public.
+        Seed of weights, batches, noise and changes. The seed may be public.
 
     Attributes
     ----------

@@ -72,8 +72,8 @@ class ConvSmall:
     """Builder of networks of the size of PETDL's students.
 
     The networks also take flat rows, and learn from a :class:`RelationalHint`. A
-    student with ``module=ConvSmall()`` can be published and saved. It uses public rows
-    and answers only: the width has no privacy cost.
+    student with ``module=ConvSmall()`` can be published and saved. A student uses
+    public rows and released answers only, so the width has no privacy cost.
 
     Parameters
     ----------
@@ -86,8 +86,8 @@ class ConvSmall:
     ensembles", call their network ConvSmall and give no layers, only 23.0 or 13.2
     thousand parameters for MNIST, depending on the compression (Table 3). These layers
     are strided convolutions and batch normalisation. For images of 28 x 28 pixels and
-    10 classes they have 82 thousand parameters; 21 thousand at a compression of 2, 9
-    thousand at 3.
+    10 classes, the layers have 82 thousand parameters. With a compression of 2, they
+    have 21 thousand, and with 3, 9 thousand.
 
     Examples
     --------

@@ -207,13 +207,14 @@ class SemiSupervisedNet(NeuralNet):
 class RelationalHint:
     """Similarities of clusters of public rows in the hidden layers of the teachers.
 
-    A network learns them before the labels. They were released, and the clusters are
-    public: learning them has no privacy cost.
+    A network learns the similarities before the labels. The similarities were released,
+    and the clusters are public. So training on them has no privacy cost.
 
     Parameters
     ----------
     cluster_of_row : ndarray of int of shape (n_public,)
-        Cluster of each public row; -1 for none. It depends on public rows alone.
+        Cluster of each public row; -1 for none. The assignment depends on public rows
+        alone.
 
     similarities : ndarray of shape (n_clusters, n_clusters)
         Released similarity of each pair of clusters: symmetric, noisy, possibly
@@ -234,8 +235,8 @@ class RelationalHint:
     Raises
     ------
     ValueError
-        If `similarities` is not square or holds NaN or infinity, a cluster is not in
-        it, or another parameter is out of range.
+        If a parameter is out of range, or `similarities` is not square, is not finite,
+        or lacks a cluster.
 
     Notes
     -----
@@ -313,8 +314,8 @@ class RelationalHint:
         Raises
         ------
         ValueError
-            If the module has no linear layer, or the number of rows is not that of the
-            hint.
+            If the module has no linear layer, or the number of rows differs from the
+            number in the hint.
         """
         hidden_layer(module)  # raises without one, also if the hint is all zeros
         if len(inputs) != len(self.cluster_of_row):
