@@ -318,6 +318,10 @@ AT_ONE = {
         fit_teachers, mechanism="scores", rows="synthetic"
     ),
 }
+#: Curved features without public rows, for strong interactions.
+CURVED = {
+    "DPNewton, no public rows, rbf": partial(fit_newton, rows="synthetic", basis="rbf")
+}
 #: Learners without noise.
 NOT_PRIVATE = {
     "not private, logistic, public features": partial(
@@ -326,7 +330,7 @@ NOT_PRIVATE = {
     "not private, logistic, columns": partial(fit_not_private, clf=LOGISTIC),
     "not private, boosting, columns": partial(fit_not_private, clf=BOOSTING),
 }
-ALL = LEARNERS | AT_ONE | NOT_PRIVATE
+ALL = LEARNERS | AT_ONE | CURVED | NOT_PRIVATE
 FEWER = (
     "DPNewton",
     "DPNewton, no public rows",
@@ -471,7 +475,11 @@ TABLES = {
     "few": lambda: [turn(f"adult {n_rows}", FEWER) for n_rows in (1000, 3000, 6000)],
     "missing": partial(turn, "adult missing", FEWER[:2] + FEWER[3:]),
     "nonlinear": partial(
-        turn, "nonlinear", FEWER[:2] + FEWER[3:], (0.1, 1.0), range(1)
+        turn,
+        "nonlinear",
+        (*FEWER[:2], *FEWER[3:], *CURVED),
+        (0.1, 1.0),
+        range(1),
     ),
     "time": times,
 }

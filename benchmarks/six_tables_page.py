@@ -29,6 +29,7 @@ TURNS = {
 FEW = (
     "DPNewton",
     "DPNewton, no public rows",
+    "DPNewton, no public rows, rbf",
     "objective perturbation, columns",
     "naive Bayes, no public rows",
 )

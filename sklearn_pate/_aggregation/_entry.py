@@ -339,11 +339,11 @@ def open_entry(
     `public` is all public data that decide the answers.
     """
     ledger, spent = estimator.ledger, release.statement
-    data = cast(str, joblib.hash(private))
     if ledger is None:
         if private is not None:  # not hashed on a cluster
-            _note_fit(data)
+            _note_fit(private)
         return None
+    data = cast(str, joblib.hash(private))
     queries = counted(spent.n_queries, "query")
     teachers = counted(spent.n_teachers, "teacher")
     released = {
@@ -382,10 +382,10 @@ def record_release(
 
     Every release is a new one, also when the same fit runs again.
     """
-    data = joblib.hash(private)
     if ledger is None:
-        _note_fit(data)
+        _note_fit(private)
         return
+    data = joblib.hash(private)
     ledger.charge(
         spent.curve,
         delta=spent.delta or ledger.delta,
@@ -408,11 +408,14 @@ def accounted_elsewhere() -> Iterator[None]:
         _NOTES_FITS.reset(token)
 
 
-def _note_fit(data: str) -> None:
+def _note_fit(private: Any) -> None:
     """Warn, once in a process, of a second fit of the same rows without a ledger."""
     if not _NOTES_FITS.get():
         return
-    name = fingerprint(_KEY_OF_FITS, data)
+    try:
+        name = fingerprint(_KEY_OF_FITS, joblib.hash(private))
+    except Exception:  # no object of a private row makes a fit fail
+        return
     n_repeated = _FITS.total() - len(_FITS)
     _FITS[name] += 1
     if n_repeated == 0 and _FITS[name] == 2:

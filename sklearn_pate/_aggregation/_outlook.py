@@ -226,10 +226,10 @@ def why_many_queries(n_queries: int, n_teachers: int, right: int | None) -> str 
     if right is None or n_queries <= _MOST_QUERIES * right:
         return None
     return (
-        f"n_queries={n_queries} makes most answers of "
-        f"{counted(n_teachers, 'teacher')} wrong, from which a network or a student of "
-        f"images can hardly learn. Use n_queries={right}, more teachers, or a student "
-        "that accepts unlabelled rows."
+        f"With n_queries={n_queries!r}, most answers of "
+        f"{counted(n_teachers, 'teacher')} are wrong, and a network or a student of "
+        f"images can hardly learn from them. Use n_queries={right}, more teachers, or "
+        "a student that accepts unlabelled rows."
     )
 
 

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -87,6 +87,8 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
     `_predictor`.
     """
 
+    #: Whether missing and infinite values are replaced, not refused.
+    _reads_any_value: ClassVar[bool] = False
     representation: Any = None
     representation_: BaseEstimator | None
     classes_: NDArray[Any]
@@ -307,8 +309,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         tags = super().__sklearn_tags__()
         # On a few dozen rows the noise exceeds the signal.
         tags.classifier_tags.poor_score = True
-        # Values that are missing or infinite are replaced.
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = self._reads_any_value
         if self.representation is not None:
             first = input_tags(self._chosen_representation())
             tags.input_tags.sparse = first.sparse

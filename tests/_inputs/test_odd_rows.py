@@ -150,8 +150,9 @@ def fitted(learner, X, container):
         public = {"X_public": PublicData(rows)}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        # It is made of noisy answers alone.
+        # These are made of noisy answers alone.
         warnings.simplefilter("ignore", StudentWarning)
+        warnings.filterwarnings("ignore", "The private rows vary|The model predicts")
         learner.fit(X, Y, **public)
     spent = learner.privacy_spent_
     stated = (repr(spent), spent.epsilon, spent.mechanism, spent.assumptions)
