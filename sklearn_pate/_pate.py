@@ -70,6 +70,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     noise, and a student learns from the noisy answers. The student may be published,
     with ``privacy_spent_`` as its statement.
 
+    Parameters by purpose:
+
     - **Privacy**: `epsilon`, `delta`, `privacy_unit`, `classes`, `public_size`,
       `synthetic`, `ledger`.
     - **Quality**: `estimator`, `student`, `n_teachers`, `mechanism`, `n_queries`,

@@ -62,7 +62,7 @@ def test_too_many_queries_about_images_warn_with_a_number_that_works():
         random_state=0,
     )
     data = {"X": X[:1500], "y": y[:1500], "X_public": PublicData(X[1500:])}
-    with pytest.warns(PrivacyUtilityWarning, match="n_queries=1000 makes most") as all_:
+    with pytest.warns(PrivacyUtilityWarning, match="With n_queries=1000, most") as all_:
         clf.plan_privacy(**data)
     [text] = [str(one.message) for one in all_ if "makes most" in str(one.message)]
     works = int(text.partition("Use n_queries=")[2].partition(",")[0])
