@@ -286,6 +286,9 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
     True
     """
 
+    #: Missing and infinite values are replaced, not refused.
+    _reads_any_value = True
+
     _constraints: ClassVar[dict[str, Constraint]] = {
         "noise_multiplier": Constraint.positive(also=(None,)),
         "max_grad_norm": Constraint.positive(),
