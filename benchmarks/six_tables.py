@@ -210,18 +210,6 @@ def fit_teachers(
     return fit_with(clf, data, domain, epsilon, seed, rows=rows)
 
 
-def forest(seed=None):
-    """Return a forest on the columns, categories as numbers."""
-    is_text = make_column_selector(dtype_include=["category", "object"])
-    encoder = make_column_transformer(
-        (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), is_text),
-        remainder="passthrough",
-    )
-    return make_pipeline(
-        encoder, RandomForestClassifier(min_samples_leaf=3, random_state=seed)
-    )
-
-
 def one_row_of_each(data, seed):
     """Return rows for learners of single rows: of each group, one at random."""
     if data.groups_train is None:
@@ -308,12 +296,23 @@ LEARNERS = {
     "DP-SGD, public features": partial(fit_dp_sgd, on_public=True),
     "DP-SGD, columns": fit_dp_sgd,
 }
+#: Forest on the columns, categories as numbers.
+FOREST = make_pipeline(
+    make_column_transformer(
+        (
+            OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
+            make_column_selector(dtype_include=["category", "object"]),
+        ),
+        remainder="passthrough",
+    ),
+    RandomForestClassifier(min_samples_leaf=3),
+)
 #: Learners at epsilon 1.
 AT_ONE = {
     "PATE, mean scores, forests": partial(
-        fit_teachers, mechanism="scores", teacher=forest()
+        fit_teachers, mechanism="scores", teacher=FOREST
     ),
-    "PATE, votes, forests": partial(fit_teachers, mechanism="gnmax", teacher=forest()),
+    "PATE, votes, forests": partial(fit_teachers, mechanism="gnmax", teacher=FOREST),
     "PATE, mean scores, no public rows": partial(
         fit_teachers, mechanism="scores", rows="synthetic"
     ),
