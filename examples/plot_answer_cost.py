@@ -12,7 +12,7 @@ the noise and the number of queries only, not on private rows: they may be publi
 # Fit
 # ---
 #
-# Half of these made-up rows are private. Teachers are trained on disjoint parts of them
+# Two thirds of these made-up rows are private. Teachers are trained on disjoint parts of them
 # and vote on public rows; the answer to each of 200 queries is the class with most
 # votes after noise. With ``epsilon=1`` the noise is calibrated before any query, so
 # that all 200 answers together have at most this cost.
@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.inspection import AnswerCostDisplay, EpsilonDeltaDisplay
 
-X, y = make_blobs(8000, centers=3, cluster_std=2.0, random_state=0)
+X, y = make_blobs(6000, centers=3, cluster_std=2.0, random_state=0)
 clf = PATEClassifier(
     LogisticRegression(), n_teachers=100, n_queries=200, epsilon=1.0, delta=1e-5
 )

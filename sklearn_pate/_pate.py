@@ -65,18 +65,18 @@ from sklearn_pate.mechanisms import MeanScores, PluralityMechanism
 class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     """Private Aggregation of Teacher Ensembles.
 
-    Teachers are trained on disjoint shards of the private rows. Teachers vote on public
-    rows that are queried, or send class probabilities for public rows. A mechanism adds
-    noise, and a student learns from the noisy answers. The student may be published,
-    with ``privacy_spent_`` as its statement.
+    Teachers are trained on disjoint shards of the private rows, and label public rows
+    by vote or by class probabilities. A mechanism adds noise, and a student learns from
+    the noisy answers. The student may be published, with the statement
+    ``privacy_spent_``.
 
     Parameters by purpose:
 
     - **Privacy**: `epsilon`, `delta`, `privacy_unit`, `classes`, `public_size`,
       `synthetic`, `ledger`.
     - **Quality**: `estimator`, `student`, `n_teachers`, `mechanism`, `n_queries`,
-      `query_strategy`, `representation`. :doc:`/guide/pate` has a table of what is
-      released in which case.
+      `query_strategy`, `representation`. See "What is released in which case" in
+      :doc:`/guide/pate`.
     - **Running**: `memory`, `n_jobs`, `verbose`, `random_state`.
 
     Parameters
@@ -84,13 +84,12 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     estimator : classifier, default=None
         The teacher; None is ``LogisticRegression(max_iter=1000)``. Preprocessing that
         learns from data belongs inside it, as a Pipeline. A teacher must store nothing
-        outside itself, such as in files or class variables.
+        outside itself, such as in files.
 
     student : classifier, default=None
-        The student, whose training has no privacy cost. With None, the student is the
-        released mean for "scores", and a logistic regression for votes. For networks
-        and images, it is a clone of the teacher. A student that accepts unlabelled rows
-        (y = -1) gets all public rows.
+        The student, whose training has no privacy cost. None is a logistic regression,
+        a clone of the teacher for networks and images, and the released mean for
+        "scores". A student that accepts unlabelled rows (y = -1) gets all public rows.
 
     n_teachers : int or "auto", default="auto"
         Number of shards. The votes of more teachers exceed more noise, but each learns
@@ -99,10 +98,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
     mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", "permute-and-flip", \
             "confident", "interactive", "histogram"} or mechanism, default="auto"
-        "scores" releases the mean of the teachers' class probabilities. All other
-        mechanisms answer queries on votes, and "histogram" releases all vote counts of
-        a query. "auto" is "scores" for tables, if the noise of `epsilon` is small
-        compared with the scores, and "gnmax" otherwise.
+        "scores" releases the mean of the teachers' class probabilities; the others
+        answer queries on votes. "auto" is "scores" for tables, if its noise at
+        `epsilon` is small compared with the scores, and "gnmax" otherwise.
 
     n_queries : int or "auto", default="auto"
         Number of public rows that the teachers label, each once; "scores" has none. At
@@ -112,8 +110,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
             "interactive"} or QueryStrategy, default="auto"
         Choice of the queries, which has no privacy cost. "auto" is "representative" if
-        all columns are numbers and fewer than a tenth of the public rows are queried.
-        Otherwise, "auto" is "random".
+        all columns are numbers and fewer than a tenth of the public rows are queried,
+        and "random" otherwise.
 
     representation : transformer, "auto" or None, default="auto"
         Fitted on public rows, for teachers with few rows. "auto" is a
@@ -123,18 +121,16 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         The representation has no privacy cost if it transforms each row by itself.
 
     epsilon : float or None, default=1.0
-        The publishable epsilon of this fit, to which the noise is calibrated before the
-        first query. With None, the fit uses the noise of `mechanism` and states the
-        resulting epsilon.
+        The publishable epsilon of this fit, to which the noise is calibrated. With
+        None, the noise is that of `mechanism`, and the fit states its epsilon.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. Delta must be well below one
-        over the number of rows.
+        The probability that epsilon does not cover, well below 1 / (number of rows).
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy: one row, or all rows of one group, such as a patient, given as
         ``fit(..., groups=patient_id)``. With "row", a person with several rows is
-        **not** protected as a whole. `fit_from_votes` protects a party in any case.
+        **not** protected as a whole.
 
     public_size : float, default=None
         Without `X_public` in `fit`, hold out this share of the rows (of the groups, if
@@ -147,9 +143,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. With None, the labels are read from y; the statement
-        then assumes that the set of labels is public. `fit_from_votes` needs `classes`.
-        A private row with another label is dropped, and counted in
-        ``privacy_analysis_.data_problems``.
+        then assumes that the set of labels is public. A private row with another label
+        is dropped, and counted in ``privacy_analysis_.data_problems``.
 
     ledger : PrivacyLedger, default=None
         The privacy budget of the private data over all fits. The cost is recorded
@@ -158,24 +153,21 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         way, use another** `random_state`.
 
     memory : str, path-like or joblib.Memory, default=None
-        A folder that stores the votes of finished teachers, for a killed fit, or one
-        with other noise or another student. A folder needs an integer `random_state`.
-        **The content of the folder is sensitive**; remove the folder after use. Every
-        fit that uses the stored votes has its own privacy cost.
+        A **sensitive** folder with the votes of finished teachers, for a repeated fit.
+        It needs an integer `random_state`. Every fit that uses the stored votes has its
+        own privacy cost.
 
     n_jobs : int, default=None
-        Number of teachers trained at once, as in joblib. ``joblib.parallel_config``
-        chooses this machine, or a cluster with dask or ray. Processes train in
-        parallel, threads in turn.
+        Number of teachers trained at once, in processes of joblib or, by
+        ``joblib.parallel_config``, on a cluster. Threads train in turn.
 
     verbose : int or "auto", default="auto"
-        Progress on the standard error stream. "auto" shows it in a line that
-        disappears, in a terminal or a notebook only. 0 shows nothing; 1 keeps a line
-        for each phase, also in a file.
+        Progress on the standard error stream: 1 writes a line for each phase, 0
+        nothing, and "auto" a line that disappears, in a terminal or a notebook.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of shards, teachers, queries and student, never of the noise. The seed may
-        be public.
+        Seed of shards, teachers, queries and student, never of the noise. May be
+        public.
 
     Attributes
     ----------
@@ -190,13 +182,12 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         published.
 
     privacy_analysis_ : PrivacyAnalysis
-        **Sensitive.** The privacy cost of the votes, and the warnings of teachers. The
-        repr of the analysis is redacted. A pickled or copied estimator does not contain
-        it.
+        **Sensitive**: the privacy cost of the votes, and the warnings of teachers. Not
+        in a pickled or copied estimator.
 
     mechanism_ : Mechanism
-        The mechanism with all its parameters. With `synthetic`, it has both parts of
-        the release: ``counts`` and ``mechanism``.
+        The mechanism with all its parameters. With `synthetic`, it has the parts
+        ``counts`` and ``mechanism``.
 
     query_strategy_ : QueryStrategy or None
         The strategy that was used; None for "scores".
@@ -211,8 +202,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         Answers to the queried rows: indices into ``classes_``, -1 for no answer.
 
     soft_answers_ : ndarray of shape (n_queries, n_classes) or None
-        Class probabilities of the scored rows, by the released mean. May be
-        published.
+        Class probabilities of the scored rows. May be published.
 
     estimate_ : Estimate or None
         Released numbers of "scores". May be published.
@@ -221,13 +211,12 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         Noisy vote counts, for ``mechanism="histogram"``. May be published.
 
     marginals_ : dict or None
-        With `synthetic`, the noisy counts of each column: arrays of shape (n_classes,
-        n_cells), in the order of the domain, with missing values last. May be
-        published.
+        With `synthetic`, the noisy counts of each column, of shape (n_classes,
+        n_cells), with missing values last. May be published.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
-        Rows of X that were used as public because of `public_size`. These indices are
-        for the data holder. A pickled or copied estimator does not contain them.
+        **Sensitive**: rows of X that `public_size` made public. Not in a pickled or
+        copied estimator.
 
     n_features_in_ : int
         Number of features.
@@ -308,16 +297,14 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train teachers on private rows, and a student on their noisy answers.
 
-        Every call is a new release with its own cost, unless a `ledger` has an entry of
-        an equal call.
+        Every call has its own cost, unless a `ledger` has an entry of an equal call.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe, dask collection} of shape \
                 (n_rows, n_features)
-            Private rows. No value of a row makes a fit fail. A row that the teacher
-            does not accept is dropped inside its shard. Rows of a dask collection stay
-            on its workers; then y and groups are dask collections, too.
+            Private rows. A row that the teacher does not accept is dropped inside its
+            shard. Rows of a dask collection, with y and groups, stay on its workers.
 
         y : array-like of shape (n_rows,)
             Their labels. With `classes`, a row without a label (None, NaN) is dropped.
@@ -340,23 +327,20 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         ------
         ValueError
             If a parameter or the data cannot be used. Nothing was released or charged,
-            except for the counts of `synthetic`, which are released before teachers are
-            trained.
+            except possibly the counts of `synthetic`.
 
         BudgetExceededError
             If the cost exceeds the budget of the `ledger`. Nothing was charged.
 
         LedgerError
-            If the file of the `ledger` cannot be read or written, or the counts in it
-            give other `synthetic` rows in these versions of libraries. No answer was
-            released.
+            If the file of the `ledger` cannot be used, or its counts give other
+            `synthetic` rows in these versions of libraries. No answer was released.
 
         Warns
         -----
         PublicDataWarning, PrivacyLeakWarning, PrivacyUtilityWarning, TeacherWarning, \
                 StudentWarning
-            If public rows, noise, teachers or answers may not be as intended. After a
-            TeacherWarning, see ``privacy_analysis_``.
+            If public rows, noise, teachers or answers may not be as intended.
         """
         with progress_of(self):
             # Plan: public rows and public numbers alone; teacher and student are tried.
@@ -393,10 +377,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         """Train a student on noisy answers from votes that were collected elsewhere.
 
         Each party trains a classifier on its own data, labels the public rows with it,
-        and sends the labels. The unit of privacy is a party; set `classes` to all
-        labels that count. At epsilon 1, use a hundred votes or more.
-        :func:`~sklearn_pate.distributed.cast_votes` trains many teachers in each of a
-        few hospitals, and can protect each patient.
+        and sends the labels. The unit of privacy is a party; `classes` is required. At
+        epsilon 1, use a hundred votes or more. For few parties with many patients, see
+        :func:`~sklearn_pate.distributed.cast_votes`.
 
         Parameters
         ----------
@@ -409,8 +392,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
             :meth:`Votes.from_labels`.
 
         privacy_unit : {"row", "group"}, default=None
-            Unit of privacy of votes with a header, as returned by
-            :meth:`Votes.from_shards` and :meth:`Votes.load`. It is the unit that is
+            Unit of privacy of votes of :meth:`Votes.from_shards`: the unit that is
             never split between shards. None protects a party.
 
         Returns
@@ -420,15 +402,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
         Raises
         ------
-        ValueError
-            If a parameter or the votes cannot be used. Nothing was released or charged.
-
-        BudgetExceededError, LedgerError
-            As in `fit`.
-
-        Warns
-        -----
-        PrivacyLeakWarning, PrivacyUtilityWarning, TeacherWarning, StudentWarning
+        ValueError, BudgetExceededError, LedgerError
             As in `fit`.
         """
         with progress_of(self):
@@ -472,10 +446,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     ) -> FitPlan:
         """Plan a fit: its noise, its privacy cost, and its label accuracy.
 
-        Nothing is drawn or charged, and no teacher is trained on a private row. As in
-        `fit`, a `representation` is fitted on the public rows. Teacher and student are
-        tried on public rows with artificial labels. Numbers of rows, classes and
-        queries are read from the data, the rest from the parameters.
+        Nothing is drawn or charged, and no teacher is trained on a private row. Teacher
+        and student are tried on public rows with artificial labels.
 
         Parameters
         ----------

@@ -66,8 +66,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
     def plan_privacy(self, X: Any, y: Any, **fit_params: Any) -> PrivacySpent:
         """State the privacy cost of a fit, without fitting.
 
-        No noise is drawn, and the ledger stays as it is. What `fit` tries on public
-        rows with made-up labels is tried here, too.
+        No noise is drawn, and the ledger stays as it is.
 
         Parameters
         ----------
