@@ -295,19 +295,21 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     @private_rows_by_position
     @with_callbacks
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
-        """Train teachers on private rows, and a student on their noisy answers.
+        """Train teachers on private rows, and a student on the teachers' noisy answers.
 
-        Every call has its own cost, unless a `ledger` has an entry of an equal call.
+        Every call has its own privacy cost, unless the `ledger` has an entry of an
+        equal call.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe, dask collection} of shape \
                 (n_rows, n_features)
-            Private rows. A row that the teacher does not accept is dropped inside its
-            shard. Rows of a dask collection, with y and groups, stay on its workers.
+            Private rows. A row that the teacher does not accept is dropped. A dask
+            collection, with y and groups, stays on the dask workers.
 
         y : array-like of shape (n_rows,)
-            Their labels. With `classes`, a row without a label (None, NaN) is dropped.
+            Labels of these rows. With `classes`, a row without a label (None, NaN) is
+            dropped.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
@@ -333,14 +335,15 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
             If the cost exceeds the budget of the `ledger`. Nothing was charged.
 
         LedgerError
-            If the file of the `ledger` cannot be used, or its counts give other
-            `synthetic` rows in these versions of libraries. No answer was released.
+            If the file of the `ledger` cannot be used. Also if its stored counts give
+            other `synthetic` rows with the installed library versions. No answer was
+            released.
 
         Warns
         -----
         PublicDataWarning, PrivacyLeakWarning, PrivacyUtilityWarning, TeacherWarning, \
                 StudentWarning
-            If public rows, noise, teachers or answers may not be as intended.
+            If public rows, noise, teachers or answers may differ from the intention.
         """
         with progress_of(self):
             # Plan: public rows and public numbers alone; teacher and student are tried.
@@ -446,8 +449,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     ) -> FitPlan:
         """Plan a fit: its noise, its privacy cost, and its label accuracy.
 
-        Nothing is drawn or charged, and no teacher is trained on a private row. Teacher
-        and student are tried on public rows with artificial labels.
+        No noise is drawn, no cost is charged, and no teacher is trained on private
+        rows. Teacher and student are tested on public rows with artificial labels.
 
         Parameters
         ----------
@@ -461,7 +464,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         Returns
         -------
         plan : FitPlan
-            To be printed, or read. The plan may be published if its `assumptions` hold.
+            May be published if its `assumptions` hold.
 
         Raises
         ------

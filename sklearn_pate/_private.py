@@ -66,18 +66,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
     def plan_privacy(self, X: Any, y: Any, **fit_params: Any) -> PrivacySpent:
         """State the privacy cost of a fit, without fitting.
 
-        No noise is drawn, and the ledger stays as it is.
+        No noise is drawn, and the ledger is not changed.
 
         Parameters
         ----------
         X, y, **fit_params : object
-            As in `fit`. The cost depends on numbers of rows, features and classes, and
-            on no private value.
+            As in `fit`. The cost depends on the numbers of rows, features and classes,
+            and on no private value.
 
         Returns
         -------
         spent : PrivacySpent
-            The ``privacy_spent_`` of a fit.
+            Privacy statement, equal to ``privacy_spent_`` after a fit.
 
         Raises
         ------
@@ -106,33 +106,33 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         deployment : Deployment, default=None
-            Description of data, purpose and responsibilities, which the card repeats.
-            It is published, and no privacy statement covers it.
+            Description of data, purpose and responsibilities, repeated on the privacy
+            card. No privacy statement covers this text.
 
         metrics : PrivateMetrics, default=None
             Metrics of this model by :func:`~sklearn_pate.metrics.private_metrics`,
-            which the card repeats with their own privacy statement.
+            repeated on the privacy card with their own privacy statement.
 
         Returns
         -------
         published : PublishedClassifier
-            The same predictions, and nothing else of this fit. Its `save` writes a file
-            that runs no code when it is loaded, and a privacy card beside it.
+            Model with equal predictions and no other data of this fit. `save` writes a
+            privacy card, and a file that runs no code when loaded.
 
         Raises
         ------
         NotFittedError
-            If it is not fitted.
+            If the estimator is not fitted.
 
         ValueError
-            If `deployment` is no Deployment, or has a number of units that the
-            statement hides; or `metrics` are no PrivateMetrics of these classes, have
-            no guarantee, or protect another unit or relation.
+            If `deployment` is not a Deployment, or reveals a number of units that the
+            statement protects. Also if `metrics` are for other classes, have no
+            guarantee, or protect another unit or relation.
 
         Warns
         -----
         PrivacyLeakWarning
-            If the noise was seeded, so that there is no guarantee.
+            If the noise was seeded: there is then no guarantee.
         """
         return publish(self, deployment=deployment, metrics=metrics)
 

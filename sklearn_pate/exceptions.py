@@ -30,15 +30,14 @@ _BETWEEN = (
 
 
 class PrivacyLeakWarning(UserWarning):
-    """The privacy statement is void, or weaker than it seems.
+    """Warning that the privacy statement is void, or weaker than it seems.
 
-    Reasons are seeded noise, an `epsilon` above 20, and a `delta` of one over the
-    number of rows or more. Another reason is a learner that reads bounds from private
-    rows. Do not publish anything of such a fit: correct the cause that the message
-    names, and fit again.
+    Reasons are seeded noise, an `epsilon` above 20, a `delta` of at least one over the
+    number of rows, and bounds read from private rows. Do not publish results of such a
+    fit. Correct the cause in the message, and fit again.
 
-    Unlike other warnings, it is shown every time. In programs without a reader of
-    warnings, turn it into an error.
+    Unlike other warnings, this warning is shown every time. In programs whose warnings
+    nobody reads, turn it into an error.
 
     Examples
     --------
@@ -57,12 +56,12 @@ class PrivacyLeakWarning(UserWarning):
 
 
 class PrivacyUtilityWarning(UserWarning):
-    """The noise is too large for the votes: no student can learn from the answers.
+    """Warning that noise is too large for the votes to train a student.
 
-    The warning depends on public numbers alone. It is raised before any teacher is
+    The warning does not depend on private data. It is raised before any teacher is
     trained and any cost is recorded. The message names the noise, the number of
-    teachers, and settings that would be sufficient. Turn the warning into an error to
-    stop a fit that would waste its privacy budget.
+    teachers, and sufficient settings. Turn the warning into an error to stop a fit that
+    would waste its privacy budget.
 
     Examples
     --------
@@ -83,14 +82,14 @@ class PrivacyUtilityWarning(UserWarning):
 
 
 class PublicDataWarning(UserWarning):
-    """The public data may not be what was intended.
+    """Warning that the public data may differ from the intention.
 
-    Either ``public_size`` uses private rows as public ones, without protection: pass
-    other rows as `X_public` to protect everybody. Or `X_public` has as many rows as X.
-    It may be a copy of X. Without :class:`~sklearn_pate.PublicData`, a search may split
-    it. Or a text column holds numbers, dates or ids, or the layout of images is not
-    clear. The warning is raised before any teacher is trained. The message has numbers
-    of rows: it is for the data holder.
+    The warning has several possible reasons. ``public_size`` makes private rows public:
+    pass other rows as `X_public` to protect everybody. `X_public` has as many rows as
+    X: it may be a copy of X, or a search may split it without
+    :class:`~sklearn_pate.PublicData`. A text column holds numbers, dates or ids. The
+    layout of images is not clear. The warning is raised before any teacher is trained.
+    The message is for the data holder, as it has numbers of rows.
 
     Examples
     --------
@@ -111,13 +110,13 @@ class PublicDataWarning(UserWarning):
 
 
 class TeacherWarning(UserWarning):
-    """Some teachers may have failed; details are sensitive.
+    """Warning that some teachers may have failed. Sensitive.
 
-    A teacher that fails abstains, and the fit continues; labels of a party that are not
-    in `classes` count as abstentions. The details depend on private data: they are not
-    in the message, and neither the warning nor its absence may be published. After a
-    fit, they are in ``privacy_analysis_.teacher_failures`` and
-    ``privacy_analysis_.teacher_warnings``, for the data holder.
+    A teacher that fails abstains, and the fit continues. Labels of a party that are not
+    in `classes` count as abstentions. Neither the warning nor its absence may be
+    published, as they depend on private data. For the data holder,
+    ``privacy_analysis_.teacher_failures`` and ``privacy_analysis_.teacher_warnings``
+    have details after a fit.
 
     Examples
     --------
@@ -133,12 +132,12 @@ class TeacherWarning(UserWarning):
 
 
 class StudentWarning(UserWarning):
-    """The answers were too few or too uniform to train the student.
+    """Warning that the answers are too few or too uniform to train the student.
 
-    If all answers are one class, the student always predicts this class. If there is no
-    answer, the student predicts all classes with equal probability. The privacy cost is
-    the same. The warning depends on the released answers alone. Use more queries, a
-    lower threshold, more teachers or a larger epsilon.
+    If all answers are one class, the student always predicts this class. Without
+    answers, the student predicts all classes with equal probability. The privacy cost
+    is spent in any case. The warning depends on the released answers alone. Use more
+    queries, a lower threshold, more teachers or a larger epsilon.
 
     Examples
     --------
@@ -158,14 +157,14 @@ class StudentWarning(UserWarning):
 
 
 class BudgetExceededError(RuntimeError):
-    """The queries cost more than the remaining budget; nothing was charged.
+    """Error that a release costs more than the remaining budget. Nothing was charged.
 
     Raised by a fit or a charge that exceeds the budget of its
-    :class:`~sklearn_pate.PrivacyLedger`, and by an
+    :class:`~sklearn_pate.PrivacyLedger`. Also raised by an
     :class:`~sklearn_pate.mechanisms.Oracle` with more queries than its cost covers. No
-    noise was drawn. The message has costs only, no private value. Use fewer queries or
-    more noise; `budget_fractions` of the ledger returns the fraction of the budget that
-    a cost takes, and the fraction that is left. A new ledger would not include the
+    noise was drawn. The message has no private value. Use fewer queries or more noise.
+    `budget_fractions` of the ledger returns the fraction of the budget that a cost
+    takes, and the fraction left. Do not create a new ledger, as it would not include
     earlier releases.
 
     Examples
@@ -195,12 +194,12 @@ class BudgetExceededError(RuntimeError):
 
 
 class LedgerError(OSError):
-    """The file of a ledger cannot be read or written; no query was answered.
+    """Error that the file of a ledger cannot be read or written. No query was answered.
 
     The message has the reason and the remedy. For example, the file or its key is
     missing, damaged, in use for too long, or from another version. Earlier charges stay
-    recorded. Restore the file. Do not continue without a ledger, or with a new one for
-    the same data, as it would not include the earlier releases.
+    recorded. Restore the file. Do not continue without a ledger or with a new ledger,
+    as earlier releases would not count.
 
     Examples
     --------

@@ -62,26 +62,25 @@ class FitPlan:
         Number of teachers. None for a DPNewtonClassifier, which has no teachers.
 
     n_queries : int or None
-        Number of queries. None for mean scores and for a DPNewtonClassifier, which
-        answer no queries.
+        Number of queries. None for mean scores and for a DPNewtonClassifier.
 
     n_classes : int
         Number of classes.
 
     mechanism : str
-        The mechanism with its noise, as in ``privacy_spent_.mechanism``.
+        Mechanism and noise scale, as in ``privacy_spent_.mechanism``.
 
     epsilon : float
         The publishable epsilon of the fit, as in ``privacy_spent_.epsilon``.
 
     delta : float
-        The probability mass that epsilon does not cover.
+        Delta of the (epsilon, delta) guarantee.
 
     unit : {"row", "group"}
         Unit of privacy.
 
     relation : {"replace-one", "add-remove-or-change"}
-        The change of one unit that the statement covers.
+        Neighbour relation.
 
     warnings : tuple of str
         Reasons to change the plan.
@@ -90,24 +89,22 @@ class FitPlan:
         Assumptions of the fit about the data, as in ``privacy_spent_.assumptions``.
 
     epsilon_of_one : float, default=None
-        Epsilon of one query alone, at the same delta. `epsilon` is usually less than
-        `n_queries` times this, as privacy losses of queries partly cancel out. None
-        without queries.
+        Epsilon of one query alone, at `delta`. All queries together usually cost less
+        than `n_queries` times this value. None without queries.
 
     at_margins : tuple of LabelAccuracy, default=()
-        Label accuracy at several leads of the most-voted class; empty without queries.
+        Label accuracy at several leads of the most-voted class. Empty without queries.
 
     margin_for_90, margin_for_99 : float, default=None
         Smallest lead, as a share of the teachers, at which 90 % or 99 % of the answers
         are right. None if no lead is large enough, or without queries.
 
     n_coordinates : int or None, default=None
-        For mean scores and for a DPNewtonClassifier, the number of coefficients for
-        each class but one.
+        Number of coefficients of each class but one, for mean scores and for a
+        DPNewtonClassifier.
 
     n_tables : int or None, default=None
-        Number of columns of the noisy counts from which public rows are drawn. None if
-        the rows are public.
+        Number of columns whose noisy counts replace public rows. None with public rows.
 
     Examples
     --------
@@ -150,7 +147,7 @@ class FitPlan:
         Parameters
         ----------
         release : ReleasePlan
-            Mechanism, statement and numbers.
+            Mechanism, privacy statement and sizes.
 
         n_rows : int or None
             As in the plan.
@@ -159,11 +156,12 @@ class FitPlan:
             Leads of the most-voted class, as shares of the teachers.
 
         few_answers : bool
-            Whether the student accepts unlabelled rows, and so needs few correct
-            answers. Other students average over many noisy answers.
+            Whether the student accepts unlabelled rows, and so needs few answers. Other
+            students average over many noisy answers.
 
         rarest : float, default=None
-            Public share of the rarest class, for a warning that it may be lost.
+            Share of the rarest class, if public. The plan warns if noise may hide this
+            class.
 
         Returns
         -------
@@ -173,8 +171,8 @@ class FitPlan:
         Raises
         ------
         ValueError
-            If `margins` are no shares, or the answers depend on a student's
-            probabilities, which are not known before a fit.
+            If `margins` are not between 0 and 1. Also if the mechanism uses
+            probabilities of a student, which are not known before a fit.
         """
         check_margins(margins)
         mechanism, n_classes = release.mechanism, release.n_values
@@ -230,16 +228,16 @@ class FitPlan:
         Parameters
         ----------
         release : ReleasePlan
-            Mechanism, statement and numbers.
+            Mechanism, privacy statement and sizes.
 
         n_rows, n_coordinates : object
             As in the plan.
 
         useless : str or None
-            Description of noise that is too large for the coefficients.
+            Warning that the noise is too large for the coefficients.
 
         n_public : int, default=None
-            Number of public rows, for a warning that they are few.
+            Number of public rows. The plan warns if there are few.
 
         Returns
         -------
@@ -284,13 +282,13 @@ class FitPlan:
         Returns
         -------
         neighbours : str
-            By `unit` and `relation`.
+            Description of `unit` and `relation`.
         """
         return NEIGHBOURS[self.unit, self.relation]
 
     @property
     def rows_per_teacher(self) -> float | None:
-        """Mean number of rows of a teacher.
+        """Mean number of private rows per teacher.
 
         Returns
         -------
@@ -307,7 +305,7 @@ class FitPlan:
         Returns
         -------
         plan : dict
-            Ready for ``json.dumps``, except for an infinite epsilon, which JSON lacks.
+            Values for ``json.dumps``, unless epsilon is infinite, which JSON lacks.
         """
         return asdict(self) | {
             "at_margins": [asdict(one) for one in self.at_margins],

@@ -64,28 +64,29 @@ class LabelAccuracy:
         The margin in votes, rounded up.
 
     answered : float
-        Probability of an answer: 1, unless the mechanism first checks that teachers
-        agree. A lower bound over all votes with that lead, if no teacher abstains.
+        Probability that a query is answered: 1, unless the mechanism first checks that
+        teachers agree. Lower bound over all votes with this lead, if no teacher
+        abstains.
 
     right : float
-        Probability that an answer is the most-voted class. A lower bound over all votes
-        with that lead.
+        Probability that an answer is the most-voted class. Lower bound over all votes
+        with this lead.
 
     Notes
     -----
-    An answer is argmax_j n_j + Z_j for every mechanism: with noise in whole votes and a
-    random priority against ties, with Gumbel noise, or, for permute-and-flip, with
-    exponential noise (Ding et al. 2021). The law of the answer does not change if all
-    counts are shifted by the same number. The most-voted class j wins more often if
-    another count n_k is smaller, as the event ``n_k + Z_k < n_j + Z_j`` grows. Among
-    all votes with a lead of l or more, j wins least often if all other counts are n_j -
-    l. The exact law at these votes is computed.
+    Every mechanism answers argmax_j n_j + Z_j, with vote counts n_j and noise Z_j. The
+    noise is in whole votes with random tie-breaking, Gumbel, or, for permute-and-flip,
+    exponential (Ding et al. 2021). The distribution of the answer does not change if
+    one number is added to all counts. A smaller count n_k of another class makes the
+    most-voted class j win more often. Among all votes with a lead of l or more, j thus
+    wins least often if all other counts are n_j - l. `right` is computed exactly at
+    these votes.
 
-    The check of :class:`~sklearn_pate.mechanisms.ConfidentGNMax` passes more often the
-    larger the largest count is. If all n teachers vote on K classes and one leads by l
-    or more, that count is at least (n + (K - 1) l) / K, rounded up. The check and the
-    answer draw independent noise, so that answers are right as often where it passed.
-    The probability does not account for the limit `max_answers`.
+    The check of :class:`~sklearn_pate.mechanisms.ConfidentGNMax` passes more often if
+    the largest count is larger. If n teachers vote on K classes and one class leads by
+    l or more, the largest count is at least (n + (K - 1) l) / K, rounded up. The check
+    and the answer draw independent noise, so `right` does not depend on the check.
+    `answered` ignores the limit `max_answers`.
 
     Examples
     --------

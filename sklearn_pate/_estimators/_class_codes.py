@@ -230,7 +230,7 @@ class ProbabilityScoresMixin:
         Returns
         -------
         log_probabilities : ndarray of shape (n_rows, n_classes)
-            A column for each of ``classes_``, -inf for a probability of 0.
+            One column per class in ``classes_``; -inf for a probability of 0.
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
@@ -246,9 +246,9 @@ class ProbabilityScoresMixin:
         Returns
         -------
         scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
-            Logarithms of the probabilities, a column for each of ``classes_``; with two
-            classes, the log-odds of the second one. A probability of 0 counts as the
-            smallest float.
+            Logarithms of the probabilities, one column per class in ``classes_``. With
+            two classes, the log-odds of the second class. A probability of 0 counts as
+            the smallest float.
         """
         return log_odds(self.predict_proba(X))
 
@@ -303,12 +303,12 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         Returns
         -------
         y : ndarray of shape (n_rows,)
-            Labels out of ``classes_``.
+            Labels from ``classes_``.
 
         Raises
         ------
         ValueError
-            If X has other columns than in `fit`, or a prediction is no class index.
+            If the columns of X differ from `fit`, or a prediction is not a class index.
         """
         X = self._check_before_predicting(X)
         with _names_told():
@@ -343,7 +343,7 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         Returns
         -------
         log_probabilities : ndarray of shape (n_rows, n_classes)
-            A column for each of ``classes_``, -inf for a probability of 0.
+            One column per class in ``classes_``; -inf for a probability of 0.
         """
         return super().predict_log_proba(X)
 

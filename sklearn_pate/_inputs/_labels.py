@@ -194,16 +194,14 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 class PublicData:
     """Public rows that cross-validation does not split.
 
-    ``GridSearchCV``, ``cross_validate``, ``CalibratedClassifierCV`` and others split
-    every array-like fit parameter that has as many rows as ``X``, so that a plain
-    ``X_public`` may lose rows without a warning. A `PublicData` has no length and no
-    shape, and is passed on whole.
+    Cross-validation in scikit-learn splits every array-like fit parameter with as many
+    rows as ``X``. A plain ``X_public`` may thus lose rows without a warning. A
+    `PublicData` has no length and no shape, so it is passed to ``fit`` whole.
 
     Parameters
     ----------
     X : {array-like, sparse matrix, dataframe} of shape (n_public, n_features)
-        Rows that need no protection: the people in them are not covered by the privacy
-        statement. Labels are not needed.
+        Public rows, without labels. The people in these rows are not protected.
 
     Attributes
     ----------

@@ -133,46 +133,38 @@ def count_cells(
 class PrivateMarginals(BaseEstimator):
     """Rows drawn from noisy counts of the private rows, in place of public rows.
 
-    A fit with ``synthetic=PrivateMarginals(domain)`` is one release in two parts. The
-    first part has noisy counts of each column's values by class. The second part has
-    answers, or a model, for rows drawn from the counts. `epsilon` of the fit covers
-    both parts. The fit has one privacy statement and one entry in a ledger. ``fit``
-    gets no public rows, so Pipeline, GridSearchCV and CalibratedClassifierCV need no
-    metadata routing.
+    A fit with ``synthetic=PrivateMarginals(domain)`` releases two parts. The first part
+    is noisy counts of the values of each column by class. The second part is answers or
+    a model, computed with rows drawn from these counts. Both parts share `epsilon`, one
+    privacy statement and one ledger entry. As ``fit`` gets no public rows, Pipeline,
+    GridSearchCV and CalibratedClassifierCV need no metadata routing.
 
     Parameters
     ----------
     domain : dict or None, default=None
-        Possible values of each column, from general knowledge. A column has a list of
-        values, a tuple (low, high) of numbers, or a tuple of increasing edges of bins.
-        It may also have a dict with one of the keys "values", "range" and "edges". Add
-        ``"missing": True``, or None in a list, if values may be missing. Columns of a
-        categorical type or of bool may be left out. For an array, keys are column
-        numbers; one list or tuple holds for all columns. **The domain must be written
-        without a look at private rows**: ``X[c].unique()`` or ``X[c].min()`` would
-        reveal private values. A value that is not declared counts nowhere. A number
-        outside its range counts in the first or last bin. Neither raises an error or a
-        warning. ``marginals_`` of the fit reveals a misspelt list: its counts are noise
-        alone.
+        Possible values of each column: a list of values, a tuple (low, high) of
+        numbers, or a tuple of increasing bin edges. **Write the domain without a look
+        at private rows**: ``X[c].unique()`` or ``X[c].min()`` would reveal private
+        values. The notes give further forms.
 
     share : float or "auto", default="auto"
-        Share of the privacy cost for the counts, between 0 and 1: of the squared mu of
-        a Gaussian release of `epsilon`. "auto" is 0.1, but 0.7 for
-        :class:`~sklearn_pate.DPNewtonClassifier`, whose features are computed from the
-        counts. If the noise is too large for its coefficients, "auto" is 0.95.
+        Share of the privacy cost for the counts, between 0 and 1, as a share of the
+        squared mu of Gaussian differential privacy. "auto" is 0.1. For
+        :class:`~sklearn_pate.DPNewtonClassifier`, "auto" is 0.7, or 0.95 if the noise
+        is too large for the coefficients.
 
     by_class : bool, default=True
-        Whether counts are by class, at the same privacy cost. Use False for many
-        classes, as the noise would be larger than the counts of a class.
+        Whether to count each class separately, which has no further privacy cost. Use
+        False for many classes, as noise would exceed the counts of a class.
 
     n_bins : "auto" or int, default="auto"
-        Number of bins of equal width between the bounds of a column. "auto" is 4 to 32:
-        more bins for more rows in each class, and for less noise. "auto" is 8 if the
-        number of rows or groups is not public.
+        Number of bins of equal width between the bounds of a column. "auto" is 4 to 32,
+        and larger for more rows per class and for less noise. If the number of rows or
+        groups is not public, "auto" is 8.
 
     n_rows : int, default=10000
-        Number of rows that are drawn, which has no privacy cost. Some of these rows are
-        queried. A student that accepts unlabelled rows gets all of them.
+        Number of rows to draw, which has no privacy cost. Some of these rows are
+        queried. A student that accepts unlabelled rows gets all rows.
 
     sigma : float, default=None
         Scale of the noise on each count, for a fit with ``epsilon=None``. With None,
@@ -180,17 +172,26 @@ class PrivateMarginals(BaseEstimator):
 
     See Also
     --------
-    sklearn_pate.learners.DPNaiveBayesClassifier : Classifier by such counts alone.
+    sklearn_pate.learners.DPNaiveBayesClassifier : Classifier from noisy counts alone.
 
     Notes
     -----
+    A column of `domain` may have a dict with a key "values", "range" or "edges". Add
+    ``"missing": True``, or None in a list, if values may be missing. Columns of a
+    categorical type or of bool may be left out. For an array, keys are column numbers;
+    one list or tuple holds for all columns.
+
+    Undeclared values are not counted. A number outside its range counts in the first or
+    last bin. Neither raises an error or a warning. Counts of a misspelt value are noise
+    alone, as ``marginals_`` shows.
+
     Each row, or one row of each group, counts in at most one cell of each table. For d
-    columns, the counts of neighbouring data sets then differ by at most sqrt(2 d). The
-    noise is the discrete Gaussian (Canonne, Kamath, Steinke 2020), on empty cells, too.
-    The number of cells does not enter the cost. Rows are drawn from the nearest counts
-    that are not negative, with one total for each class in all columns. Each class is
-    drawn equally often. Given the class, columns are drawn independently. Proof:
-    :doc:`/accounting`, "Synthetic rows".
+    columns, the counts of neighbouring data sets then differ by at most sqrt(2 d) in
+    the Euclidean norm. Every cell, even an empty one, gets discrete Gaussian noise
+    (Canonne, Kamath, Steinke 2020). The cost does not depend on the number of cells.
+    Rows are drawn from the nearest non-negative counts in which all columns have equal
+    class totals. Each class is drawn equally often. Given the class, columns are drawn
+    independently. Proof: :doc:`/accounting`, "Synthetic rows".
 
     Examples
     --------
@@ -239,12 +240,12 @@ class PrivateMarginals(BaseEstimator):
         self.sigma = sigma
 
     def draw_uniform(self, X: Any, n_rows: int = 5, random_state: Any = None) -> Table:
-        """Draw rows of the domain without any counts, to look at before a fit.
+        """Draw uniform rows of the domain without counts, as a check before a fit.
 
         Parameters
         ----------
         X : {array-like, dataframe} of shape (n_rows, n_features)
-            Rows to copy the columns and types from. No value of a row is read.
+            Rows with the columns and types to use. No value of a row is read.
 
         n_rows : int, default=5
             Number of rows.
@@ -255,9 +256,8 @@ class PrivateMarginals(BaseEstimator):
         Returns
         -------
         rows : array or dataframe of shape (n_rows, n_features)
-            In the container and with the types of X. All values of the domain are
-            equally probable in these rows. In a column with missing values, one value
-            in ten is missing.
+            Rows in the container and with the types of X. All values of a column are
+            equally probable. If values may be missing, one value in ten is missing.
 
         Raises
         ------

@@ -257,24 +257,23 @@ def _unreadable(what: str) -> _UnreadableIdError:
 def shard_of(ids: Any, n_teachers: int, key: int | bytes) -> NDArray[np.intp]:
     """Assign each row to a shard by a keyed hash of its id.
 
-    An id has the same shard in every partition, site and container, whatever the other
-    ids are. So all rows of a patient are in one shard. A patient who is added or
-    removed changes one shard. A fit with ``random_state=key`` has the same shards as
-    its `groups`, or as the positions 0, 1, ... of its rows.
+    The shard of an id depends on no other id, and is equal in every partition, site and
+    container. All rows of a patient are thus in one shard. Adding or removing a patient
+    changes one shard. A fit with ``random_state=key`` assigns these shards to its
+    `groups`, or to the positions 0, 1, ... of its rows.
 
     Parameters
     ----------
     ids : array-like of shape (n_rows,)
         An id for each row: whole numbers or strings. 5, 5.0, "5" and "5.0" are one id.
-        For rows as the unit of privacy, positions in the whole table.
+        If rows are the unit of privacy, use positions in the whole table.
 
     n_teachers : int
         Number of shards. The number must be chosen independently of the private data.
 
     key : int or bytes
-        Key of the hash: a number from 0 to ``2**64 - 1``, or any bytes but none. The
-        key need not be secret: the privacy guarantee holds for any assignment by ids
-        alone.
+        Key of the hash: a number from 0 to ``2**64 - 1``, or non-empty bytes. The key
+        need not be secret: the privacy guarantee holds for any assignment by ids alone.
 
     Returns
     -------
@@ -285,14 +284,15 @@ def shard_of(ids: Any, n_teachers: int, key: int | bytes) -> NDArray[np.intp]:
     Raises
     ------
     ValueError
-        If a row has no id, `key` or `n_teachers` cannot be used, or numpy may change
-        the spelling of an id, such as a fraction or a date. The message is for the data
-        holder.
+        If a row has no id, or an id whose spelling numpy may change, such as a fraction
+        or a date. Also if `key` or `n_teachers` cannot be used. The message is
+        sensitive.
 
     Notes
     -----
-    SipHash-2-4 (Aumasson, Bernstein 2012, "SipHash: a fast short-input PRF") of the
-    spelled id, times `n_teachers`, over ``2**64``.
+    The shard is h times `n_teachers` over ``2**64``, rounded down. Here h is
+    SipHash-2-4 (Aumasson, Bernstein 2012, "SipHash: a fast short-input PRF") of the id
+    as text.
 
     Examples
     --------

@@ -155,15 +155,15 @@ class Votes(SensitiveSums):
     """Counts of the teachers' votes on the public rows. Sensitive.
 
     Votes are counted teacher by teacher, so that memory does not grow with the number
-    of teachers. The counts are passed to a mechanism only, are not shown by `repr`, and
+    of teachers. Only mechanisms read the counts. `repr` does not show them, and they
     cannot be pickled or copied. Answers of a :class:`~sklearn_pate.mechanisms.Oracle`
-    may be published, at its cost.
+    may be published, at the privacy cost that it states.
 
     Parameters
     ----------
     votes_by_teacher : iterable of (ndarray of int of shape (n_public,) or None)
-        One array a teacher: class indices in ``range(n_classes)``, -1 for an
-        abstention. None abstains everywhere.
+        One array per teacher: class indices in ``range(n_classes)``, or -1 for an
+        abstention. None means that the teacher abstains on all rows.
 
     n_public : int
         Number of public rows.
@@ -174,8 +174,7 @@ class Votes(SensitiveSums):
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
-        Classes of the indices: the indices themselves, or the classes of
-        `from_labels`.
+        Class of each index: the index itself, or a class of `from_labels`.
 
     Raises
     ------
@@ -236,9 +235,8 @@ class Votes(SensitiveSums):
         ----------
         labels_by_party : iterable of array-like of shape (n_public,)
             Labels of the public rows by each party: an array of shape (n_parties,
-            n_public), or a generator that reads one file after the other. -1, None and
-            NaN abstain, unless they are classes. So does any other label that is not a
-            class.
+            n_public), or a generator that reads one file after the other. A label that
+            is not in `classes`, such as -1, None or NaN, is an abstention.
 
         classes : array-like of shape (n_classes,)
             All labels that count, chosen independently of the votes. The classes are
@@ -252,9 +250,9 @@ class Votes(SensitiveSums):
         Raises
         ------
         ValueError
-            If a party did not label every public row, no label is a class, or
-            `classes` are not at least two distinct labels. The message may contain the
-            number of a party: it is for the data holder.
+            If a party did not label every public row, no label is a class, or `classes`
+            are not at least two distinct labels. The message is sensitive: it may
+            contain the number of a party.
 
         Warns
         -----
@@ -326,9 +324,9 @@ class Votes(SensitiveSums):
         Parameters
         ----------
         votes_by_shard : mapping of int to ndarray of int of shape (n_public,)
-            For each shard that has rows, the votes of its teacher, as
-            :func:`~sklearn_pate.distributed.cast_votes` returns them. Shards without
-            rows and shards of other parts may be missing.
+            Votes of the teacher of each shard, as returned by
+            :func:`~sklearn_pate.distributed.cast_votes`. Shards without rows and shards
+            of other parts may be missing.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features)
@@ -339,30 +337,31 @@ class Votes(SensitiveSums):
 
         n_teachers : int
             Number of shards of this site, as given to
-            :func:`~sklearn_pate.distributed.shard_of`: empty ones are teachers that
+            :func:`~sklearn_pate.distributed.shard_of`. Teachers of empty shards
             abstain.
 
         key : int or bytes
             Key of the shards, as given to `shard_of`. Votes keep a hash of the key.
 
         privacy_unit : {"row", "group"}
-            Unit that is never split between shards: a row, or all rows of a group.
+            Unit of privacy: a row, or all rows of a group. All data of a unit must be
+            in one shard.
 
         site : str, default=""
-            Name of the hospital or other holder of these rows, if there are several.
-            Shards of different sites are different, and each site has `n_teachers`.
+            Name of the hospital or other data holder, if there are several. Each site
+            has its own `n_teachers` shards.
 
         Returns
         -------
         votes : Votes
-            Votes with a header, to be saved, merged with others, or passed to
+            Votes with a header, for `save`, `merge` or
             ``PATEClassifier.fit_from_votes``.
 
         Raises
         ------
         ValueError
-            If a parameter cannot be used, there is no such shard, or votes are no class
-            indices of the public rows.
+            If a parameter cannot be used, a shard number is out of range, or votes are
+            not class indices of the public rows.
 
         Examples
         --------
@@ -415,9 +414,9 @@ class Votes(SensitiveSums):
         Raises
         ------
         ValueError
-            If a part has no header, or other public rows, classes, number of teachers,
-            key or unit, or a shard that another part has. The message has the number of
-            the part, from 0.
+            If a part has no header, or repeats a shard of another part. Also if parts
+            differ in public rows, classes, number of teachers, key or unit. The message
+            has the number of the part, from 0.
         """
         header, counts, classes = None, np.zeros(0), np.zeros(0)
         for number, part in enumerate(parts):
@@ -460,7 +459,7 @@ class Votes(SensitiveSums):
         Raises
         ------
         ValueError
-            If the votes have no header, as they were not made from shards.
+            If the votes were not made from shards.
         """
         if self.header is None:
             raise ValueError(
@@ -482,12 +481,12 @@ class Votes(SensitiveSums):
         Returns
         -------
         votes : Votes
-            Votes as they were saved.
+            The saved votes.
 
         Raises
         ------
         ValueError
-            If `save` did not write the file, or the file was cut off or changed.
+            If `save` did not write the file, or the file was truncated or changed.
         """
         values, counts = read_votes(path)
         try:
@@ -521,7 +520,7 @@ class Votes(SensitiveSums):
 
     @classmethod
     def of_counts(cls, counts: NDArray[Any], *, n_teachers: int) -> Self:
-        """Make votes of counts by public row.
+        """Create votes from the vote counts of each public row.
 
         Parameters
         ----------
@@ -585,7 +584,7 @@ class Votes(SensitiveSums):
         return self._counts[np.asarray(indices, dtype=np.intp)].astype(np.int64)
 
     def content(self) -> tuple[Any, ...]:
-        """Return all data of the votes, for a keyed fingerprint.
+        """Return all data of the votes, to compute a keyed fingerprint.
 
         Returns
         -------

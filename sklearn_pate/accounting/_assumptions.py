@@ -9,22 +9,21 @@ from sklearn_pate.accounting._value_checks import read_table
 class Assumption:
     """Assumption of a private fit, for the data holder to confirm.
 
-    If an assumption is false, there is no guarantee. ``str(assumption)`` is its
-    sentence.
+    If an assumption is false, there is no guarantee. ``str(assumption)`` is `sentence`.
 
     Parameters
     ----------
     code : str
-        Short permanent name in privacy cards and reports. An assumption of a
-        third-party estimator needs a code that is not used in this package.
+        Short permanent name in privacy cards and reports. Third-party estimators need
+        codes that this package does not use.
 
     sentence : str
-        Sentence to follow "that", without a capital or a full stop.
+        The assumption in words, to follow "assumes that". Without a capital or a full
+        stop.
 
     question : str, default=""
-        Question in a privacy report to the person who signs the assumption. Empty for
-        an assumption that voids privacy. Privacy cards do not contain it: reports on
-        released files use the questions of this package.
+        Question in a privacy report to the person who confirms the assumption. Empty
+        for an assumption that voids privacy. Privacy cards do not contain the question.
 
     Examples
     --------

@@ -86,26 +86,25 @@ def calibrate_noise(
     ----------
     curve_at_scale : callable
         ``curve_at_scale(scale, orders)`` returns the worst-case
-        :class:`~sklearn_pate.accounting.RdpCurve` of everything that will be released
-        with that noise scale, in votes. A curve that depends on votes voids the
-        guarantee, as the scale then depends on votes.
+        :class:`~sklearn_pate.accounting.RdpCurve` of the whole release at this noise
+        scale, in votes. A curve that depends on votes voids the guarantee.
 
     epsilon : float
-        The target, positive.
+        Target epsilon, positive.
 
     delta : float
-        The probability mass that epsilon does not cover, in (0, 0.1), well below one
-        over the number of rows.
+        Delta of the (epsilon, delta) guarantee, in (0, 0.1), well below one over the
+        number of rows.
 
     rough_curve_at_scale : callable, default=None
-        A faster approximation of `curve_at_scale`, where the search starts.
+        A faster approximation of `curve_at_scale`, to start the search.
 
     Returns
     -------
     scale : float
-        The smallest scale with ``curve_at_scale(scale, orders).to_epsilon(delta) <=
-        epsilon``, up to one part in 5000, if more noise never costs more. The scale has
-        six significant digits.
+        The smallest scale with
+        ``curve_at_scale(scale, orders).to_epsilon(delta) <= epsilon``, to a relative
+        precision of 1/5000 and six significant digits. More noise must never cost more.
 
     Raises
     ------
@@ -114,9 +113,9 @@ def calibrate_noise(
 
     Notes
     -----
-    Epsilon comes from the curve by Canonne, Kamath, Steinke (2020), Proposition 12, at
-    a few default orders around the best one: with fewer orders, epsilon is never
-    smaller. The root is bracketed, found by Brent's method, and rounded up.
+    Epsilon follows from the curve by Canonne, Kamath, Steinke (2020), Proposition 12,
+    at a few default orders around the best order. Fewer orders never give a smaller
+    epsilon. The scale is found by Brent's method and rounded up.
 
     Examples
     --------
@@ -243,13 +242,14 @@ def calibrate_n_queries(
         Privacy budget, positive.
 
     delta : float
-        The probability mass that epsilon does not cover, in (0, 0.1), well below one
-        over the number of rows.
+        Delta of the (epsilon, delta) guarantee, in (0, 0.1), well below one over the
+        number of rows.
 
     Returns
     -------
     n_queries : int
-        0 if no query fits. The search ends above 2^40 queries.
+        Largest number of queries, or 0 if one query exceeds the budget. The search ends
+        above 2^40 queries.
 
     Raises
     ------
@@ -258,7 +258,7 @@ def calibrate_n_queries(
 
     Notes
     -----
-    Epsilon comes from the curve by Canonne, Kamath, Steinke (2020), Proposition 12.
+    Epsilon follows from the curve by Canonne, Kamath, Steinke (2020), Proposition 12.
 
     Examples
     --------

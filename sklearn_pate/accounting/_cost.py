@@ -128,18 +128,19 @@ class Cost:
         Neighbour relation.
 
     curve : RdpCurve
-        Renyi curve, infinite for seeded noise, which gives no privacy.
+        Renyi curve. Infinite for seeded noise, which gives no privacy.
 
     exact : ExactCost, default=None
-        A sharper bound where one is known: a Gaussian test, or the recursion over
+        A tighter bound, if known: Gaussian differential privacy, or the recursion over
         adaptive answers.
 
     Notes
     -----
-    Costs of one unit and relation add up, also where the second release depends on the
-    results of the first: Renyi curves by Proposition 1 of Mironov (2017), squares of mu
-    by Corollary 3.3 of Dong, Roth, Su (2022), and answers after a Gaussian release by
-    their own recursion, whose first move is that release (:doc:`/accounting`).
+    Costs with equal unit and relation add up, even if the second release depends on
+    results of the first. Renyi curves add up by Proposition 1 of Mironov (2017).
+    Squares of mu add up by Corollary 3.3 of Dong, Roth, Su (2022). The recursion over
+    adaptive answers includes an earlier Gaussian release as its first step; see
+    :doc:`/accounting`.
 
     Examples
     --------
@@ -163,7 +164,7 @@ class Cost:
         Returns
         -------
         mu : float or None
-            None if mu is not known, zero or infinite.
+            None if mu is unknown, zero or infinite.
         """
         if isinstance(self.exact, GaussianTest) and 0 < self.exact.mu < np.inf:
             return self.exact.mu
@@ -175,13 +176,13 @@ class Cost:
         Parameters
         ----------
         delta : float
-            The probability mass that epsilon does not cover, in (0, 1).
+            Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         Returns
         -------
         epsilon : float
-            The smaller of the exact epsilon, if it is known, and the epsilon that
-            follows from the curve, by Canonne, Kamath, Steinke (2020), Proposition 12.
+            The smaller of the exact epsilon, if known, and the epsilon of the curve by
+            Canonne, Kamath, Steinke (2020), Proposition 12.
         """
         exact = self._exact_epsilon(delta)
         if exact == np.inf:
@@ -194,12 +195,12 @@ class Cost:
         Parameters
         ----------
         delta : float
-            The probability mass that epsilon does not cover, in (0, 1).
+            Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         Returns
         -------
         epsilon : float
-            As `epsilon`.
+            Equal to the result of `epsilon`.
         """
         return self._least_epsilon(self._exact_epsilon(delta), delta)
 
@@ -224,7 +225,7 @@ class Cost:
         Returns
         -------
         delta : float
-            As `profile` has it.
+            Delta of `profile` at this epsilon.
         """
         return float(self.profile.delta_at(epsilon))
 
@@ -261,7 +262,7 @@ class Cost:
         return Cost(self.unit, self.relation, self.curve + other.curve, exact)
 
     def unbounded(self) -> "Cost":
-        """Return an infinite cost, for seeded noise.
+        """Return the infinite cost of seeded noise.
 
         Returns
         -------

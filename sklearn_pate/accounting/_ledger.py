@@ -60,8 +60,9 @@ def fitting_epsilon(largest: float, excess: Callable[[float], float]) -> float |
 class LedgerEntry:
     """Record of one release in a ledger, for auditors.
 
-    An entry must not be published. Costs depend on no private value, but fingerprints
-    reveal which fits used the same data. Epsilon does not cover `time` and `who`.
+    An entry must not be published. Its cost depends on no private value, but its
+    fingerprints reveal which fits used equal data. Epsilon does not cover `time` and
+    `who`.
 
     Parameters
     ----------
@@ -75,29 +76,29 @@ class LedgerEntry:
         User and machine.
 
     dataset : str
-        Keyed fingerprint of the private rows, or the name that was given.
+        Keyed fingerprint of the private rows, or a given name.
 
     fit : str
-        Keyed fingerprint of the inputs that determine the answers, or the name that
-        was given.
+        Keyed fingerprint of the inputs that determine the answers, or a given name.
 
     description : str
         Description of the release and its mechanism.
 
     epsilon : float
-        Privacy cost of this release alone, at `delta`: the exact one, where known.
+        Privacy cost of this release alone at `delta`, exact if known.
 
     delta : float
-        The probability mass that epsilon does not cover.
+        Delta of the (epsilon, delta) guarantee.
 
     share : float
         Fraction of the budget that the release takes, at most 1, at the Renyi order
-        with the most budget left. These fractions add up to `spent` of the ledger.
+        with the most budget left. The fractions of all entries add up to `spent` of the
+        ledger.
 
     Notes
     -----
-    The guarantee for all entries together is the budget, not the sum of `epsilon`.
-    Costs are composed by a Renyi filter (Feldman and Zrnic 2021); see
+    The guarantee for all entries together is the budget of the ledger, not the sum of
+    `epsilon`. A Renyi filter composes the costs (Feldman and Zrnic 2021); see
     :class:`~sklearn_pate.PrivacyLedger`.
 
     Examples
@@ -229,44 +230,40 @@ class PrivacyLedger:
 
     Every fit with this ledger records its worst-case cost before any noise is drawn. A
     fit that would exceed the budget raises an error, and draws no noise. All releases
-    together are (`epsilon`, `delta`)-differentially private, also if each was chosen in
-    view of earlier ones.
+    together are (`epsilon`, `delta`)-differentially private, even if results of earlier
+    releases determine later releases.
 
-    The file survives crashes, and may be used by several processes of one user on one
-    machine: searches with ``n_jobs``, several notebooks. Fits with the same data,
-    parameters and integer ``random_state`` are one release. The release is charged
-    once, and its stored answers are returned again. So equal answers reveal equal data:
-    use another ``random_state`` for rows or labels that were prepared in another way.
+    The file survives crashes. Several processes of one user on one machine may use the
+    ledger at once. A fit with equal data, parameters and integer ``random_state`` is
+    charged once; a repeated fit returns the stored answers. Equal answers thus reveal
+    equal data. If rows or labels are prepared in another way, use another
+    ``random_state``.
 
     Parameters
     ----------
     path : str or path-like
-        File of the ledger, one for each sensitive data set. Keep the file on a local
-        disk, as locks are unreliable on network drives. Make backups, as a lost or
-        older file lacks the later entries.
+        File of the ledger, one for each sensitive data set. Keep it on a local disk, as
+        locks are unreliable on network drives. Make backups, as a lost or older file
+        lacks later entries.
 
     epsilon : float, default=None
-        Privacy budget of the data set. With `delta`, a file that does not exist is
-        created. With None, the budget is read from the file. The budget cannot be
-        changed afterwards.
+        Privacy budget of the data set. `epsilon` and `delta` create the file if it does
+        not exist, and cannot be changed afterwards. None reads the budget from the
+        file.
 
     delta : float, default=None
-        The probability mass that epsilon does not cover, well below one over the number
-        of rows.
+        Delta of the (epsilon, delta) guarantee, well below one over the number of rows.
 
     orders : array-like of shape (n_orders,), default=None
-        Renyi orders at which costs add up, fixed when the file is created. None takes
+        Renyi orders at which costs add up, fixed when the file is created. None uses
         the order that admits the most answers of the default mechanism. Several orders
-        share `delta`: they admit a little less Gaussian noise, and more if curves of
-        other shapes follow. Pure epsilons are always added up as well. A fit is
-        admitted if one of these sums is within the budget.
+        divide `delta` among them: they suit mixed mechanisms, and admit slightly fewer
+        Gaussian releases.
 
     key_file : str or path-like, default=None
-        File with the secret key of the fingerprints that identify data sets and fits.
-        None means the path with ".key" added. If the key file does not exist, it is
-        created for this user only. Do not pass it on with the ledger: with the key,
-        guesses about the data can be tested. Without the old key, stored answers are
-        not found, and equal fits are charged again.
+        File with the secret key of the fingerprints of data sets and fits, created if
+        missing. None uses `path` with ".key" added. Do not pass the key on with the
+        ledger: with the key, guesses about the data can be tested.
 
     Attributes
     ----------
@@ -277,10 +274,10 @@ class PrivacyLedger:
         Privacy budget.
 
     delta : float
-        The probability mass that epsilon does not cover.
+        Delta of the (epsilon, delta) guarantee.
 
     filter : RenyiFilter
-        Limits on the sums of costs.
+        Renyi filter with the limits on the sums of costs.
 
     Raises
     ------
@@ -288,35 +285,34 @@ class PrivacyLedger:
         If a parameter is out of range, or the file has another budget.
 
     LedgerError
-        If the file cannot be read, written or created; also in every method, and if the
-        file was replaced by another ledger.
+        If the file cannot be read, written or created, or was replaced by another
+        ledger. Every method may raise this error.
 
     Notes
     -----
     The budget is a Renyi filter (Feldman and Zrnic 2021, "Individual privacy accounting
     via a Renyi filter", Theorem 4.3), see
-    :class:`~sklearn_pate.accounting.composition.RenyiFilter`: at orders that are fixed
-    beforehand, Renyi costs add up to the divergence that Proposition 12 of Canonne,
-    Kamath, Steinke (2020) turns into the budget, for any adaptive choice of fits. If
-    all costs are pure, a fit is also admitted if the sum of epsilons is within the
-    budget. For example, with a budget of 3, a fit with a pure epsilon of 0.5 takes a
-    sixth. Once a cost has a delta, pure ones count by their Renyi costs. The proof is
-    in :doc:`Privacy cost of an answer </accounting>`.
+    :class:`~sklearn_pate.accounting.composition.RenyiFilter`. Renyi costs add up at
+    orders that are fixed beforehand, for any adaptive choice of fits. The limit at each
+    order is the divergence that Proposition 12 of Canonne, Kamath, Steinke (2020)
+    converts to the budget. If all costs are pure, a fit is also admitted if the sum of
+    epsilons is within the budget. For example, a fit with a pure epsilon of 0.5 takes a
+    sixth of a budget of 3. Once a cost has a delta, the Renyi costs of pure releases
+    count. The proof is in :doc:`Privacy cost of an answer </accounting>`.
 
-    A fit with the epsilon and delta of the budget is admitted as the first entry. Its
-    privacy profile is compared with the budget, as this cost is often smaller than the
-    Renyi cost. If its Renyi cost exceeds the budget, nothing is admitted after it. If
-    only one pair (epsilon, delta) of the first release is known, its delta is
-    subtracted from the delta of the budget.
+    The first entry is also admitted if its privacy profile is within the budget, so
+    that one fit may use the whole budget. If the Renyi cost of this entry exceeds the
+    budget, no further entry is admitted. If only one pair (epsilon, delta) of the first
+    release is known, its delta is subtracted from the delta of the budget.
 
-    A ledger has one unit of privacy and one neighbour relation. The first entry
-    determines both. A ledger assumes that the parameters of each fit were chosen
-    without private data, or from earlier releases only.
+    The first entry determines the unit of privacy and the neighbour relation of a
+    ledger. The guarantee assumes that the parameters of each fit were chosen without
+    private data, or from earlier releases only. Without the old key file, stored
+    answers are not found, and equal fits are charged again.
 
     The file, `entries`, `report` and `spent` are for the data holder and auditors, not
-    for publication. Costs depend on no private value. Entries show the user and time of
-    each fit, and which fits used the same data. See :doc:`the threat model
-    </threat-model>`.
+    for publication. Entries show the user and time of each fit, and which fits used
+    equal data. See :doc:`the threat model </threat-model>`.
 
     Examples
     --------
@@ -424,7 +420,7 @@ class PrivacyLedger:
         Returns
         -------
         file : context manager of sqlite3.Connection
-            In a transaction, which is on disk once the block has ended.
+            Connection in a transaction, which is on disk once the block has ended.
         """
         return self._transaction("IMMEDIATE")
 
@@ -464,16 +460,16 @@ class PrivacyLedger:
         Returns
         -------
         spent : float
-            Between 0 and 1: the sum of costs divided by the limit, at the order with
-            the most budget left. 1 if only the profile of the first entry is within the
-            budget.
+            Sum of costs divided by its limit, at the order with the most budget left,
+            between 0 and 1. Equal to 1 if the first entry was admitted by its profile
+            alone.
         """
         with self.reading() as file:
             spent = 1 - max(self.filter.left(total_costs(file)))
         return min(max(spent, 0.0), 1.0)
 
     def fits(self, curve: RdpCurve, profile: PrivacyProfile | None = None) -> bool:
-        """Check that a cost would be within the budget now. Charges nothing.
+        """Check whether a cost is within the budget now, without a charge.
 
         Parameters
         ----------
@@ -486,8 +482,8 @@ class PrivacyLedger:
         Returns
         -------
         fits : bool
-            True if the cost is within the budget, unless another process charges it
-            first. Unit and relation are not checked.
+            True if the cost is within the remaining budget. Another process may still
+            charge the ledger first. Unit and relation are not checked.
         """
         with self.reading() as file:
             return admits(self, total_costs(file), entry_cost(self, curve), profile)
@@ -503,10 +499,10 @@ class PrivacyLedger:
         Returns
         -------
         taken : float
-            Fraction at the order where this cost fits most often.
+            Fraction at the order that admits this cost most often.
 
         left : float
-            Fraction left at the same order: this cost fits ``left / taken`` times.
+            Fraction left at this order, which admits the cost ``left / taken`` times.
         """
         with self.reading() as file:
             cost = self.filter.cost(curve)
@@ -527,7 +523,8 @@ class PrivacyLedger:
     ) -> int:
         """Record the cost of a release, before any noise is drawn for it.
 
-        Estimators of this package do this themselves. Call it for other releases.
+        Estimators of this package call this method. Call it yourself for other
+        releases.
 
         Parameters
         ----------
@@ -535,14 +532,15 @@ class PrivacyLedger:
             Worst-case cost, which must not depend on data.
 
         delta : float
-            Delta at which the epsilon of the entry is shown; the budget has another.
+            Delta at which the epsilon of the entry is shown, not the delta of the
+            budget.
 
         unit : {"row", "group", "party"}
             Unit of privacy.
 
         relation : {"replace-one", "add-remove", "add-remove-or-change"}, default=None
             Neighbour relation of the cost, as in :class:`~sklearn_pate.PrivacySpent`.
-            Required for "row" and "group"; "party" has only one.
+            Required for "row" and "group". "party" has only one relation.
 
         description : str
             Description of the release for auditors, without private values.
@@ -554,33 +552,32 @@ class PrivacyLedger:
             Name of the release.
 
         profile : PrivacyProfile, default=None
-            Privacy profile of the same release, for any data: a worst case, for the
-            same unit and relation, such as ``privacy_spent_.profile``. An empty ledger
-            also admits a release whose profile is within the budget; if its `curve` is
-            not, nothing is admitted afterwards. None compares `curve` alone.
+            Worst-case privacy profile of this release, such as
+            ``privacy_spent_.profile``. An empty ledger also admits a release whose
+            profile is within the budget. If its `curve` exceeds the budget, no later
+            release is admitted.
 
         uncovered_delta : float, default=0.0
-            Probability mass that `curve` does not cover: with this probability the
-            release may reveal everything, as one that is (epsilon, delta)-private may.
-            This delta is subtracted from the delta of the budget. Only an empty ledger
-            admits such a release; :class:`~sklearn_pate.accounting.OtherRelease` makes
-            them.
+            Probability with which the release may reveal everything, in addition to the
+            cost of `curve`. It is subtracted from the delta of the budget. Only an
+            empty ledger admits such a release, see
+            :class:`~sklearn_pate.accounting.OtherRelease`.
 
         Returns
         -------
         number : int
-            Number of the entry, which is on disk.
+            Number of the entry. The entry is on disk.
 
         Raises
         ------
         BudgetExceededError
-            If the cost exceeds the remaining budget; nothing was charged.
+            If the cost exceeds the remaining budget. Nothing was charged.
 
         ValueError
             If the ledger has another unit or relation, or a parameter is invalid.
 
         LedgerError
-            If the file cannot be written; nothing was charged.
+            If the file cannot be written. Nothing was charged.
         """
         if relation is None:
             relation = _only_relation(unit)
@@ -615,7 +612,7 @@ class PrivacyLedger:
         Returns
         -------
         entries : list of LedgerEntry
-            In order; ``pandas.DataFrame(ledger.entries())`` is a table.
+            Entries by number. ``pandas.DataFrame(ledger.entries())`` is a table.
         """
         with self.reading() as file:
             return read_entries(file, self.filter)

@@ -21,15 +21,15 @@ from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 class OtherRelease:
     """Privacy cost of a release that another library made about the same data.
 
-    Create it by one of the class methods. Record it in a ledger by :meth:`charge`,
-    before the other library draws its noise. The cost has to be a worst case that
-    depends on no data, and was fixed beforehand. That the other library keeps its
-    guarantee is an assumption of the data holder.
+    Create an instance by a class method. Record it in a ledger by :meth:`charge`,
+    before the other library draws its noise. The cost must be a worst case, fixed
+    beforehand, that depends on no private data. The data holder must trust the
+    guarantee of the other library.
 
     Parameters
     ----------
     curve : RdpCurve
-        Renyi curve; infinite if only pairs (epsilon, delta) are known.
+        Renyi curve. Infinite if only pairs (epsilon, delta) are known.
 
     unit : {"row", "group"}
         Unit of privacy.
@@ -41,7 +41,7 @@ class OtherRelease:
         Description of the release for auditors, without private values.
 
     profile : PrivacyProfile, default=None
-        Delta at every epsilon, where it is known.
+        Delta at every epsilon, if known.
 
     Raises
     ------
@@ -50,13 +50,13 @@ class OtherRelease:
 
     Notes
     -----
-    Costs of two relations do not add up. `to_relation` converts a cost where there is
-    a proof; see :doc:`Privacy cost of an answer </accounting>`.
+    Costs for different relations do not add up. `to_relation` converts a cost if a
+    proof is known; see :doc:`Privacy cost of an answer </accounting>`.
 
     Examples
     --------
-    A noisy count of another library, for adding or removing one row, and its cost for
-    replacing one row, as fits on rows have it:
+    Cost of a noisy count of another library, for adding or removing one row, and then
+    for replacing one row:
 
     >>> from sklearn_pate.accounting import OtherRelease
     >>> count = OtherRelease.from_pure(0.1, relation="add-remove")
@@ -84,12 +84,12 @@ class OtherRelease:
         relation: str,
         description: str = "pure differential privacy",
     ) -> Self:
-        """Take a pure guarantee, such as for Laplace noise.
+        """Create a release from a pure guarantee, such as of Laplace noise.
 
         Parameters
         ----------
         epsilon : float
-            In nats, positive.
+            Epsilon in nats, positive.
 
         unit : {"row", "group"}, default="row"
             Unit of privacy.
@@ -103,8 +103,8 @@ class OtherRelease:
         Returns
         -------
         release : OtherRelease
-            With the Renyi curve of randomised response, which dominates every such
-            release (Kairouz, Oh, Viswanath 2015, "The composition theorem for
+            Release with the Renyi curve of randomised response, which dominates every
+            pure release (Kairouz, Oh, Viswanath 2015, "The composition theorem for
             differential privacy", proof of Theorem 3.3).
 
         Raises
@@ -123,12 +123,12 @@ class OtherRelease:
         relation: str,
         description: str = "zero-concentrated differential privacy",
     ) -> Self:
-        """Take a guarantee of zero-concentrated differential privacy.
+        """Create a release from zero-concentrated differential privacy.
 
         Parameters
         ----------
         rho : float
-            Positive: a Renyi divergence of at most rho a at every order a (Bun and
+            Positive. The Renyi divergence is at most rho a at every order a (Bun and
             Steinke 2016, "Concentrated differential privacy", Definition 1.1).
 
         unit : {"row", "group"}, default="row"
@@ -143,7 +143,7 @@ class OtherRelease:
         Returns
         -------
         release : OtherRelease
-            The Renyi curve of the guarantee is rho a at order a.
+            Release with the Renyi curve rho a at order a.
 
         Raises
         ------
@@ -164,15 +164,15 @@ class OtherRelease:
         relation: str,
         description: str = "approximate differential privacy",
     ) -> Self:
-        """Take one pair (epsilon, delta), if nothing more is known about the release.
+        """Create a release from one pair (epsilon, delta), if nothing more is known.
 
         Parameters
         ----------
         epsilon : float
-            In nats, positive.
+            Epsilon in nats, positive.
 
         delta : float
-            The probability mass that epsilon does not cover, in (0, 1).
+            Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         unit : {"row", "group"}, default="row"
             Unit of privacy.
@@ -186,11 +186,10 @@ class OtherRelease:
         Returns
         -------
         release : OtherRelease
-            A pair bounds no Renyi divergence: with probability delta the release may
-            reveal everything. An empty ledger admits the pair, and subtracts its delta
-            from the delta of the budget. Choose a budget with a larger delta. No later
-            entry may be such a release. If rho, a Renyi curve or events of the release
-            are known, use these instead.
+            Only an empty ledger admits this release, as a pair bounds no Renyi
+            divergence. The ledger subtracts `delta` from the delta of its budget, which
+            must be larger. If rho, a Renyi curve or events of the release are known,
+            use these instead.
 
         Raises
         ------
@@ -210,17 +209,16 @@ class OtherRelease:
         relation: str,
         description: str = "release accounted by dp-accounting",
     ) -> Self:
-        """Take an event of dp-accounting.
+        """Create a release from an event of dp-accounting.
 
         Parameters
         ----------
         event : DpEvent
-            All that is released, such as ``accountant.ledger`` of an accountant of
-            dp-accounting. The noise of an event is relative to the sensitivity under
-            `relation`.
+            Event of the whole release, such as ``accountant.ledger`` of an accountant
+            of dp-accounting. Its noise is relative to the sensitivity under `relation`.
 
         unit : {"row", "group"}, default="row"
-            Unit of privacy: the meaning of a record for the event.
+            Unit of privacy, called a record in dp-accounting.
 
         relation : {"add-remove", "replace-one"}
             Neighbour relation of the event.
@@ -231,7 +229,8 @@ class OtherRelease:
         Returns
         -------
         release : OtherRelease
-            With the Renyi curve of the event, by an RdpAccountant at our orders.
+            Release with the Renyi curve of the event, by an RdpAccountant at
+            `DEFAULT_ORDERS`.
 
         Raises
         ------
@@ -239,10 +238,10 @@ class OtherRelease:
             If dp-accounting is not installed.
 
         TypeError
-            If `event` is no DpEvent.
+            If `event` is not a DpEvent.
 
         ValueError
-            If an event has no such relation.
+            If dp-accounting does not support `relation` for an event.
         """
         package = optional_module("dp_accounting", "dp-accounting")
         rdp = optional_module("dp_accounting.rdp", "dp-accounting")
@@ -274,7 +273,7 @@ class OtherRelease:
         return cls(curve, unit, relation, description)
 
     def to_relation(self, relation: str) -> Self:
-        """Convert the cost to another neighbour relation, where there is a proof.
+        """Convert the cost to another neighbour relation, if a proof is known.
 
         Parameters
         ----------
@@ -284,14 +283,15 @@ class OtherRelease:
         Returns
         -------
         release : OtherRelease
-            From "add-remove", a change is one removal and one addition: see
-            :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one`.
-            "add-remove-or-change" includes "add-remove".
+            Release with the cost for `relation`. A replaced unit costs as much as one
+            removal and one addition: see
+            :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one`. The
+            relation "add-remove-or-change" includes "add-remove".
 
         Raises
         ------
         ValueError
-            If no conversion is proved, or `relation` is unknown for the unit.
+            If no conversion is known, or `relation` is unknown for the unit.
         """
         check_neighbours(self.unit, relation)
         if relation == self.relation:
@@ -316,12 +316,12 @@ class OtherRelease:
         dataset: str = "",
         fit: str = "",
     ) -> int:
-        """Record the release in a ledger, before it is made.
+        """Record the cost in a ledger, before the release is made.
 
         Parameters
         ----------
         ledger : PrivacyLedger
-            Ledger of the data set, with the same unit and relation.
+            Ledger of the data set, with the unit and relation of the release.
 
         delta : float, default=1e-5
             Delta at which the epsilon of the entry is shown.
@@ -335,7 +335,7 @@ class OtherRelease:
         Returns
         -------
         number : int
-            Number of the entry, which is on disk.
+            Number of the entry. The entry is on disk.
 
         Raises
         ------
@@ -347,7 +347,7 @@ class OtherRelease:
             If the ledger has another unit or relation.
 
         LedgerError
-            If the file cannot be written; nothing was charged.
+            If the file cannot be written. Nothing was charged.
         """
         curve, uncovered_delta = self._covered_part(ledger)
         return ledger.charge(

@@ -42,10 +42,10 @@ _N_CELLS = 8000
 
 @dataclass(frozen=True, eq=False, init=False)
 class PrivacyProfile:
-    """Upper bound on delta at every epsilon, of one release. May be published.
+    """Upper bound on delta of one release at every epsilon. May be published.
 
     The release is (epsilon, ``delta_at(epsilon)``)-differentially private at every
-    epsilon. Bounds on attackers follow from all pairs (epsilon, delta) together. They
+    epsilon. Bounds on attackers follow from all pairs (epsilon, delta) together, and
     are stronger than bounds from a single pair.
 
     Parameters
@@ -54,22 +54,22 @@ class PrivacyProfile:
         Epsilons, increasing from 0, in nats.
 
     deltas : array-like of shape (n_points,)
-        Delta at each epsilon, in [0, 1], not increasing. Beyond the last epsilon it
-        stays at its last value.
+        Delta at each epsilon, in [0, 1], not increasing. Beyond the last epsilon, delta
+        stays at the last value.
 
     Raises
     ------
     ValueError
-        If `epsilons` or `deltas` are not of this form.
+        If `epsilons` or `deltas` do not have this form.
 
     Notes
     -----
-    For a release with laws P and Q under two neighbouring data sets, the profile is sup
-    over events S of P(S) - e^epsilon Q(S) (Balle, Barthe, Gaboardi 2018, "Privacy
-    amplification by subsampling: tight analyses via couplings and divergences"). It
-    holds for both orders of the data sets, so that delta(-epsilon) = 1 - e^-epsilon (1
-    - delta(epsilon)). Delta is convex in e^epsilon. Between two points, the chord in
-    e^epsilon is therefore an upper bound, and is used. Epsilons above 500 are not
+    Let P and Q be the distributions of the release for two neighbouring data sets. The
+    profile is the supremum over events S of P(S) - e^epsilon Q(S) (Balle, Barthe,
+    Gaboardi 2018, "Privacy amplification by subsampling: tight analyses via couplings
+    and divergences"). P and Q may be exchanged, so that delta(-epsilon) = 1 -
+    e^-epsilon (1 - delta(epsilon)). Delta is convex in e^epsilon, so linear
+    interpolation in e^epsilon gives an upper bound. Epsilons above 500 are not
     resolved.
 
     Examples
@@ -125,18 +125,17 @@ class PrivacyProfile:
         Parameters
         ----------
         epsilon : float or array-like of float
-            Any numbers, in nats. A negative epsilon has the same meaning in the
-            definition of differential privacy.
+            Epsilon in nats, may be negative.
 
         Returns
         -------
         delta : float or ndarray of float
-            Between 0 and 1, from chords in e^epsilon.
+            Delta between 0 and 1, interpolated linearly in e^epsilon.
 
         Raises
         ------
         ValueError
-            If `epsilon` is no number.
+            If `epsilon` is not a number.
         """
         epsilons = np.asarray(epsilon, dtype=np.float64)
         if np.any(np.isnan(epsilons)):
@@ -156,12 +155,13 @@ class PrivacyProfile:
         Parameters
         ----------
         delta : float
-            The probability mass that epsilon does not cover, in [0, 1].
+            Delta of the (epsilon, delta) guarantee, in [0, 1].
 
         Returns
         -------
         epsilon : float
-            In nats, not negative. Infinite if the profile is above `delta` everywhere.
+            Epsilon in nats, not negative. Infinite if the profile exceeds `delta`
+            everywhere.
 
         Raises
         ------
@@ -188,7 +188,7 @@ class PrivacyProfile:
             )
 
     def attack_accuracy(self, prior: float = 0.5) -> float:
-        """Bound how often an attacker names the right one of two data sets.
+        """Bound how often an attacker guesses which of two data sets was used.
 
         Parameters
         ----------
@@ -198,8 +198,8 @@ class PrivacyProfile:
         Returns
         -------
         accuracy : float
-            Largest probability of a right guess, for any attacker who knows both data
-            sets and the release, and for any two neighbouring data sets.
+            Largest probability of a right guess between two neighbouring data sets, for
+            any attacker who knows both data sets and the release.
 
         Raises
         ------
@@ -208,9 +208,9 @@ class PrivacyProfile:
 
         Notes
         -----
-        The best guess between P with probability c and Q with probability 1 - c is
-        right with probability 1 - c + c delta(ln((1 - c) / c)); at 1/2 this is
-        (1 + delta(0)) / 2, where delta(0) is the total variation distance.
+        With prior probability c of the first data set, the best guess is right with
+        probability 1 - c + c delta(ln((1 - c) / c)). For c = 1/2 this is (1 + delta(0))
+        / 2, where delta(0) is the total variation distance.
         """
         check_number("prior", prior, 0, 1)
         if prior in (0, 1):
@@ -240,9 +240,9 @@ class PrivacyProfile:
 
         Notes
         -----
-        The minimum of delta(epsilon) + e^epsilon a over all epsilons, a being the rate
-        of false alarms (Dong, Roth, Su 2022, "Gaussian differential privacy",
-        Proposition 2.11).
+        The bound is the minimum over epsilon of delta(epsilon) + e^epsilon a, where a
+        is the rate of false alarms (Dong, Roth, Su 2022, "Gaussian differential
+        privacy", Proposition 2.11).
         """
         check_number("false_alarms", false_alarms, 0, 1)
         if false_alarms == 0:
@@ -253,7 +253,7 @@ class PrivacyProfile:
         return float(min(bounds.min(), 1.0))
 
     def of_units(self, n_units: int) -> "PrivacyProfile":
-        """Return the profile of a change of several units (group privacy).
+        """Return the privacy profile for a change of several units (group privacy).
 
         Parameters
         ----------
@@ -263,17 +263,17 @@ class PrivacyProfile:
         Returns
         -------
         profile : PrivacyProfile
-            Upper bound for data sets that are `n_units` changes apart.
+            Profile for data sets that differ in `n_units` units.
 
         Raises
         ------
         ValueError
-            If `n_units` is no positive whole number.
+            If `n_units` is not a positive whole number.
 
         Notes
         -----
         By the triangle inequality of hockey-stick divergences, delta_{k+1}(a + b) <=
-        delta_1(b) + e^b delta_k(a) for all a and b (Vadhan 2017, "The complexity of
+        delta_1(b) + e^b delta_k(a) for all a and b. Vadhan (2017, "The complexity of
         differential privacy", Lemma 2.2, is the case of equal steps).
         """
         check_count("n_units", n_units)
@@ -294,7 +294,7 @@ class PrivacyProfile:
         return total
 
     def intersect(self, other: "PrivacyProfile") -> "PrivacyProfile":
-        """Return the smaller of two bounds on the profile of one release.
+        """Combine two upper bounds on the profile of one release.
 
         Parameters
         ----------
@@ -304,7 +304,7 @@ class PrivacyProfile:
         Returns
         -------
         profile : PrivacyProfile
-            Lower convex hull of both.
+            Lower convex hull of both bounds.
         """
         return lower_hull(
             np.concatenate([self.epsilons, other.epsilons]),
@@ -323,7 +323,7 @@ class PrivacyProfile:
         Returns
         -------
         profile : PrivacyProfile
-            Holds for a release that is one of several.
+            Upper bound for a release that has one of these profiles.
         """
         profiles = list(profiles)
         epsilons = np.unique(np.concatenate([one.epsilons for one in profiles]))
@@ -332,17 +332,19 @@ class PrivacyProfile:
         )
 
     def thinned(self, epsilon: float, delta: float) -> "PrivacyProfile":
-        """Return fewer points, rounded up. One given point is kept as it is.
+        """Return a profile with fewer points, rounded up, which contains a given pair.
 
         Parameters
         ----------
         epsilon, delta : float
-            A pair that the release satisfies; left out if epsilon is infinite.
+            A pair that the release satisfies, kept exactly. Left out if epsilon is
+            infinite.
 
         Returns
         -------
         profile : PrivacyProfile
-            Deltas are larger by at most half a per cent, away from the smallest ones.
+            Profile with deltas larger by at most half a per cent, except the smallest
+            deltas.
         """
         epsilons, deltas = self.epsilons, self.deltas
         kept = [0]
@@ -453,14 +455,14 @@ def compose_profiles(profiles: Iterable[PrivacyProfile]) -> PrivacyProfile:
     ----------
     profiles : iterable of PrivacyProfile
         Profile of each release, such as ``privacy_spent_.profile``, all for one
-        neighbour relation. At least one.
+        neighbour relation. At least one profile.
 
     Returns
     -------
     profile : PrivacyProfile
-        Holds for all releases together, also if a later one depends on the results of
-        earlier ones, as long as its profile was fixed beforehand. Deltas below 1e-12
-        are not resolved.
+        Profile of all releases together. A later release may depend on results of
+        earlier releases if its profile was fixed beforehand. Deltas below 1e-12 are not
+        resolved.
 
     Raises
     ------
@@ -469,15 +471,15 @@ def compose_profiles(profiles: Iterable[PrivacyProfile]) -> PrivacyProfile:
 
     Notes
     -----
-    Each profile belongs to a pair of laws that dominates the release. The privacy
+    Each profile has a pair of distributions that dominates the release. The privacy
     losses of these pairs add up (Zhu, Dong, Wang 2022, "Optimal accounting of
-    differential privacy via characteristic function", Theorem 10). The laws are placed
-    on a grid of epsilon in such a way that no delta decreases. The sum of the Renyi
-    curves may give a smaller epsilon where only curves are known.
+    differential privacy via characteristic function", Theorem 10). Losses are rounded
+    to a grid of epsilon so that no delta decreases. If only Renyi curves are known,
+    their sum may give a smaller epsilon.
 
     Examples
     --------
-    Two fits with an epsilon of 1 each, whose Renyi curves add up to 1.58:
+    Two fits with an epsilon of 1 each. The sum of their Renyi curves would give 1.58:
 
     >>> from sklearn_pate.accounting import compose_profiles
     >>> from sklearn_pate.mechanisms import GNMax

@@ -45,45 +45,45 @@ def check_delta(delta: float, below: float = 1) -> float:
 
 @dataclass(frozen=True, eq=False, init=False)
 class RdpCurve:
-    """A Renyi differential privacy guarantee at several orders.
+    """Renyi differential privacy guarantee at several orders.
 
-    Curves of independent releases about the same data add up (`+`), and `k` releases
-    with the same curve cost ``curve * k``. Only costs of one neighbour relation add up.
-    A worst case may be published. A curve computed from votes is as sensitive as the
-    votes. The curve itself does not record whether it is a worst case.
+    Curves of releases with independent noise about one data set add up (`+`). The cost
+    of `k` releases with equal curves is ``curve * k``. Only costs for one neighbour
+    relation add up. A worst-case curve may be published. A curve computed from votes is
+    as sensitive as the votes. A curve does not record whether it is a worst case.
 
     Parameters
     ----------
     orders : array-like of shape (n_orders,)
         Renyi orders, each greater than 1, increasing. Any set of orders gives a
-        guarantee; more orders give a smaller epsilon.
+        guarantee. More orders may give a smaller epsilon.
 
     values : array-like of shape (n_orders,)
-        The Renyi divergence bound at each order, in nats; not negative, `inf` where
-        no bound is known.
+        Bound on the Renyi divergence at each order, in nats, not negative. `inf` if no
+        bound is known.
 
     pure_epsilon : float, default=inf
         Epsilon of a pure guarantee, if known: the Renyi divergence of infinite order.
-        It is added and multiplied in the same way as `values`.
+        Sums and multiples apply to this epsilon, too.
 
     Raises
     ------
     ValueError
-        If a parameter is invalid, if curves with different orders are added, or if one
-        is multiplied by a negative or infinite number.
+        If a parameter is invalid, if curves with different orders are added, or if a
+        curve is multiplied by a negative or infinite number.
 
     Notes
     -----
-    A mechanism M satisfies (a, r)-RDP when D_a(M(d) || M(d')) <= r for all
-    neighbours d, d'. Such guarantees add up, also where a release is chosen in view of
-    earlier ones, as long as each cost is a worst case and was fixed beforehand (Mironov
-    2017, "Renyi differential privacy", Definition 4 and Proposition 1). A mechanism's
-    ``cost`` holds for all data sets, its ``local_curve`` only for the one
-    at hand.
+    A mechanism M satisfies (a, r)-RDP if D_a(M(d) || M(d')) <= r for all neighbours d,
+    d'. Guarantees add up if each cost is a worst case that was fixed beforehand, even
+    if a release depends on earlier results (Mironov 2017, "Renyi differential privacy",
+    Definition 4 and Proposition 1). ``cost`` of a mechanism holds for all data sets,
+    ``local_curve`` only for the given votes.
 
     Examples
     --------
-    Gaussian noise of ten votes on a count that one person changes by one:
+    A count that one person changes by one, with Gaussian noise of standard deviation
+    10:
 
     >>> from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
     >>> count = RdpCurve(DEFAULT_ORDERS, DEFAULT_ORDERS / (2 * 10**2))
@@ -142,7 +142,7 @@ class RdpCurve:
         Returns
         -------
         curve : RdpCurve
-            The same guarantee at these orders.
+            The guarantee at these orders.
 
         Raises
         ------
@@ -209,16 +209,16 @@ class RdpCurve:
         Parameters
         ----------
         delta : float
-            The probability mass that epsilon does not cover, in (0, 1).
+            Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         conversion : {"cks", "classical"}, default="cks"
-            The inequality to use. "classical", used in the PATE papers, never gives a
-            smaller epsilon.
+            Conversion formula, see the notes. "classical", used in the PATE papers,
+            never gives a smaller epsilon.
 
         Returns
         -------
         epsilon : float
-            The smallest epsilon over the orders, not negative, in nats.
+            Smallest epsilon over all orders, in nats, not negative.
 
         Raises
         ------
@@ -228,8 +228,8 @@ class RdpCurve:
         Warns
         -----
         UserWarning
-            If the best order is the first or the last order, as an order outside the
-            range would give a smaller epsilon.
+            If the best order is the first or the last order. Orders outside the range
+            may then give a smaller epsilon.
 
         Notes
         -----
@@ -251,20 +251,20 @@ class RdpCurve:
         return epsilon
 
     def quiet_epsilon(self, delta: float, conversion: str = "cks") -> float:
-        """Convert like `to_epsilon`, without its warning.
+        """Convert to epsilon like `to_epsilon`, without a warning.
 
         Parameters
         ----------
         delta : float
-            The probability mass that epsilon does not cover, in (0, 1).
+            Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         conversion : {"cks", "classical"}, default="cks"
-            The inequality to use.
+            Conversion formula.
 
         Returns
         -------
         epsilon : float
-            The same value as from `to_epsilon`.
+            Equal to the result of `to_epsilon`.
 
         Raises
         ------
@@ -280,13 +280,13 @@ class RdpCurve:
         Parameters
         ----------
         delta : float
-            The probability mass that epsilon does not cover, in (0, 1).
+            Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         Returns
         -------
         epsilons : ndarray of shape (n_orders,)
-            By Proposition 12 of Canonne, Kamath, Steinke (2020). May be negative: the
-            guarantee then holds with epsilon 0.
+            Epsilons by Proposition 12 of Canonne, Kamath, Steinke (2020). A negative
+            value means that the guarantee holds with epsilon 0.
 
         Raises
         ------
@@ -301,7 +301,7 @@ class RdpCurve:
         Returns
         -------
         curve : RdpCurve
-            Infinite at the same orders.
+            Curve with infinite values at the orders of this curve.
         """
         return RdpCurve(self.orders, np.full_like(self.values, np.inf))
 
@@ -319,10 +319,10 @@ class RdpCurve:
         Returns
         -------
         accountant : dp_accounting.rdp.RdpAccountant
-            At the orders up to 1024, as dp-accounting fails at larger ones for most
-            events. The accountant has the relation ADD_OR_REMOVE_ONE, or REPLACE_ONE
-            for "replace-one". It refuses events without a cost for this relation. The
-            list of events, ``accountant.ledger``, has only events that were composed
+            Accountant with relation REPLACE_ONE for "replace-one", and
+            ADD_OR_REMOVE_ONE otherwise. It refuses events without a cost for this
+            relation. Its orders end at 1024, as dp-accounting fails at larger orders
+            for most events. ``accountant.ledger`` lists only events that were composed
             later.
 
         Raises
@@ -372,12 +372,12 @@ class RdpCurve:
         Parameters
         ----------
         delta : float
-            The probability mass that epsilon does not cover, in (0, 1).
+            Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         Returns
         -------
         order : float
-            One of the orders.
+            Order of this curve.
 
         Raises
         ------

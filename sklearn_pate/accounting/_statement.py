@@ -89,10 +89,10 @@ RELEASES = (
 
 @dataclass(frozen=True)
 class StatementFacts:
-    """Facts that follow from the fields of a privacy statement. May be published.
+    """Facts derived from the fields of a privacy statement. May be published.
 
-    Created by :attr:`PrivacySpent.facts
-    <sklearn_pate.PrivacySpent.facts>`. Each code has one sentence, see `sentences`.
+    Created by :attr:`PrivacySpent.facts <sklearn_pate.PrivacySpent.facts>`. `sentences`
+    gives the facts in words.
 
     Parameters
     ----------
@@ -100,22 +100,21 @@ class StatementFacts:
         "pure" if delta is 0, "none" if epsilon is infinite.
 
     mu : float or None
-        The fit is mu-Gaussian differentially private; None if no mu is proved.
+        The fit is mu-Gaussian differentially private. None if no mu is known.
 
     rho : float or None
-        The fit is rho-zero-concentrated differentially private; None if no rho is
-        proved.
+        The fit is rho-zero-concentrated differentially private. None if no rho is
+        known.
 
     protected : str
-        Facts about the private data that the guarantee protects. Empty without a
-        guarantee.
+        What the guarantee protects about the private data. Empty without a guarantee.
 
     unprotected : tuple of str
-        Quantities that may be read from the results: they are public by assumption or
-        by the neighbour relation.
+        Quantities that the results may reveal, as they are public by assumption or by
+        the neighbour relation.
 
     count_is_public : bool
-        Whether the number of units is among them.
+        Whether the number of units is among the unprotected quantities.
 
     release_type : {"one"}
         One release about the private data.
@@ -127,22 +126,22 @@ class StatementFacts:
         Users of the model do not query private rows.
 
     trust_model : {"central", "collector"}
-        Holder of the raw data, who adds the noise: one data holder, or a collector of
-        the votes of parties, who keep their raw data.
+        "central": one data holder has the raw data and adds the noise. "collector":
+        parties keep their raw data, and a collector of their votes adds the noise.
 
     tuning : {"blind", "paid", "unknown"}
-        Parameters are assumed to be chosen without private data, or were chosen by a
-        search that the cost includes.
+        "blind": parameters are assumed to be chosen without private data. "paid": a
+        search chose parameters, and the cost includes the search.
 
     composition : {"gaussian", "renyi", "sampled", "steps", "parts", "search", \
 "several", "larger", "unknown"}
-        Method by which the costs of all steps are combined.
+        Method that composes the costs of all steps.
 
     post_processing : {"student", "function", "counts", "predictions", "metrics"}
         Computations on the released results, which have no privacy cost.
 
     arithmetic : {"whole-numbers", "floating-point", "unknown"}
-        Numbers in which noise is drawn.
+        Type of numbers in which noise is drawn.
 
     randomness : {"operating-system", "seeded", "unknown"}
         Source of the noise.
@@ -152,10 +151,10 @@ class StatementFacts:
 
     Notes
     -----
-    A Gaussian test with mu has the Renyi divergence alpha mu^2 / 2 at each order alpha,
-    so that rho = mu^2 / 2. A pure epsilon implies rho = epsilon^2 / 2 (Bun, Steinke
-    2016, "Concentrated differential privacy: simplifications, extensions, and lower
-    bounds", Proposition 1.4 and Lemma 2.4).
+    mu-Gaussian differential privacy implies a Renyi divergence of at most alpha mu^2 /
+    2 at each order alpha, so that rho = mu^2 / 2. A pure epsilon implies rho =
+    epsilon^2 / 2 (Bun, Steinke 2016, "Concentrated differential privacy:
+    simplifications, extensions, and lower bounds", Proposition 1.4 and Lemma 2.4).
 
     Examples
     --------
@@ -193,7 +192,7 @@ class StatementFacts:
         Returns
         -------
         facts : dict
-            Every field, for strict JSON.
+            All fields, as values for strict JSON.
         """
         return asdict(self) | {"unprotected": [*self.unprotected]}
 
@@ -297,60 +296,61 @@ class PrivacySpent:
     """Privacy statement of one fit. May be published.
 
     The statement depends on no private value. ``epsilon, delta = privacy_spent``
-    unpacks it. ``print(privacy_spent)`` gives the statement in words, one fact a line.
+    unpacks the statement. ``print(privacy_spent)`` prints the statement in words, one
+    fact a line.
 
     Parameters
     ----------
     epsilon : float
-        Worst case over all private data, in nats. Infinite if the noise was seeded: the
-        fit then has no guarantee, and none of its results may be published.
+        Worst-case epsilon over all private data, in nats. Infinite if the noise was
+        seeded: the fit then has no guarantee, and no result may be published.
 
     delta : float
-        The probability mass that epsilon does not cover, 0 for a pure guarantee.
+        Delta of the (epsilon, delta) guarantee, 0 for a pure guarantee.
 
     unit : {"row", "group", "party"}
         Unit of privacy.
 
     relation : {"replace-one", "add-remove", "add-remove-or-change"}
-        Neighbour relation: the change of one unit that the guarantee covers.
-        "replace-one" is for rows and parties, whose number is public; "add-remove" for
-        rows and groups; "add-remove-or-change" for groups. Costs of two units or two
+        Neighbour relation: the change of one unit that the guarantee covers. With
+        "replace-one", the number of units is public. Costs for different units or
         relations can neither be added nor compared.
 
     release : {"answers", "scores", "newton", "sum", "model", "search", "metrics", \
 "several", "measured"}
         Kind of release, such as answers to queries, mean scores, a model trained with
-        noise, the winner of a private search, or metrics of a model.
+        noise, the best candidate of a private search, or metrics of a model.
 
     mechanism : str
         The mechanism with its parameters.
 
     n_teachers : int or None
-        Number of teachers, or of neighbours that vote; None for a learner without
+        Number of teachers, or of nearest rows that vote. None for a learner without
         votes.
 
     n_queries : int or None
-        Number of queries that the cost covers; None for a learner without queries.
+        Number of queries that the cost covers. None for a learner without queries.
 
     assumptions : tuple of Assumption
         Assumptions for the data holder to confirm. If one assumption is false, there is
         no guarantee.
 
     curve : RdpCurve
-        Renyi curve behind epsilon. Curves of several fits on the same data add up;
-        ``to_epsilon(delta)`` of their sum is the cost of all of them together.
+        Renyi curve of the fit. Curves of several fits on the same data add up.
+        ``to_epsilon(delta)`` of the sum is the cost of all these fits together.
 
     profile : PrivacyProfile, default=None
-        Delta at every epsilon, for this fit alone. The profile must belong to `curve`:
-        replace both together. None converts `curve` and the stated pair.
+        Delta at every epsilon, for this fit alone. `profile` and `curve` must describe
+        one release: replace both together. None computes the profile from `curve`,
+        `epsilon` and `delta`.
 
     n_tables : int, default=None
-        Number of columns of the noisy counts from which public rows were drawn. The
-        cost includes these counts. None if the rows were public before.
+        Number of columns whose noisy counts replaced public rows. The cost includes
+        these counts. None with public rows.
 
     mu : float, default=None
         The fit is mu-Gaussian differentially private (Dong, Roth, Su 2022, "Gaussian
-        differential privacy"): all of its noise is Gaussian. None if no mu is proved.
+        differential privacy"): all of its noise is Gaussian. None if no mu is known.
 
     Raises
     ------
@@ -359,15 +359,14 @@ class PrivacySpent:
 
     Notes
     -----
-    With M the release, for any event S and any two data sets d and d' that are
-    neighbours in the sense of `neighbours`,
+    Let M be the release. For any event S and any two neighbouring data sets d and d',
     Pr[M(d) in S] <= e^epsilon Pr[M(d') in S] + delta (Dwork, Kenthapadi, McSherry,
     Mironov, Naor 2006, "Our data, ourselves: privacy via distributed noise
-    generation"). Epsilon is at most ``curve.to_epsilon(delta)``, and smaller where an
-    exact cost is known: for answers (but those of
-    :class:`~sklearn_pate.mechanisms.LNMax` on three and more classes), noisy counts,
-    noisy sums, pure guarantees, and the composed law of the losses of DP-SGD. The
-    proofs are in :doc:`Privacy cost of an answer </accounting>`.
+    generation"). Epsilon is at most ``curve.to_epsilon(delta)``, and smaller if an
+    exact cost is known. The exact cost is known for noisy counts, noisy sums, pure
+    guarantees, DP-SGD, and answers of all mechanisms but
+    :class:`~sklearn_pate.mechanisms.LNMax` on three or more classes. The proofs are in
+    :doc:`Privacy cost of an answer </accounting>`.
 
     Examples
     --------
@@ -394,8 +393,8 @@ class PrivacySpent:
     >>> round((spent.curve + spent.curve).to_epsilon(1e-5), 2)  # two such fits
     1.16
 
-    Statements of one unit and relation add up, at the larger delta, if noise and
-    numbers of queries of both fits were chosen beforehand:
+    Statements with one unit and relation add up, at the larger delta. Noise and numbers
+    of queries of both fits must be chosen beforehand:
 
     >>> spent + spent
     PrivacySpent(epsilon=1.077, delta=1e-05)
@@ -462,60 +461,60 @@ class PrivacySpent:
 
     @property
     def neighbours(self) -> str:
-        """The change of the private data that the guarantee covers.
+        """Description of the change of private data that the guarantee covers.
 
         Returns
         -------
         neighbours : str
-            Description by `unit` and `relation`.
+            Description of `unit` and `relation`.
         """
         return NEIGHBOURS[self.unit, self.relation]
 
     @property
     def facts(self) -> StatementFacts:
-        """The facts that follow from the statement, such as unprotected quantities.
+        """Facts derived from the statement, such as unprotected quantities.
 
         Returns
         -------
         facts : StatementFacts
-            Derived from the other fields alone.
+            Facts derived from the other fields alone.
         """
         return facts_of(self)
 
     def delta_at(self, epsilon: Any) -> Any:
-        """Return the delta that holds at another epsilon, for the same release.
+        """Return the delta of this release at another epsilon.
 
         Parameters
         ----------
         epsilon : float or array-like of float
-            In nats.
+            Epsilon in nats.
 
         Returns
         -------
         delta : float or ndarray of float
-            Between 0 and 1; see :meth:`PrivacyProfile.delta_at
+            Delta between 0 and 1, see :meth:`PrivacyProfile.delta_at
             <sklearn_pate.accounting.PrivacyProfile.delta_at>`.
         """
         return self.profile.delta_at(epsilon)
 
     def epsilon_at(self, delta: float) -> float:
-        """Return the epsilon that holds at another delta, for the same release.
+        """Return the epsilon of this release at another delta.
 
         Parameters
         ----------
         delta : float
-            The probability mass that epsilon does not cover, in [0, 1].
+            Delta of the (epsilon, delta) guarantee, in [0, 1].
 
         Returns
         -------
         epsilon : float
-            At most `epsilon` at `delta`. Infinite if `profile` is above the given delta
-            at all epsilons up to 500.
+            At the delta of the statement, at most `epsilon` of the statement. Infinite
+            if `profile` exceeds the given delta at all epsilons up to 500.
         """
         return self.profile.epsilon_at(delta)
 
     def attack_accuracy(self, prior: float = 0.5) -> float:
-        """Bound how often an attacker names the right one of two data sets.
+        """Bound how often an attacker guesses which of two data sets was used.
 
         Parameters
         ----------
@@ -525,7 +524,7 @@ class PrivacySpent:
         Returns
         -------
         accuracy : float
-            Holds for any attacker; see :meth:`PrivacyProfile.attack_accuracy
+            Bound for any attacker, see :meth:`PrivacyProfile.attack_accuracy
             <sklearn_pate.accounting.PrivacyProfile.attack_accuracy>`.
         """
         return self.profile.attack_accuracy(prior)
@@ -541,7 +540,7 @@ class PrivacySpent:
         Returns
         -------
         detections : float
-            Holds for any attacker; see :meth:`PrivacyProfile.detection_rate
+            Bound for any attacker, see :meth:`PrivacyProfile.detection_rate
             <sklearn_pate.accounting.PrivacyProfile.detection_rate>`.
         """
         return self.profile.detection_rate(false_alarms)
@@ -550,7 +549,7 @@ class PrivacySpent:
         """Return an accountant of dp-accounting that has spent the cost of this fit.
 
         The accountant has the neighbour relation of this statement. It refuses releases
-        with a cost for another relation.
+        with costs for another relation.
 
         Returns
         -------
@@ -611,7 +610,7 @@ class PrivacySpent:
         Returns
         -------
         text : str
-            The facts of ``str(privacy_spent)``, each after its name and a colon.
+            Facts of ``str(privacy_spent)``, each with its name.
         """
         facts = {name: " ".join(texts) for name, texts in self._lines().items()}
         return " ".join(f"{capitalised(name)}: {text}" for name, text in facts.items())
@@ -664,9 +663,9 @@ class PrivacySpent:
         Returns
         -------
         statement : dict
-            Plain values for ``json.dumps``, unless epsilon is infinite. It has
-            `neighbours`, `facts`, and every field except `curve`. Assumptions have code
-            and sentence, and `profile` is a list of pairs [epsilon, delta].
+            Values for ``json.dumps``, unless epsilon is infinite: `neighbours`,
+            `facts`, and every field except `curve`. Assumptions have code and sentence,
+            and `profile` is a list of pairs [epsilon, delta].
         """
         return {
             field.name: getattr(self, field.name)

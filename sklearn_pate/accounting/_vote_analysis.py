@@ -32,15 +32,15 @@ class PrivacyAnalysis:
     Parameters
     ----------
     figures : callable
-        Computes the privacy cost when it is first read, as this takes time.
+        Function that computes the privacy cost when an epsilon is first read.
 
     delta : float
-        The probability mass that epsilon does not cover.
+        Delta of the (epsilon, delta) guarantee.
 
     along_transcript : bool
-        True if queries depended on earlier answers, or on noisy counts that public
-        rows were drawn from. Each epsilon is then computed for these queries only, as
-        in the papers' tables, and is no bound; ``privacy_spent_`` is one.
+        True if queries depended on earlier answers, or public rows on noisy counts.
+        Each epsilon is then computed for these queries only, as in the papers' tables,
+        and is not a bound. ``privacy_spent_`` is a bound.
 
     in_ledger : bool
         True if the cost of the fit was charged to a ledger.
@@ -64,16 +64,17 @@ class PrivacyAnalysis:
         Index of the teacher and text of every warning.
 
     data_problems : list of str
-        Number of rows that were left out, as they have no group id or a label outside
-        `classes`. Also the labels in `classes` that no row has.
+        Number of rows dropped because they have no group id or a label outside
+        `classes`. Also labels in `classes` that no row has.
 
     Notes
     -----
-    `optimal_epsilon` belongs to the kind of bounds of Theorem 6 of Papernot et al.
+    `optimal_epsilon` is the tightest bound of the form of Theorem 6 of Papernot et al.
     2018. `paper_epsilon` is by :func:`~sklearn_pate.accounting.bounds.laplace_2017`,
-    :func:`~sklearn_pate.accounting.bounds.gaussian_2018` or
-    :func:`~sklearn_pate.accounting.bounds.confident_2018`, converted as in the papers;
-    the other two are converted by Canonne, Kamath, Steinke (2020), Proposition 12. See
+          :func:`~sklearn_pate.accounting.bounds.gaussian_2018` or
+          :func:`~sklearn_pate.accounting.bounds.confident_2018`, converted as in the
+          papers. `epsilon` and `optimal_epsilon` are converted by Canonne, Kamath,
+          Steinke (2020), Proposition 12. See
     :doc:`Privacy cost of an answer </accounting>`.
 
     Examples
@@ -121,7 +122,7 @@ class PrivacyAnalysis:
         """Data-dependent epsilon of this fit, from the exact cost of the votes.
 
         At most ``privacy_spent_.epsilon`` for the same number of answers. This epsilon
-        is no guarantee, as it does not hold for other data.
+        is not a guarantee, as it does not hold for other data.
 
         Returns
         -------
@@ -132,23 +133,24 @@ class PrivacyAnalysis:
 
     @property
     def curve(self) -> RdpCurve:
-        """Renyi curve behind `epsilon`, which cannot be sanitized.
+        """Renyi curve of `epsilon`. `sanitize` cannot release it.
 
         Returns
         -------
         curve : RdpCurve
-            See :func:`~sklearn_pate.accounting.local_cost`.
+            Curve by :func:`~sklearn_pate.accounting.local_cost`. Sensitive.
         """
         return self._costs.curve
 
     @property
     def optimal_epsilon(self) -> float | None:
-        """Epsilon from the tightest bound by the probability that a plurality loses.
+        """Tightest epsilon from the probability of an answer other than the plurality.
 
         Returns
         -------
         optimal_epsilon : float or None
-            `sanitize` releases it. None for an interactive mechanism.
+            Sensitive; `sanitize` releases this epsilon with noise. None for an
+            interactive mechanism.
         """
         return self._costs.optimal_epsilon
 
@@ -159,19 +161,19 @@ class PrivacyAnalysis:
         Returns
         -------
         paper_epsilon : float or None
-            For few votes it may exceed ``privacy_spent_.epsilon``, which uses a tighter
-            worst case.
+            Sensitive. For few votes, this epsilon may exceed
+            ``privacy_spent_.epsilon``, which uses a tighter worst case.
         """
         return self._costs.paper_epsilon
 
     @property
     def exceeds_claim(self) -> bool | None:
-        """Whether these votes cost more than the mechanism claims for any votes.
+        """Whether these votes cost more than the worst case that the mechanism claims.
 
         If True, the mechanism's cost and ``privacy_spent_`` are wrong: publish no
-        result of this fit. One query, or all queries together, exceed the claim by more
-        than rounding. A fit neither raises nor warns, as this would reveal something
-        about the votes.
+        result of this fit. The cost of one query, or of all queries together, then
+        exceeds the claim by more than rounding. A fit neither raises nor warns, as this
+        would reveal something about the votes.
 
         Returns
         -------
@@ -188,31 +190,33 @@ class PrivacyAnalysis:
         Returns
         -------
         plurality : ndarray of int of shape (n_queries,)
-            Class indices, the first of equals. Sensitive: they have no noise.
+            Class indices, the first index for equal counts. Sensitive, as they have no
+            noise.
         """
         return np.argmax(self.counts, axis=1)
 
     def sanitize(self, *, confidence: float = 0.975, **release: float) -> SanitizedCost:
         """Release the data-dependent epsilon with noise, at an additional cost.
 
-        The result may be published; `epsilon` may not. The result is a statement about
-        the votes of this fit, as in Papernot et al. 2018. It does not replace
+        The result may be published; `epsilon` may not. The result describes the votes
+        of this fit, as in Papernot et al. 2018, and does not replace
         ``privacy_spent_``. Every call is a separate release: call it once.
 
         Parameters
         ----------
         confidence : float, default=0.975
-            Probability that the released cost is at least the true one, at least 0.5.
+            Probability that the released cost is at least the true cost. At least 0.5.
 
         **release : float
             `order`, `smoothness` and `noise_scale` of
-            :func:`~sklearn_pate.accounting.plurality.sanitize`, all or none; by default
-            they are chosen from public numbers. Trying several voids the guarantee.
+            :func:`~sklearn_pate.accounting.plurality.sanitize`, all or none. By
+            default, they are chosen from numbers that do not depend on private data. A
+            choice by repeated calls voids the guarantee.
 
         Returns
         -------
         sanitized : SanitizedCost
-            The noisy epsilon, which includes the cost of its release.
+            Noisy epsilon, which includes the cost of its release.
 
         Raises
         ------
@@ -222,12 +226,12 @@ class PrivacyAnalysis:
             budget does not cover this release.
 
         TypeError
-            If noisy histograms were released: their cost does not depend on votes.
+            If noisy histograms were released, as their cost does not depend on votes.
 
         Notes
         -----
         Papernot et al. 2018, Appendix B, with a smooth sensitivity (Nissim,
-        Raskhodnikova, Smith 2007) and a corrected cost, as the published one is no
+        Raskhodnikova, Smith 2007) and a corrected cost, as the published cost is not an
         upper bound: :doc:`Privacy cost of an answer </accounting>`.
         """
         if self.in_ledger:

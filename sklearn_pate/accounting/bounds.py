@@ -1,7 +1,7 @@
 """Classical bounds on the privacy cost of a noisy plurality vote, for comparison.
 
 The classical worst cases depend on no data and may be published. The bounds of the PATE
-papers depend on the votes and are as sensitive as they are.
+papers depend on the votes and are as sensitive as the votes.
 """
 
 from typing import Any
@@ -70,8 +70,8 @@ def laplace_2017(
     Returns
     -------
     curve : RdpCurve
-        Sum over the queries; the figure of the paper is
-        ``.to_epsilon(delta, conversion="classical")``. Sensitive.
+        Sum of costs over the queries. Sensitive. The paper converts it by
+        ``.to_epsilon(delta, conversion="classical")``.
 
     Raises
     ------
@@ -80,13 +80,12 @@ def laplace_2017(
 
     Notes
     -----
-    Papernot et al. 2017, Theorems 2 and 3 and Lemma 4. With e0 = 2 gamma, l = a - 1 and
-    q = min( sum_{j != j*} (2 + gamma gap_j) / (4 exp(gamma gap_j)), 1 - 1/K ), the
-    moment is the least of e0^2 l (l+1) / 2, e0 l, and, only while q is below
-    (e^{e0} - 1)/(e^{2 e0} - 1),
-    ln[ (1-q) ((1-q)/(1 - e^{e0} q))^l + q e^{e0 l} ]; the divergence is moment / l.
-    The bound covers one direction, D_a(M(d) || M(d')) at the data d at hand, and
-    continuous noise. For :class:`~sklearn_pate.mechanisms.LNMax`, see
+    Papernot et al. 2017, Theorems 2 and 3 and Lemma 4. Let e0 = 2 gamma, l = a - 1 and
+    q = min( sum_{j != j*} (2 + gamma gap_j) / (4 exp(gamma gap_j)), 1 - 1/K ). The
+    moment is the smallest of e0^2 l (l+1) / 2, e0 l, and, if q is below (e^{e0} -
+    1)/(e^{2 e0} - 1), ln[ (1-q) ((1-q)/(1 - e^{e0} q))^l + q e^{e0 l} ]. The divergence
+    is moment / l. The bound covers continuous noise and one direction only, D_a(M(d) ||
+    M(d')) for the given data d. For :class:`~sklearn_pate.mechanisms.LNMax`, see
     :func:`~sklearn_pate.accounting.tight_laplace_worst_case`.
 
     Examples
@@ -131,9 +130,9 @@ def laplace_2017(
 def laplace_2017_strong_composition(
     n_queries: int, gamma: float, delta: float
 ) -> float:
-    """Compute epsilon of the 2017 PATE paper, by strong composition.
+    """Compute the data-independent epsilon of the 2017 PATE paper.
 
-    Data-independent: it may be published.
+    Epsilon follows from strong composition, and may be published.
 
     Parameters
     ----------
@@ -144,12 +143,12 @@ def laplace_2017_strong_composition(
         Inverse scale of the Laplace noise, in 1 / votes; positive.
 
     delta : float
-        The probability mass that epsilon does not cover, in (0, 1).
+        Delta of the (epsilon, delta) guarantee, in (0, 1).
 
     Returns
     -------
     epsilon : float
-        4 n gamma^2 + 2 gamma sqrt(2 n ln(1/delta)).
+        Equal to 4 n gamma^2 + 2 gamma sqrt(2 n ln(1/delta)).
 
     Raises
     ------
@@ -199,7 +198,7 @@ def gaussian_2018(
     Returns
     -------
     curve : RdpCurve
-        Sum over the queries. Sensitive.
+        Sum of costs over the queries. Sensitive.
 
     Raises
     ------
@@ -208,17 +207,17 @@ def gaussian_2018(
 
     Notes
     -----
-    Papernot et al. 2018, Theorem 6 at the choice of Proposition 10, with q bounded as
-    in Proposition 7: q = min( sum_{j != j*} erfc(gap_j / (2 sigma)) / 2, 1 - 1/K ).
-    Where it does not apply or is larger, a / sigma^2 is used (Proposition 8). The bound
-    covers one direction, D_a(M(d) || M(d')) at the data d at hand, and continuous
-    noise. For :class:`~sklearn_pate.mechanisms.GNMax`, see
+    Papernot et al. 2018, Theorem 6 with the parameters of Proposition 10, and q bounded
+    by Proposition 7: q = min( sum_{j != j*} erfc(gap_j / (2 sigma)) / 2, 1 - 1/K ). If
+    Theorem 6 does not apply, or a / sigma^2 is smaller, a / sigma^2 is used
+    (Proposition 8). The bound covers continuous noise and one direction only, D_a(M(d)
+    || M(d')) for the given data d. For :class:`~sklearn_pate.mechanisms.GNMax`, see
     :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`.
 
     Examples
     --------
-    A hundred queries on which 230 of 250 teachers agree, by the method of the paper,
-    and the worst case over all votes:
+    A hundred queries on which 230 of 250 teachers agree. First the bound of the paper,
+    then the worst case over all votes:
 
     >>> from sklearn_pate.accounting.bounds import gaussian_2018, gaussian_worst_case
     >>> curve = gaussian_2018(100 * [[230, 20]], sigma=40)
@@ -241,9 +240,9 @@ def confident_2018(
 ) -> RdpCurve:
     """Compute the expected cost of ConfidentGNMax, as in the 2018 PATE paper.
 
-    Sensitive, and **no bound for any run**: the cost of an answer is multiplied by the
-    probability that it is given, and a limit on answers is ignored. For reproducing
-    the paper only.
+    Sensitive, and **not a bound on the cost of a run**. The cost of an answer is
+    multiplied by its probability, and a limit on answers is ignored. Use it only to
+    reproduce the paper.
 
     Parameters
     ----------
@@ -251,7 +250,7 @@ def confident_2018(
         Votes per class for each query.
 
     threshold : float
-        Votes that the noisy largest count must reach.
+        Number of votes that the noisy largest count must reach.
 
     sigma_threshold : float
         Standard deviation of the noise on the largest count, in votes; positive.
@@ -265,7 +264,7 @@ def confident_2018(
     Returns
     -------
     curve : RdpCurve
-        Sum over the queries. Sensitive, and no guarantee.
+        Sum of expected costs over the queries. Sensitive, and not a guarantee.
 
     Raises
     ------
@@ -275,13 +274,14 @@ def confident_2018(
     Notes
     -----
     Papernot et al. 2018, Theorem 6 and Section 4.2. The check passes with probability p
-    = Phi((max n - threshold) / sigma_threshold); its cost equals the cost of GNMax with
+    = Phi((max n - threshold) / sigma_threshold). The check costs as much as GNMax with
     q = min(p, 1 - p) and noise sqrt(2) sigma_threshold. The guarantee is the curve of
     ``cost`` of :class:`~sklearn_pate.mechanisms.ConfidentGNMax`.
 
     Examples
     --------
-    640 queries, 240 of them clear and 400 divided, with the noise of the paper:
+    240 queries with clear votes and 400 with divided votes, with the noise of the
+    paper:
 
     >>> from sklearn_pate.accounting.bounds import confident_2018
     >>> counts = 240 * [[240, 10]] + 400 * [[130, 120]]

@@ -72,7 +72,7 @@ _SAFETY = 1e-12
 
 
 def add_remove_to_replace_one(curve: RdpCurve) -> RdpCurve:
-    """Convert a cost for adding or removing one row to one for replacing a row.
+    """Convert a cost for adding or removing one row to a cost for replacing a row.
 
     Parameters
     ----------
@@ -82,17 +82,18 @@ def add_remove_to_replace_one(curve: RdpCurve) -> RdpCurve:
     Returns
     -------
     curve : RdpCurve
-        Cost for neighbours that replace one row; the number of rows need not be public.
+        Cost for neighbours that replace one row. The number of rows need not be public.
 
     Notes
     -----
     D_a(P || R) <= (a - 1/p)/(a - 1) D_{pa}(P || Q) + D_{(pa - 1)/(p - 1)}(Q || R) for
     every p > 1 (Mironov 2017, "Renyi differential privacy", Proposition 11, by
-    Hoelder's inequality), here at the best of many p. For Gaussian noise it is exactly
-    four times the cost of add/remove. Between the orders of `curve`, (a-1) D_a is
-    interpolated, which is an upper bound, as it is convex in a; below the first order,
-    D_a is at most its value there; beyond the last, no bound is known. A pure epsilon
-    doubles, and no order costs more than randomised response with the doubled one.
+    Hoelder's inequality). The best of many p is used. For Gaussian noise the result is
+    exactly four times the cost for add/remove. (a-1) D_a is convex in a, so
+    interpolation between orders of `curve` gives an upper bound. Below the first order,
+    D_a is at most its value at the first order. Beyond the last order, no bound is
+    known. A pure epsilon doubles, and randomised response with the doubled epsilon
+    bounds all orders.
 
     Examples
     --------
@@ -145,13 +146,13 @@ def sampled_gaussian_curve(
     Parameters
     ----------
     noise_multiplier : float
-        Standard deviation of the noise over the L2 sensitivity to one row (or group)
-        in the sample. Larger is more private.
+        Standard deviation of the noise over the L2 sensitivity to one row (or group). A
+        larger value has a lower cost.
 
     sampling_rate : float
-        Probability in (0, 1] with which each row, independently, is in the sample. The
-        sample must stay secret, and a new one must be drawn for every release. Smaller
-        is more private.
+        Probability in (0, 1] with which each row, independently, is in the sample. A
+        smaller value has a lower cost. The sample must stay secret, and every release
+        needs a new sample.
 
     orders : array-like of shape (n_orders,)
         Renyi orders.
@@ -159,22 +160,23 @@ def sampled_gaussian_curve(
     Returns
     -------
     curve : RdpCurve
-        Data-independent, for neighbours that add or remove one row. For replace-one,
-        see :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one`.
+        Data-independent cost for neighbours that add or remove one row. For
+        replace-one, see
+        :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one`.
 
     Notes
     -----
-    At an integer order a, with z the noise multiplier and q the sampling rate,
-    r(a) = 1/(a-1) ln sum_k C(a,k) (1-q)^{a-k} q^k exp((k^2 - k) / (2 z^2)) (Mironov,
-    Talwar, Zhang 2019, "Renyi differential privacy of the sampled Gaussian mechanism",
-    Section 3.3; by their Theorem 5, removing a row costs at most as much as adding
-    one). The same sum is exact for discrete Gaussian noise on integers, as
-    sum_x exp(-(x - k)^2 / (2 sigma^2)) is the same for all integers k, and the
-    reflection that their theorem needs maps integers to integers.
+    Let z be the noise multiplier and q the sampling rate. At an integer order a, r(a) =
+    1/(a-1) ln sum_k C(a,k) (1-q)^{a-k} q^k exp((k^2 - k) / (2 z^2)) (Mironov, Talwar,
+    Zhang 2019, "Renyi differential privacy of the sampled Gaussian mechanism", Section
+    3.3). By their Theorem 5, removing a row costs at most as much as adding a row. The
+    sum is also exact for discrete Gaussian noise on integers, as sum_x exp(-(x - k)^2 /
+    (2 sigma^2)) is equal for all integers k, and the reflection in their proof maps
+    integers to integers.
 
     Between integers, (a-1) r(a) is at most its linear interpolation, as the logarithm
-    of a moment is convex in the order; below 2, r(a) is at most r(2). Sampling never
-    increases the cost, so that a / (2 z^2) is an upper bound too.
+    of a moment is convex in the order. Below order 2, r(a) is at most r(2). As sampling
+    never increases the cost, a / (2 z^2) is also an upper bound.
 
     Examples
     --------
@@ -546,21 +548,22 @@ def gaussian_objective_curve(
 
 @dataclass(frozen=True)
 class TruncatedNegativeBinomial:
-    """Truncated negative binomial law of the number of trials of a private search.
+    """Truncated negative binomial distribution of the number of trials of a search.
 
     Parameters
     ----------
     eta : {0, 1}
-        0 for the logarithmic law, 1 for the geometric law. The logarithmic law costs
-        less and has a larger variance: often a single trial, sometimes very many.
+        0 for the logarithmic distribution, 1 for the geometric distribution. 0 costs
+        less and has a larger variance: often a single trial, sometimes very many
+        trials.
 
     gamma : float
         Parameter in (0, 1). A smaller value gives more trials.
 
     Notes
     -----
-    Pr[K = k] is proportional to (1 - gamma)^k times the product of (l + eta) / (l + 1)
-    over l < k, at least one of them positive; k = 1, 2, ... (Papernot and Steinke 2022,
+    For k = 1, 2, ..., Pr[K = k] is proportional to (1 - gamma)^k times the product of
+    the positive factors (l + eta) / (l + 1) over 0 <= l < k (Papernot and Steinke 2022,
     "Hyperparameter tuning with Renyi differential privacy", Definition 1).
     """
 
@@ -569,12 +572,12 @@ class TruncatedNegativeBinomial:
 
     @classmethod
     def of_mean(cls, eta: int, mean: float) -> Self:
-        """Find the law with a given mean.
+        """Find the distribution with a given mean.
 
         Parameters
         ----------
         eta : {0, 1}
-            0 for the logarithmic law, 1 for the geometric law.
+            0 for the logarithmic distribution, 1 for the geometric distribution.
 
         mean : float
             Expected number of trials, more than 1.
@@ -582,7 +585,7 @@ class TruncatedNegativeBinomial:
         Returns
         -------
         law : TruncatedNegativeBinomial
-            The law with this mean, up to round-off.
+            Distribution with this mean, up to rounding.
         """
         check_mean(mean)
         if eta == 1:
@@ -603,7 +606,7 @@ class TruncatedNegativeBinomial:
         Returns
         -------
         mean : float
-            1 / gamma, or (1 / gamma - 1) / ln(1 / gamma).
+            1 / gamma for eta = 1, or (1 / gamma - 1) / ln(1 / gamma) for eta = 0.
         """
         if self.eta == 1:
             return 1 / self.gamma
@@ -616,7 +619,7 @@ class TruncatedNegativeBinomial:
         Yields
         ------
         probability : Decimal
-            To the precision of the current decimal context.
+            Probability in the precision of the current decimal context.
         """
         gamma = Decimal(self.gamma)
         probability = gamma if self.eta == 1 else (1 - gamma) / -gamma.ln()
@@ -627,25 +630,24 @@ class TruncatedNegativeBinomial:
             k += 1
 
     def cost(self, curve: RdpCurve) -> RdpCurve:
-        """Bound the cost of publishing the best of K trials only.
+        """Bound the cost of a search that publishes only the best of K trials.
 
         Parameters
         ----------
         curve : RdpCurve
-            Privacy cost of one trial: of its model and its score.
+            Privacy cost of one trial: model and score.
 
         Returns
         -------
         curve : RdpCurve
-            Cost at the same orders.
+            Cost of the search, at the orders of `curve`.
 
         Notes
         -----
-        e'(a) = e(a) + ln(E[K]) / (a - 1)
-        + (1 + eta) min over b >= 1 of { (1 - 1/b) e(b) + ln(1 / gamma) / b } (Papernot
-        and Steinke 2022, Theorem 2). At b = 1 the braces are ln(1 / gamma). K, and
-        every trial but the best, must stay secret; ties are broken by a random number
-        that is drawn with each trial.
+        e'(a) = e(a) + ln(E[K]) / (a - 1) + (1 + eta) min over b >= 1 of { (1 - 1/b)
+        e(b) + ln(1 / gamma) / b } (Papernot and Steinke 2022, Theorem 2). At b = 1 the
+        braces are ln(1 / gamma). K, and all trials but the best, must stay secret. A
+        random number drawn with each trial breaks ties.
 
         Proof. With f the generating function of K, the best is y with probability
         f(Q(<= y)) - f(Q(< y)) = Q(y) E f'(U), U uniform between the two, and likewise
@@ -673,13 +675,13 @@ class TruncatedNegativeBinomial:
         Returns
         -------
         epsilon : float
-            At most (2 + eta) times the cost of one trial, for any mean, and less if the
-            mean is small.
+            At most (2 + eta) times the cost of one trial, for any mean. Less for a
+            small mean.
 
         Notes
         -----
-        The limit of `cost` at high orders. (2 + eta) is due to Liu and Talwar (2019),
-        "Private selection from private candidates", for eta = 1.
+        The result is the limit of `cost` at high orders. For eta = 1, the factor 3 is
+        due to Liu and Talwar (2019), "Private selection from private candidates".
         """
         return epsilon + min((1 + self.eta) * epsilon, self._ratio(curve))
 
@@ -692,24 +694,24 @@ class TruncatedNegativeBinomial:
 
 @dataclass(frozen=True)
 class TruncatedPoisson:
-    """Poisson law of the number of trials of a private search, conditioned on K > 0.
+    """Poisson distribution of the number K > 0 of trials of a private search.
 
     Parameters
     ----------
     rate : float
-        Mean of the Poisson law without the condition; positive.
+        Mean of the Poisson distribution without the condition K > 0. Positive.
 
     Notes
     -----
-    Papernot and Steinke 2022 use the law without the condition (Theorem 6), where
-    there may be no trial and no model.
+    Papernot and Steinke 2022 (Theorem 6) omit the condition, so there may be no trial
+    and no model.
     """
 
     rate: float
 
     @classmethod
     def of_mean(cls, mean: float) -> Self:
-        """Find the law with a given mean.
+        """Find the distribution with a given mean.
 
         Parameters
         ----------
@@ -719,7 +721,7 @@ class TruncatedPoisson:
         Returns
         -------
         law : TruncatedPoisson
-            The law with this mean, up to round-off.
+            Distribution with this mean, up to rounding.
         """
         check_mean(mean)
         # The rate is below the mean, and near 2 (mean - 1) where the mean is near 1.
@@ -749,7 +751,7 @@ class TruncatedPoisson:
         Yields
         ------
         probability : Decimal
-            To the precision of the current decimal context.
+            Probability in the precision of the current decimal context.
         """
         rate = Decimal(self.rate)
         probability = rate / (rate.exp() - 1)
@@ -760,17 +762,17 @@ class TruncatedPoisson:
             probability *= rate / k
 
     def cost(self, curve: RdpCurve) -> RdpCurve:
-        """Bound the cost of publishing the best of K trials only.
+        """Bound the cost of a search that publishes only the best of K trials.
 
         Parameters
         ----------
         curve : RdpCurve
-            Privacy cost of one trial: of its model and its score.
+            Privacy cost of one trial: model and score.
 
         Returns
         -------
         curve : RdpCurve
-            Cost at the same orders.
+            Cost of the search, at the orders of `curve`.
 
         Notes
         -----
@@ -802,7 +804,7 @@ class TruncatedPoisson:
         Returns
         -------
         pure_cost : None
-            There is no useful pure guarantee.
+            None, as no useful pure guarantee is known.
         """
         return None
 
@@ -887,24 +889,22 @@ class RenyiFilter:
 
     Notes
     -----
-    If a release is chosen after earlier results are known, the order of the composition
-    must be fixed beforehand. At one order fixed beforehand, stopping before the first
-    cost that would exceed a limit bounds the divergence of all releases together by
-    that limit (Feldman and Zrnic 2021, "Individual privacy accounting via a Renyi
-    filter", Theorem 4.3; Lecuyer 2021, "Practical privacy filters and odometers with
-    Renyi differential privacy"). The limit is the divergence that the conversion of
-    Canonne, Kamath and Steinke (2020, Proposition 12) turns into epsilon. With m finite
-    orders each limit is computed with delta / m, and a release is admitted while any
-    limit holds: while limit i holds, the releases are those of a filter with this limit
-    alone, so each order adds at most delta / m.
+    If earlier results determine a release, the Renyi order must be fixed beforehand. A
+    filter stops before the first cost that would exceed the limit. The divergence of
+    all releases together is then at most this limit (Feldman and Zrnic 2021,
+    "Individual privacy accounting via a Renyi filter", Theorem 4.3; Lecuyer 2021,
+    "Practical privacy filters and odometers with Renyi differential privacy"). Canonne,
+    Kamath and Steinke (2020, Proposition 12) convert the limit to epsilon. With m
+    finite orders, each limit is computed with delta / m. A release is admitted if the
+    limit holds at any order. While limit i holds, the releases are those of a filter
+    with this limit alone, so each order adds at most delta / m.
 
-    At the infinite order the limit is epsilon itself. While all costs are pure and sum
-    to at most epsilon, likelihood ratios are at most e^epsilon, without delta: this
-    order takes nothing from the others. So the budget admits all releases that basic
-    composition admits, and all releases that the Renyi filter admits. Adding the pure
-    epsilons of some releases to the Renyi costs of the others would admit no more: at
-    no order does the Renyi cost of a release exceed its pure epsilon. The proof is in
-    :doc:`Privacy cost of an answer </accounting>`.
+    At the infinite order the limit is epsilon. If all costs are pure and sum to at most
+    epsilon, likelihood ratios are at most e^epsilon without delta. The infinite order
+    thus takes no delta from other orders. So the budget admits all releases that basic
+    composition or the Renyi filter admits. The Renyi cost of a release never exceeds
+    its pure epsilon, so mixed sums would admit no more. The proof is in :doc:`Privacy
+    cost of an answer </accounting>`.
     """
 
     orders: tuple[float, ...]
@@ -926,11 +926,11 @@ class RenyiFilter:
             Privacy budget.
 
         delta : float
-            The probability mass that epsilon does not cover, in (0, 0.1).
+            Delta of the (epsilon, delta) guarantee, in (0, 0.1).
 
         orders : array-like of shape (n_orders,), default=None
-            Finite Renyi orders that share delta. With None, the filter uses the one
-            order that admits the most releases with Gaussian noise.
+            Finite Renyi orders that share delta. None uses the one order that admits
+            the most releases with Gaussian noise.
 
         Returns
         -------
@@ -960,7 +960,7 @@ class RenyiFilter:
 
     @property
     def finite_orders(self) -> tuple[float, ...]:
-        """Renyi orders without the infinite one.
+        """Finite Renyi orders.
 
         Returns
         -------
@@ -970,7 +970,7 @@ class RenyiFilter:
         return tuple(order for order in self.orders if order < np.inf)
 
     def cost(self, curve: RdpCurve) -> tuple[float, ...]:
-        """Read a curve at the orders of this filter.
+        """Evaluate a curve at the orders of this filter.
 
         Parameters
         ----------
@@ -980,10 +980,8 @@ class RenyiFilter:
         Returns
         -------
         cost : tuple of float
-            One number per order. For an order that the curve lacks, the value at the
-            next larger order is used, as a divergence never decreases with its order.
-            No value exceeds the pure epsilon of the curve, the divergence of infinite
-            order.
+            One number per order, at most the pure epsilon of the curve. If the curve
+            lacks an order, its value at the next larger order is an upper bound.
         """
         next_larger = np.searchsorted(curve.orders, self.orders)
         values = np.minimum(np.append(curve.values, np.inf), curve.pure_epsilon)
@@ -1000,16 +998,16 @@ class RenyiFilter:
             Cost of a release, from `cost`.
 
         spent : sequence of sequence of float or Fraction, default=()
-            Cost of each earlier release, or their sum as one.
+            Cost of each earlier release, or one sum of these costs.
 
         Returns
         -------
         taken : float
-            Fraction at the order where this cost fits most often.
+            Fraction at the order that admits this cost most often.
 
         left : float
-            Fraction left at the same order, which may be negative. The cost is admitted
-            if it is at least `taken`.
+            Fraction left at this order, which may be negative. The cost is admitted if
+            `left` is at least `taken`.
         """
         taken = (one / limit for one, limit in zip(cost, self.limits, strict=True))
         return max(zip(taken, self.left(spent), strict=True), key=_how_often)
@@ -1022,12 +1020,12 @@ class RenyiFilter:
         Parameters
         ----------
         spent : sequence of sequence of float or Fraction, default=()
-            Cost of each release, or their sum as one.
+            Cost of each release, or one sum of these costs.
 
         Returns
         -------
         left : tuple of float
-            Between 0 and 1, or negative if the limit is exceeded.
+            Fractions between 0 and 1, or negative if a limit is exceeded.
         """
         sums = [_sum(of_order) for of_order in zip(*spent, strict=True)]
         return tuple(
@@ -1040,7 +1038,7 @@ class RenyiFilter:
     def admits(
         self, cost: Sequence[float], spent: Sequence[Sequence[float | Fraction]] = ()
     ) -> bool:
-        """Check that a cost is within the budget.
+        """Check whether a cost is within the budget.
 
         Parameters
         ----------
@@ -1048,12 +1046,12 @@ class RenyiFilter:
             Cost of a release, from `cost`.
 
         spent : sequence of sequence of float or Fraction, default=()
-            Cost of each earlier release, or their sum as one.
+            Cost of each earlier release, or one sum of these costs.
 
         Returns
         -------
         admits : bool
-            True if all costs together are within the limit at some order.
+            True if the sum of all costs is within the limit at some order.
         """
         sums = (_sum(of_order) for of_order in zip(cost, *spent, strict=True))
         return any(

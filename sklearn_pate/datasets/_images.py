@@ -121,23 +121,22 @@ def fetch_mnist(
 ) -> Any:
     """Load MNIST, downloading it if necessary.
 
-    Handwritten digits. Each writer wrote many, and the files do not name the writers: a
-    privacy statement about rows does not cover writers. The rows are public: a fit that
-    treats them as private is a demonstration only.
+    Images of handwritten digits. Each writer wrote many digits, and the files do not
+    name writers, so a privacy statement about rows does not cover writers. The rows are
+    public: a fit that treats them as private is a demonstration only.
 
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. With None, the folder is the value of the environment
-        variable ``SKLEARN_PATE_DATA``. Without this variable, it is ``sklearn_pate`` in
-        ``sklearn.datasets.get_data_home()``.
+        Folder of data sets. None uses the environment variable ``SKLEARN_PATE_DATA``,
+        if set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
 
     subset : {"all", "train", "test"}, default="all"
-        The original split; "all" is the 60000 training rows followed by the 10000 test
-        rows.
+        Part of the original split. "all" is the 60000 training rows followed by the
+        10000 test rows.
 
     download_if_missing : bool, default=True
-        Whether a missing file is downloaded.
+        Whether to download a missing file.
 
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
@@ -145,8 +144,8 @@ def fetch_mnist(
     Returns
     -------
     mnist : Bunch
-        ``data`` of shape (n_rows, 784), dtype uint8, pixels from 0 to 255 line by line,
-        ``target`` of shape (n_rows,), dtype int64, ``target_names``, ``DESCR``.
+        ``data`` of shape (n_rows, 784), dtype uint8, with pixels from 0 to 255 line by
+        line, ``target`` of shape (n_rows,), dtype int64, ``target_names``, ``DESCR``.
 
     Raises
     ------
@@ -199,23 +198,22 @@ def fetch_svhn(
 ) -> Any:
     """Load the cropped digits of SVHN, downloading them if necessary.
 
-    Digits of house numbers in street views, for non-commercial use. A number with
-    several digits has several rows, and the files do not link them. The rows are
-    public: a fit that treats them as private is a demonstration only.
+    Images of digits of house numbers, for non-commercial use. A house number has one
+    row per digit, and the files do not link these rows. The rows are public: a fit that
+    treats them as private is a demonstration only.
 
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. With None, the folder is the value of the environment
-        variable ``SKLEARN_PATE_DATA``. Without this variable, it is ``sklearn_pate`` in
-        ``sklearn.datasets.get_data_home()``.
+        Folder of data sets. None uses the environment variable ``SKLEARN_PATE_DATA``,
+        if set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
 
     subset : {"train", "test", "extra"}, default="train"
-        The original split: a file of 182 MB, 64 MB or 1.3 GB. "extra" takes about 5 GB
-        of memory while it is read.
+        Part of the original split: a file of 182 MB, 64 MB or 1.3 GB. Reading "extra"
+        takes about 5 GB of memory.
 
     download_if_missing : bool, default=True
-        Whether a missing file is downloaded.
+        Whether to download a missing file.
 
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
@@ -288,15 +286,14 @@ def fetch_cifar10(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. With None, the folder is the value of the environment
-        variable ``SKLEARN_PATE_DATA``. Without this variable, it is ``sklearn_pate`` in
-        ``sklearn.datasets.get_data_home()``.
+        Folder of data sets. None uses the environment variable ``SKLEARN_PATE_DATA``,
+        if set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
 
     subset : {"train", "test"}, default="train"
-        The original split. Training and test images are in one archive of 170 MB.
+        Part of the original split. Both parts are in one archive of 170 MB.
 
     download_if_missing : bool, default=True
-        Whether a missing file is downloaded.
+        Whether to download a missing file.
 
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.

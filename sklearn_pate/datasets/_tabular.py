@@ -112,23 +112,22 @@ def fetch_adult(
 ) -> Any:
     """Load UCI Adult, downloading it if necessary.
 
-    The task is to predict which people earn more than 50,000 dollars a year, from a
-    census of the USA in 1994 with one row per person. The rows are public: a fit that
-    treats them as private is a demonstration only.
+    The task is to predict who earns more than 50,000 dollars a year. The data are from
+    a census of the USA in 1994, with one row per person. The rows are public: a fit
+    that treats them as private is a demonstration only.
 
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. With None, the folder is the value of the environment
-        variable ``SKLEARN_PATE_DATA``. Without this variable, it is ``sklearn_pate`` in
-        ``sklearn.datasets.get_data_home()``.
+        Folder of data sets. None uses the environment variable ``SKLEARN_PATE_DATA``,
+        if set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
 
     subset : {"all", "train", "test"}, default="all"
-        The original split; "all" is the 32561 training rows followed by the 16281 test
-        rows.
+        Part of the original split. "all" is the 32561 training rows followed by the
+        16281 test rows.
 
     download_if_missing : bool, default=True
-        Whether a missing file is downloaded.
+        Whether to download a missing file.
 
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
@@ -227,21 +226,19 @@ def fetch_diabetes130(
 ) -> Any:
     """Load UCI Diabetes 130-US hospitals, downloading it if necessary.
 
-    The task is to predict which patients are readmitted within 30 days, from stays of
-    patients with diabetes in hospitals of the USA from 1999 to 2008, with one row per
-    stay. As many patients have several stays, the unit of privacy is the patient,
-    ``privacy_unit="group"``. The rows are public: a fit that treats them as private is
-    a demonstration only.
+    The task is to predict which patients with diabetes are readmitted within 30 days.
+    Each row is a stay in a hospital of the USA from 1999 to 2008. As many patients have
+    several stays, use the patient as the unit of privacy, ``privacy_unit="group"``. The
+    rows are public: a fit that treats them as private is a demonstration only.
 
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. With None, the folder is the value of the environment
-        variable ``SKLEARN_PATE_DATA``. Without this variable, it is ``sklearn_pate`` in
-        ``sklearn.datasets.get_data_home()``.
+        Folder of data sets. None uses the environment variable ``SKLEARN_PATE_DATA``,
+        if set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
 
     download_if_missing : bool, default=True
-        Whether a missing file is downloaded.
+        Whether to download a missing file.
 
     return_X_y : bool, default=False
         Return ``(data, target)``, without groups, instead of a Bunch.
@@ -269,7 +266,7 @@ def fetch_diabetes130(
     -----
     Strack, DeShazo, Gennings, Olmo, Ventura, Cios, Clore (2014), "Impact of HbA1c
     measurement on hospital readmission rates". Papernot et al. (2017, Appendix C) use a
-    part of it, balanced between two classes.
+    subset with two balanced classes.
 
     Examples
     --------

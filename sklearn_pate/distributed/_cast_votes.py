@@ -52,8 +52,8 @@ def cast_votes(
     """Train one teacher on the rows of one shard, and return its votes alone.
 
     Call the function where the rows are stored: on a worker of Spark, Ray or dask, or
-    in a hospital. The fitted teacher is dropped, and what it prints, logs or warns of
-    is suppressed.
+    in a hospital. The fitted teacher is deleted, and its printed output, logs and
+    warnings are suppressed.
 
     Parameters
     ----------
@@ -61,46 +61,45 @@ def cast_votes(
         The teacher, unfitted, as in :class:`~sklearn_pate.PATEClassifier`.
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-        All rows of the shard and no others. The order of rows should be the same in
-        each run, as many teachers depend on the order. May be empty.
+        All rows of the shard and no other rows. May be empty. Use one order of rows in
+        all runs, as many teachers depend on the order.
 
     y : array-like of shape (n_rows,)
-        Their labels. A row whose label is not in `classes` is dropped.
+        Labels of these rows. A row whose label is not in `classes` is dropped.
 
     X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
             (n_public, n_features)
-        Public rows, the same for all shards.
+        Public rows. All shards must use these rows.
 
     classes : array-like of shape (n_classes,)
         All labels that count, chosen independently of the data.
 
     shard : int
-        Number of the shard, as :func:`shard_of` returns it.
+        Number of the shard, from :func:`shard_of`.
 
     seed : int, default=0
-        Seeds the teachers, each with its own seed. The seed may be public. A fit with
-        ``random_state=seed`` and ``representation=None`` has the same votes, if the key
-        of the shards is `seed`.
+        Seed from which each teacher gets its own seed. May be public. A fit with
+        ``random_state=seed`` and ``representation=None`` has equal votes, if the key of
+        the shards is `seed`.
 
     Returns
     -------
     votes : ndarray of int of shape (n_public,)
-        Class indices, -1 for an abstention, in a byte each for up to 128 classes. A
-        teacher without rows abstains, and one with a single class votes for it.
-        **Sensitive**: votes are published by a mechanism only, see
+        Class indices, or -1 for an abstention, as int8 for up to 128 classes. A teacher
+        without rows abstains. **Sensitive**: only a mechanism may publish votes, see
         :meth:`Votes.from_shards <sklearn_pate.Votes.from_shards>`.
 
     Raises
     ------
     ValueError
-        If a parameter cannot be used, or X, y and `X_public` do not fit together. No
-        private value decides.
+        If a parameter cannot be used, or X, y and `X_public` have inconsistent shapes.
+        Private values never cause the error.
 
     Warns
     -----
     TeacherWarning
-        If the teacher failed. It then abstains. The message names the type of its error
-        only, and belongs to the data holder.
+        If the teacher failed, and so abstains. The message is sensitive. It names only
+        the type of the error.
 
     Examples
     --------

@@ -86,8 +86,8 @@ def plan_fit(
         the fit uses the noise of `mechanism` and states the resulting epsilon.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. Delta must be well below one
-        over the number of rows.
+        Delta of the (epsilon, delta) guarantee. Delta must be well below one over the
+        number of rows.
 
     mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", \
             "permute-and-flip", "confident"} or mechanism, default="auto"
@@ -222,7 +222,7 @@ def plan_newton_fit(
         The publishable epsilon of the fit, to which the noise is calibrated.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover.
+        Delta of the (epsilon, delta) guarantee.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy. The noise is the same for both.

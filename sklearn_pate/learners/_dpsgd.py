@@ -173,8 +173,8 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         None, the fit uses `noise_multiplier` and states the resulting epsilon.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. Delta must be well below one
-        over the number of rows.
+        Delta of the (epsilon, delta) guarantee. Delta must be well below one over the
+        number of rows.
 
     noise_multiplier : float, default=None
         Standard deviation of the noise on the sum of clipped gradients, in

@@ -311,8 +311,8 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         The publishable epsilon of this fit. Less is more private, with more noise.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover, for ``method="gaussian"``.
-        Delta must be well below one over the number of rows.
+        Delta of the (epsilon, delta) guarantee, for ``method="gaussian"``. Delta must
+        be well below one over the number of rows.
 
     data_norm : float, default=None
         Public bound of the L2 norm of rows, after `feature_bounds` are applied; longer
@@ -513,8 +513,8 @@ class DPLinearSVC(PrivateLinearClassifier):
         The publishable epsilon of this fit. Less is more private, with more noise.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover, for ``method="gaussian"``.
-        Delta must be well below one over the number of rows.
+        Delta of the (epsilon, delta) guarantee, for ``method="gaussian"``. Delta must
+        be well below one over the number of rows.
 
     data_norm : float, default=None
         Public bound of the L2 norm of rows; longer rows are scaled down to this norm.

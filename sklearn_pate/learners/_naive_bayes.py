@@ -110,8 +110,8 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         The publishable epsilon of this fit, to which the noise is calibrated.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. Delta must be well below one
-        over the number of rows.
+        Delta of the (epsilon, delta) guarantee. Delta must be well below one over the
+        number of rows.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy: one row, or all rows of one group, such as a patient, given as
@@ -219,7 +219,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
 
     @private_rows_by_position
     def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
-        """Count private rows, with noise.
+        """Compute noisy counts of the private rows.
 
         Every call is a new release with its own cost.
 
@@ -229,7 +229,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
             Private rows. No value of a private row makes a fit fail.
 
         y : array-like of shape (n_rows,)
-            Their labels.
+            Labels of these rows.
 
         groups : array-like of shape (n_rows,), default=None
             Group id of each row, for ``privacy_unit="group"``.

@@ -127,8 +127,8 @@ class DPNewtonClassifier(
         The publishable epsilon of this fit, to which the noise is calibrated.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. Delta must be well below one
-        over the number of rows.
+        Delta of the (epsilon, delta) guarantee. Delta must be well below one over the
+        number of rows.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy: one row, or all rows of one group, such as a patient, given as
@@ -296,19 +296,20 @@ class DPNewtonClassifier(
     @private_rows_by_position
     @with_callbacks
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
-        """Compute the model from private rows, with noise.
+        """Train the model on private rows, with noise.
 
-        Every call is a new release with its own cost, unless a `ledger` has an entry of
-        an equal call.
+        Every call is a new release with its own privacy cost, unless the `ledger` has
+        an entry of an equal call.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
             Private rows. No value of a private row makes a fit fail. Public rows with
-            missing values that `representation` does not take are refused.
+            missing values are refused if `representation` does not accept them.
 
         y : array-like of shape (n_rows,)
-            Their labels. With `classes`, a row without a label (None, NaN) is dropped.
+            Labels of these rows. With `classes`, a row without a label (None, NaN) is
+            dropped.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
@@ -334,13 +335,13 @@ class DPNewtonClassifier(
             charged.
 
         LedgerError
-            If the file of the `ledger` cannot be read or written, or the counts in it
-            give other `synthetic` rows in these versions of libraries.
+            If the file of the `ledger` cannot be read or written. Also if its stored
+            counts give other `synthetic` rows with the installed library versions.
 
         Warns
         -----
         PublicDataWarning
-            If rows of X are used as public, or `X_public` is unlike them.
+            If rows of X are used as public, or `X_public` does not resemble X.
 
         PrivacyLeakWarning
             If the noise is seeded, or `delta` is too large for the number of rows.
@@ -386,7 +387,7 @@ class DPNewtonClassifier(
     ) -> FitPlan:
         """Plan a fit: its noise, its privacy cost, and its number of coefficients.
 
-        Nothing is drawn or charged; as in `fit`, the representation is fitted on the
+        No noise is drawn and no cost is charged. The representation is fitted on the
         public rows.
 
         Parameters
@@ -397,7 +398,7 @@ class DPNewtonClassifier(
         Returns
         -------
         plan : FitPlan
-            To be printed, or read. The plan may be published if its `assumptions` hold.
+            May be published if its `assumptions` hold.
 
         Raises
         ------

@@ -102,22 +102,21 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Private rows. The notes of the class state how missing and infinite values
-            are replaced; none makes a fit fail. With a `representation`, also a
-            dataframe.
+            Private rows. Missing and infinite values are replaced, and never make a fit
+            fail; see the notes of the class. With a `representation`, also a dataframe.
 
         y : array-like of shape (n_rows,)
-            Their labels.
+            Labels of these rows.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
-            Public rows for the `representation`, without labels. The people in them are
-            not protected.
+            Public rows for the `representation`, without labels. The people in these
+            rows are not protected.
 
         Returns
         -------
         self : PrivateClassifier
-            Fitted. It may be published, with ``privacy_spent_`` as its statement.
+            Fitted. May be published, with ``privacy_spent_`` as privacy statement.
 
         Raises
         ------
@@ -133,13 +132,14 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
 
         RuntimeError
             If training failed after the cost was charged, because of rounding or an
-            error of the network. Sensitive: it may depend on private rows.
+            error of the network. The message is sensitive: it may depend on private
+            rows.
 
         Warns
         -----
         PrivacyLeakWarning
             If the noise is seeded, `delta` is too large for the number of rows, or a
-            bound was read from the data.
+            bound was read from private data.
         """
         plan = self._plan(X, y, X_public=X_public)
         rows = plan.rows

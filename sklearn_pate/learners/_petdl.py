@@ -187,8 +187,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         resulting epsilon.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover, well below one over the number
-        of rows.
+        Delta of the (epsilon, delta) guarantee, well below one over the number of rows.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy, see :class:`~sklearn_pate.PATEClassifier`.
@@ -375,7 +374,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     @private_rows_by_position
     @with_callbacks
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
-        """Train teachers on private rows, and a student on their noisy soft votes.
+        """Train teachers on private rows, and a student on noisy soft votes.
 
         See :meth:`PATEClassifier.fit <sklearn_pate.PATEClassifier.fit>` for further
         arguments, errors and warnings.
@@ -386,7 +385,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
             Private rows.
 
         y : array-like of shape (n_rows,)
-            Their labels.
+            Labels of these rows.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
@@ -404,7 +403,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         ------
         ValueError
             If a parameter or the data cannot be used. Nothing was released or charged,
-            unless all teachers failed, and `synthetic` counts were released before.
+            except the `synthetic` counts if all teachers failed.
 
         BudgetExceededError
             If the cost exceeds the budget of the `ledger`. Nothing was released or

@@ -320,8 +320,8 @@ class PrivateKNNClassifier(StudentClassifier):
         noise of `mechanism` and states the resulting epsilon.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover. Delta must be well below one
-        over the number of rows.
+        Delta of the (epsilon, delta) guarantee. Delta must be well below one over the
+        number of rows.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy: one row, or all rows of one group (a patient, for example),
@@ -480,7 +480,7 @@ class PrivateKNNClassifier(StudentClassifier):
 
     @private_rows_by_position
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
-        """Train a student on noisy answers of the nearest private rows.
+        """Train a student on noisy votes of the nearest private rows.
 
         See :meth:`PATEClassifier.fit <sklearn_pate.PATEClassifier.fit>` for further
         arguments, errors and warnings.
@@ -488,11 +488,12 @@ class PrivateKNNClassifier(StudentClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Private rows. A row without finite features counts as the middle of the box
-            of the public rows: it neither stops the fit nor changes other votes.
+            Private rows. A row with missing or infinite features moves to the middle of
+            the range of the public rows. It neither stops the fit nor changes other
+            votes.
 
         y : array-like of shape (n_rows,)
-            Their labels.
+            Labels of these rows.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None

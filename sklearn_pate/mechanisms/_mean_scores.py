@@ -141,7 +141,7 @@ class MeanScores(GaussianSum):
             Target for the cost of a fit. None keeps `noise_scale`.
 
         delta : float, default=1e-5
-            The probability mass that epsilon does not cover, in (0, 1).
+            Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         before : Cost, default=None
             Cost of noisy counts that are released before the scores. `epsilon` covers

@@ -305,7 +305,7 @@ class NoisySum(GaussianSum):
             Target for the cost of one query. None keeps `noise_scale`.
 
         delta : float, default=1e-5
-            The probability mass that epsilon does not cover, in (0, 1).
+            Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         before : Cost, default=None
             Cost of noisy counts that are released before the sum. `epsilon` covers

@@ -243,7 +243,7 @@ class PluralityMechanism(Mechanism):
             parameters.
 
         delta : float, default=1e-5
-            The probability mass that epsilon does not cover, in (0, 1).
+            Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         before : Cost, default=None
             Cost of noisy counts that are released before the queries. `epsilon` covers
@@ -558,7 +558,7 @@ class PluralityMechanism(Mechanism):
             Votes per class.
 
         delta : float
-            The probability mass that epsilon does not cover, in (0, 1).
+            Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         Returns
         -------
@@ -601,7 +601,7 @@ class PluralityMechanism(Mechanism):
             Number of teachers.
 
         delta : float
-            The probability mass that epsilon does not cover, in (0, 1).
+            Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         confidence : float, default=0.975
             Probability that the released cost is at least the true one.

@@ -106,8 +106,7 @@ def private_metrics(
         Privacy budget of this release.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover, well below one over the number
-        of rows.
+        Delta of the (epsilon, delta) guarantee, well below one over the number of rows.
 
     groups : array-like of shape (n_rows,), default=None
         Group id of each row, such as a patient. The unit of privacy is then a group,

@@ -121,8 +121,7 @@ def fit_and_measure(
         Privacy budget of the metrics. With None, the epsilon of the fit.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover, well below one over the number
-        of rows.
+        Delta of the (epsilon, delta) guarantee, well below one over the number of rows.
 
     test_size : float, default=0.25
         Share of the rows (of the groups, if they are the unit) to measure on. The share

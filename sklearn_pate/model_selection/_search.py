@@ -292,8 +292,8 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         milliseconds per row.
 
     delta : float, default=1e-5
-        The probability mass that epsilon does not cover, well below one over the number
-        of rows. Not used if everything is (epsilon, 0)-private.
+        Delta of the (epsilon, delta) guarantee, well below one over the number of rows.
+        Not used if everything is (epsilon, 0)-private.
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. With None, the labels are read from y; the statement
@@ -421,7 +421,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
 
     @private_rows_by_position
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
-        """Fit candidates, and keep the best.
+        """Fit candidates, and keep the best candidate.
 
         Every call is a new release with its own cost.
 
@@ -431,7 +431,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
             Private rows.
 
         y : array-like of shape (n_rows,)
-            Their labels.
+            Labels of these rows.
 
         **fit_params : object
             Further arguments of the estimator's ``fit``, such as
@@ -446,19 +446,19 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         Raises
         ------
         ValueError
-            If a parameter, a candidate or the data cannot work; nothing was fitted and
-            no privacy was spent.
+            If a parameter, a candidate or the data cannot be used. Nothing was fitted
+            or charged.
 
         BudgetExceededError
-            If the cost does not fit the budget of the `ledger`; nothing was fitted or
+            If the cost exceeds the budget of the `ledger`. Nothing was fitted or
             charged.
 
         LedgerError
-            If the file of the `ledger` cannot be read or written; nothing was fitted.
+            If the file of the `ledger` cannot be read or written. Nothing was fitted.
 
         RuntimeError
-            If the selected fit failed, or a fit cost more than its ``plan_privacy``
-            stated. The cost is spent.
+            If the selected fit failed, or a fit cost more than ``plan_privacy`` of the
+            candidate stated. The cost is spent.
 
         Warns
         -----

@@ -24,16 +24,16 @@ _BLOCK_SIZE = 2_000_000
 
 
 def log_moment(log_q: _Array, log_ratio: _Array, order: float) -> _Array:
-    """Compute (a - 1) D_a(P || Q) of laws over the last axis.
+    """Compute (a - 1) D_a(P || Q) of distributions over the last axis.
 
     Parameters
     ----------
     log_q : ndarray of shape (..., n_outcomes)
-        Logarithm of Q for each outcome; -inf for an impossible one.
+        Logarithm of Q for each outcome; -inf for an impossible outcome.
 
     log_ratio : ndarray of shape (..., n_outcomes)
-        Log-ratio r = ln(P / Q) of each outcome, finite. The result is as precise as r.
-        Compute r directly, not as a difference of two logarithms.
+        Finite log-ratio r = ln(P / Q) of each outcome. Compute r directly, not as a
+        difference of logarithms, as the result is as precise as r.
 
     order : float
         Renyi order a, greater than 1.
@@ -41,13 +41,12 @@ def log_moment(log_q: _Array, log_ratio: _Array, order: float) -> _Array:
     Returns
     -------
     moments : ndarray of shape (...)
-        Not negative; infinite where float64 cannot represent them.
+        Moments, not negative. Infinite if float64 cannot represent a moment.
 
     Notes
     -----
-    Since sum P = sum Q = 1, (a - 1) D_a = log1p(sum Q g(r)) with
-    g(r) = expm1(a r) - a expm1(r), and no term is negative: divergences far below the
-    machine's epsilon keep their digits. Near 0,
+    As sum P = sum Q = 1, (a - 1) D_a = log1p(sum Q g(r)) with g(r) = expm1(a r) - a
+    expm1(r). No term is negative, so tiny divergences keep their precision. Near 0,
     g(r) = a (a - 1)/2 r^2 (1 + (a + 1) r/3 + (a^2 + a + 1) r^2/12 + ...).
     """
     return _Pairs(log_q, log_ratio).log_moment(slice(None), order)
@@ -159,7 +158,7 @@ def gaussian_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> Rdp
     Returns
     -------
     curve : RdpCurve
-        Data-independent.
+        Data-independent cost.
 
     Raises
     ------
@@ -168,11 +167,11 @@ def gaussian_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> Rdp
 
     Notes
     -----
-    r(a) = a / sigma^2: one vote moves, so that two counts change by 1 each, and the
-    answer is a post-processing of the noisy histogram (Papernot et al. 2018,
-    Proposition 8). It holds for discrete Gaussian noise too (Canonne, Kamath, Steinke
-    2020, Proposition 5). :func:`~sklearn_pate.accounting.tight_gaussian_worst_case` is
-    about two thirds of it.
+    r(a) = a / sigma^2 (Papernot et al. 2018, Proposition 8). One moved vote changes two
+    counts by 1 each, and the answer is a post-processing of the noisy histogram. The
+    formula also holds for discrete Gaussian noise (Canonne, Kamath, Steinke 2020,
+    Proposition 5). :func:`~sklearn_pate.accounting.tight_gaussian_worst_case` is about
+    two thirds of this bound.
 
     Examples
     --------
@@ -186,7 +185,7 @@ def gaussian_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> Rdp
 
 
 def threshold_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
-    """Classical worst case of a noisy count, or its check against a threshold.
+    """Classical worst case of a noisy count, or of its check against a threshold.
 
     May be published.
 
@@ -202,7 +201,7 @@ def threshold_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> Rd
     Returns
     -------
     curve : RdpCurve
-        Data-independent.
+        Data-independent cost.
 
     Raises
     ------
@@ -211,10 +210,9 @@ def threshold_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> Rd
 
     Notes
     -----
-    r(a) = a / (2 sigma^2): the Gaussian mechanism, for instance on the maximum count,
-    which one moved vote changes by at most 1 (Papernot et al. 2018, Section 4.2). It
-    holds for discrete Gaussian noise too (Canonne, Kamath, Steinke 2020, Proposition
-    5).
+    r(a) = a / (2 sigma^2), the cost of the Gaussian mechanism. One moved vote changes
+    the maximum count by at most 1 (Papernot et al. 2018, Section 4.2). The formula also
+    holds for discrete Gaussian noise (Canonne, Kamath, Steinke 2020, Proposition 5).
 
     Examples
     --------
@@ -233,7 +231,7 @@ def pure_dp_curve(epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurv
     Parameters
     ----------
     epsilon : float
-        The pure guarantee, in nats; not negative. The guarantee must hold for all data.
+        Pure guarantee in nats, not negative. The guarantee must hold for all data.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.
@@ -241,7 +239,7 @@ def pure_dp_curve(epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurv
     Returns
     -------
     curve : RdpCurve
-        Data-independent.
+        Data-independent cost.
 
     Raises
     ------
@@ -255,7 +253,7 @@ def pure_dp_curve(epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurv
 
     Examples
     --------
-    Curves of many releases compose to less than the sum of their epsilons, here 10:
+    A hundred releases with an epsilon of 0.1 each cost less than an epsilon of 10:
 
     >>> from sklearn_pate.accounting.bounds import pure_dp_curve
     >>> hundred = 100 * pure_dp_curve(epsilon=0.1)
@@ -293,7 +291,7 @@ def laplace_worst_case(gamma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpC
     Returns
     -------
     curve : RdpCurve
-        Data-independent.
+        Data-independent cost.
 
     Raises
     ------
@@ -302,11 +300,11 @@ def laplace_worst_case(gamma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpC
 
     Notes
     -----
-    The minimum of two bounds. The answer is a post-processing of two independent
-    noisy counts, each shifted by 1, hence twice
-    D_a(Lap(0, 1/g) || Lap(1, 1/g)) =
-    ln{ a/(2a-1) e^{(a-1) g} + (a-1)/(2a-1) e^{-a g} } / (a - 1) (Mironov 2017,
-    Proposition 6); and the answer is 2 gamma-DP (Papernot et al. 2017, Section 3.1).
+    The minimum of two bounds. First, the answer is a post-processing of two independent
+    noisy counts, each shifted by 1. This costs twice D_a(Lap(0, 1/g) || Lap(1, 1/g)) =
+    ln{ a/(2a-1) e^{(a-1) g} + (a-1)/(2a-1) e^{-a g} } / (a - 1), with g = gamma
+    (Mironov 2017, Proposition 6). Second, the answer is 2 gamma-DP (Papernot et al.
+    2017, Section 3.1).
 
     Examples
     --------
@@ -347,7 +345,7 @@ def discrete_laplace_worst_case(
     Returns
     -------
     curve : RdpCurve
-        Data-independent.
+        Data-independent cost.
 
     Raises
     ------
@@ -356,11 +354,11 @@ def discrete_laplace_worst_case(
 
     Notes
     -----
-    As :func:`laplace_worst_case`, but the likelihood ratio of a whole number, shifted
-    by 1, is e^gamma or e^-gamma and never between: D_a of one count equals that of
-    randomised response, a factor of about 1 + gamma / 3 more than for continuous noise.
-    The noise is from Canonne, Kamath, Steinke (2020), and
-    :func:`~sklearn_pate.accounting.tight_laplace_worst_case` is smaller.
+    As :func:`laplace_worst_case`, but a shift by 1 changes the likelihood of a whole
+    number by a factor of e^gamma or e^-gamma, never between. D_a of one count thus
+    equals D_a of randomised response, about 1 + gamma / 3 times D_a of continuous
+    noise. The noise is from Canonne, Kamath, Steinke (2020).
+    :func:`~sklearn_pate.accounting.tight_laplace_worst_case` is a smaller bound.
 
     Examples
     --------
@@ -394,7 +392,7 @@ def gumbel_worst_case(c: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
     Returns
     -------
     curve : RdpCurve
-        Data-independent.
+        Data-independent cost.
 
     Raises
     ------
@@ -403,13 +401,13 @@ def gumbel_worst_case(c: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
 
     Notes
     -----
-    One vote moves two counts by 1, so that ln P / P' lies in an interval
-    [t - 2c, t] for some t in [0, 2c] (Durfee and Rogers 2019, bounded range). Of all
-    such pairs, two outcomes are the worst (Dong, Durfee, Rogers 2020, Lemma 3.2):
-    with e = 2c, (a - 1) r(a) = max over t of
-    ln{ p e^{(a-1) t} + (1 - p) e^{(a-1)(t - e)} }, p = (e^e - e^t) / (e^e - 1).
-    In s = e^t that is s^{a-1} (A - B s), largest at s = (a - 1) A / (a B). About
-    a c^2 / 2, which the two-way tie attains.
+    One moved vote changes two counts by 1 each, so that ln P / P' lies in an interval
+    [t - 2c, t] for some t in [0, 2c] (Durfee and Rogers 2019, bounded range). The worst
+    case has two outcomes (Dong, Durfee, Rogers 2020, Lemma 3.2). With e = 2c, (a - 1)
+    r(a) = max over t of ln{ p e^{(a-1) t} + (1 - p) e^{(a-1)(t - e)} }, p = (e^e - e^t)
+    / (e^e - 1). As a function of s = e^t, the braces are s^{a-1} (A - B s), with the
+    maximum at s = (a - 1) A / (a B). r(a) is about a c^2 / 2, attained by a tie of two
+    classes.
 
     Examples
     --------
@@ -454,7 +452,7 @@ def permute_and_flip_worst_case(
     Returns
     -------
     curve : RdpCurve
-        Data-independent.
+        Data-independent cost.
 
     Raises
     ------
@@ -464,12 +462,12 @@ def permute_and_flip_worst_case(
     Notes
     -----
     The answer is 2c-DP (McKenna and Sheldon 2020, with sensitivity 1 for each count),
-    hence :func:`pure_dp_curve`. The bounded range of the exponential mechanism, which
-    gives a quarter of this cost, does not hold here.
+    so the cost is :func:`pure_dp_curve`. The bounded range of the exponential
+    mechanism, which gives a quarter of this cost, does not hold.
 
     Examples
     --------
-    At the same c it costs more than :func:`gumbel_worst_case`, with fewer errors:
+    For equal c, PermuteAndFlip costs more than GumbelMax, and errs less often:
 
     >>> from sklearn_pate.accounting.bounds import permute_and_flip_worst_case
     >>> round((100 * permute_and_flip_worst_case(c=0.05)).to_epsilon(1e-5), 2)

@@ -54,10 +54,10 @@ def enumerated_cost(
     counts: ArrayLike,
     orders: ArrayLike = DEFAULT_ORDERS,
 ) -> RdpCurve:
-    """Compute the Renyi cost of one query from the laws at all neighbours.
+    """Compute the Renyi cost of one query from distributions at all neighbours.
 
-    The cost is sensitive if the votes are sensitive. The function tests the cost that a
-    mechanism claims, from the distributions of answers alone. It is slower than
+    The cost is sensitive if the votes are sensitive. Use this function to test the cost
+    that a mechanism claims. It is slower than
     :func:`~sklearn_pate.accounting.local_cost`.
 
     Parameters
@@ -76,7 +76,7 @@ def enumerated_cost(
     -------
     curve : RdpCurve
         Largest divergence between these votes and a neighbour, in either direction.
-        Infinite also where float64 cannot represent a probability.
+        Infinite if float64 cannot represent a probability.
 
     Raises
     ------
@@ -291,14 +291,14 @@ def local_cost(
 ) -> RdpCurve:
     """Compute the exact Renyi cost of a list of queries, at these votes.
 
-    The cost depends on the votes. It is sensitive, must not be published, and must not
-    decide the number of queries. The result is no (epsilon, delta) guarantee, as it
-    does not cover all data sets.
+    The cost depends on the votes: it is sensitive, must not be published, and must not
+    decide the number of queries. It is not an (epsilon, delta) guarantee, as it does
+    not cover all data sets.
 
     Parameters
     ----------
     plurality : Plurality
-        Law of an answer; the `local_curve` of a mechanism passes it.
+        Distribution of an answer, as passed by `local_curve` of a mechanism.
 
     counts : array-like of shape (n_queries, n_classes)
         Votes per class for each query, whole numbers. The list of queries must
@@ -309,23 +309,22 @@ def local_cost(
         :data:`~sklearn_pate.accounting.DEFAULT_ORDERS`.
 
     ceiling : RdpCurve, default=None
-        Worst case of one query at the same orders. The worst case replaces costs that
-        float64 cannot represent, as with noise far below one vote. It also replaces
-        costs that exceed it by rounding only. A cost that exceeds the worst case by
-        more is kept: the worst case is then wrong.
+        Worst case of one query at `orders`. It replaces costs that float64 cannot
+        represent, or that exceed it by rounding only. A cost that exceeds the worst
+        case by more is kept: the worst case is then wrong.
 
     check : NoisyCheck, default=None
-        Check before each answer, for mechanisms that may not answer. Every query costs
-        as if it could still be answered, regardless of any limit on answers.
+        Check before each answer, for mechanisms that may not answer. Any limit on the
+        number of answers is ignored.
 
     expected : array-like of shape (n_queries, n_classes), default=None
-        Votes to subtract from each count before the maximum in the check, for
-        InteractiveGNMax. The check rounds them, see `NoisyCheck.whole_expectations`.
+        For InteractiveGNMax, votes that the check subtracts from each count before the
+        maximum, after rounding.
 
     votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
-        Votes of each teacher, -1 for an abstention. With these votes, the cost is the
-        largest sum over all queries by one teacher. It covers every neighbour, and is
-        at most the sum of the largest costs.
+        Votes of each teacher, -1 for an abstention. The cost is then the largest sum
+        over all queries that one teacher can cause. This sum is at most the sum of the
+        largest costs.
 
     direction : {"both", "forward"}, default="both"
         "forward" is D_a(M(n) || M(n')) only, as in the papers. "both" is the larger of
@@ -334,8 +333,8 @@ def local_cost(
     Returns
     -------
     curve : RdpCurve
-        Sum over the queries. Sensitive. This cost cannot be sanitized, as no bound on
-        its difference between neighbours is known.
+        Sum of costs over the queries. Sensitive. `sanitize` cannot release this cost,
+        as no bound on its difference between neighbours is known.
 
     Raises
     ------
@@ -345,15 +344,16 @@ def local_cost(
 
     Notes
     -----
-    For each query, the largest D_a(M(n) || M(n')) over all n' that one teacher can
-    cause: by moving its vote, abstaining, or no longer abstaining. Theorem 3 of
-    Papernot et al. 2017 and Theorem 6 of 2018 bound this quantity from above, in one
-    direction. With a check, M is the joint law of "none", 1, ..., K, which gives a
-    bound for every run, unlike an expected cost.
+    The cost of a query is the largest D_a(M(n) || M(n')) over all votes n' that one
+    teacher can cause: by another vote, by an abstention, or by a vote in place of an
+    abstention. Theorem 3 of Papernot et al. 2017 and Theorem 6 of Papernot et al. 2018
+    bound this cost from above, in one direction. With a check, M is the joint
+    distribution of "none", 1, ..., K. Unlike an expected cost, this gives a bound for
+    every run.
 
     Classes with equal counts, and queries with equal sorted counts, are computed once,
     by :func:`~sklearn_pate.accounting.plurality.log_moment`. See :doc:`Privacy cost of
-    an answer </accounting>` for the definitions and the limits of such a figure.
+    an answer </accounting>` for the definitions and limits of this cost.
 
     Examples
     --------

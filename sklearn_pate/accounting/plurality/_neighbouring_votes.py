@@ -297,7 +297,7 @@ class SanitizedCost:
         Epsilon at `delta` of the released cost and the cost of the release together.
 
     delta : float
-        The probability mass that epsilon does not cover.
+        Delta of the (epsilon, delta) guarantee.
 
     cost : float
         Released Renyi cost of the queries. With probability `confidence` over its noise
@@ -338,21 +338,21 @@ def sanitize(
     confidence: float = 0.975,
     normal: float | None = None,
 ) -> SanitizedCost:
-    """Release the q-optimal cost of a list of queries, with noise.
+    """Release the data-dependent cost of a list of queries, with noise.
 
     Every call is a separate release: call it once. `order`, `smoothness`, `noise_scale`
     and `confidence` must be chosen independently of votes, as by
-    :func:`release_parameters`; trying several and keeping the best voids the guarantee.
+    :func:`release_parameters`. A choice by repeated calls voids the guarantee.
 
     Parameters
     ----------
     log_q : array-like of shape (n_queries,)
-        Logarithm of the exact probability that the plurality does not win, for each
-        query of a list that was fixed independently of answers. An upper bound on this
-        probability is not enough, as one teacher could change the bound by more.
+        For each query, the logarithm of the exact probability that the most-voted class
+        is not the answer. An upper bound is not enough, as one teacher may change the
+        bound more. The list of queries must be fixed independently of answers.
 
     n_teachers : int
-        Number of teachers. Public.
+        Number of teachers, which is public.
 
     order : float
         Renyi order of all costs, greater than 1.
@@ -366,7 +366,7 @@ def sanitize(
         value means more noise and a smaller cost.
 
     delta : float
-        The probability mass that epsilon does not cover, in (0, 1).
+        Delta of the (epsilon, delta) guarantee, in (0, 1).
 
     sigma : float, default=None
         Scale of the noise of GNMax.
@@ -376,7 +376,7 @@ def sanitize(
         GumbelMax and PermuteAndFlip.
 
     largest_counts : array-like of shape (n_queries,), default=None
-        Votes of the plurality, for a mechanism with a threshold step.
+        Votes for the most-voted class, for a mechanism with a threshold step.
 
     log_pass, log_fail : array-like of shape (n_teachers + 1,), default=None
         Log-probabilities that the threshold step passes and fails, at each largest
@@ -387,7 +387,7 @@ def sanitize(
         cost.
 
     confidence : float, default=0.975
-        Probability over the noise that the released cost is at least the true one. At
+        Probability over the noise that the released cost is at least the true cost. At
         least 0.5.
 
     normal : float, default=None
@@ -402,16 +402,17 @@ def sanitize(
     Notes
     -----
     The released value is f + s S (k + N(0, 1)). Here, f is the cost, S its smooth
-    sensitivity, s the `noise_scale`, and k the normal quantile of `confidence`. S is
-    private as well: the margin k s S moves with it, by up to k s (e^b - 1) S, which
-    `smooth_sensitivity_cost` includes. All other results are computed from the released
-    cost and public numbers. The released cost is clipped to between 0 and the worst
-    case, and rounded up to 0.001. Epsilon (Canonne, Kamath, Steinke 2020, Proposition
-    12, at the one order) is rounded up in the same way. Rounding hides the low bits of
-    the sum, which may reveal the cost with floating-point noise; this is not proved.
+    sensitivity, s is `noise_scale`, b is `smoothness`, and k is the normal quantile of
+    `confidence`. S is private, too: one teacher changes the margin k s S by up to k s
+    (e^b - 1) S, which `smooth_sensitivity_cost` includes. All other results are
+    computed from the released cost and numbers that do not depend on private data. The
+    released cost is clipped to between 0 and the worst case, and rounded up to 0.001.
+    Epsilon (Canonne, Kamath, Steinke 2020, Proposition 12, at `order`) is also rounded
+    up to 0.001. Low bits of a floating-point sum may reveal the cost. Rounding hides
+    these bits, without a proof.
 
-    The guarantee is about the votes at hand: epsilon bounds what these answers reveal
-    about one teacher, plus the worst-case cost of this release.
+    The guarantee describes the given votes only: epsilon bounds what these answers
+    reveal about one teacher, plus the worst-case cost of this release.
     """
     check_number("confidence", confidence, 0.5, 1, closed="left")
     quantile = float(ndtri(confidence))
@@ -453,7 +454,7 @@ def release_parameters(
     log_fail: ArrayLike | None = None,
     confidence: float = 0.975,
 ) -> dict[str, float]:
-    """Choose the parameters of `sanitize` from public numbers only.
+    """Choose parameters of `sanitize` that do not depend on private data.
 
     Parameters
     ----------
@@ -464,10 +465,11 @@ def release_parameters(
         Number of teachers.
 
     delta : float
-        The probability mass that epsilon does not cover, in (0, 1).
+        Delta of the (epsilon, delta) guarantee, in (0, 1).
 
     sigma, pure_epsilon : float, default=None
-        Noise of the answers, as in :func:`sanitize`. Pass exactly one of the two.
+        Noise of the answers, as in :func:`sanitize`. Pass exactly one of `sigma` and
+        `pure_epsilon`.
 
     log_pass, log_fail : array-like of shape (n_teachers + 1,), default=None
         Threshold step, as in :func:`sanitize`.
@@ -478,14 +480,13 @@ def release_parameters(
     Returns
     -------
     parameters : dict
-        `order`, `smoothness`, `noise_scale` and `confidence`.
+        Values of `order`, `smoothness`, `noise_scale` and `confidence`.
 
     Notes
     -----
-    The parameters minimise the expected epsilon for artificial votes on two classes.
-    Their leads are proportional to the square root of uniform numbers: most queries are
-    easy, some are hard. For other votes the guarantee is the same, and epsilon is
-    mostly close to the smallest one.
+    The parameters minimise the expected epsilon for artificial votes on two classes,
+    with leads proportional to square roots of uniform numbers. The guarantee holds for
+    all votes. For most votes, epsilon is close to the smallest possible epsilon.
     """
     check_count("n_queries", n_queries)
     check_count("n_teachers", n_teachers)

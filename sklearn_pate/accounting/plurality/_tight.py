@@ -73,7 +73,7 @@ def tight_gaussian_worst_case(
         noise has a lower cost.
 
     n_classes : int
-        Number of classes, which is public. An answer on two classes costs a little less
+        Number of classes, which is public. An answer on two classes costs slightly less
         than an answer on many classes.
 
     orders : array-like of shape (n_orders,)
@@ -93,14 +93,14 @@ def tight_gaussian_worst_case(
 
     Notes
     -----
-    The cost of :class:`~sklearn_pate.mechanisms.GNMax`. The largest divergence over all
-    votes is attained with two classes and a threshold (Lemma 1 of :doc:`Privacy cost of
-    an answer </accounting>`). Whole leads on a coarse lattice cover all leads with
-    slightly less noise (Lemma 2), and closed forms those outside the search. So the
-    result is an upper bound, rounding included, and no maximum over a grid. The
-    classical bound is tight at orders from 1.5 to 4 sigma. Above them it is a / sigma^2
-    (Papernot et al. 2018, Proposition 8), below them the value at a larger order if it
-    is smaller.
+    This is the cost of :class:`~sklearn_pate.mechanisms.GNMax`. Two classes and a
+    threshold attain the largest divergence over all votes (Lemma 1 of :doc:`Privacy
+    cost of an answer </accounting>`). Whole leads on a coarse lattice with slightly
+    less noise cover all leads (Lemma 2). Closed forms cover leads outside the search.
+    The result is thus an upper bound, rounding included, and not only a maximum over a
+    grid. The search covers orders from 1.5 to 4 sigma. At larger orders the bound is a
+    / sigma^2 (Papernot et al. 2018, Proposition 8). At smaller orders it is the value
+    at a larger order, if smaller.
 
     Examples
     --------
@@ -147,16 +147,16 @@ def tight_threshold_worst_case(
 
     Notes
     -----
-    The cost of each check of :class:`~sklearn_pate.mechanisms.ConfidentGNMax` and
-    :class:`~sklearn_pate.mechanisms.InteractiveGNMax`, with or without an answer
+    This is the cost of each check of :class:`~sklearn_pate.mechanisms.ConfidentGNMax`
+    and :class:`~sklearn_pate.mechanisms.InteractiveGNMax`, with or without an answer
     (Papernot et al. 2018, Section 4.2). One moved vote changes the largest count by at
-    most one, so that the worst case is one lead over the threshold. The search and the
-    proof are as for :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`, see
+    most one, so the worst case depends on a single lead over the threshold. Search and
+    proof are as for :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`; see
     :doc:`Privacy cost of an answer </accounting>`.
 
     Examples
     --------
-    A thousand checks, by this and by the classical worst case:
+    A thousand checks, by the tight and by the classical worst case:
 
     >>> from sklearn_pate.accounting import tight_threshold_worst_case
     >>> from sklearn_pate.accounting.bounds import threshold_worst_case
@@ -437,16 +437,16 @@ def tight_laplace_worst_case(
 
     Notes
     -----
-    The cost of :class:`~sklearn_pate.mechanisms.LNMax`. The reduction to two classes
-    and a geometric threshold, and Lemma 3 on monotone ratios, by which boxes of leads
-    are bounded, are proved in :doc:`Privacy cost of an answer </accounting>`. So the
-    result is an upper bound, and no maximum over a grid.
+    This is the cost of :class:`~sklearn_pate.mechanisms.LNMax`. :doc:`Privacy cost of
+    an answer </accounting>` proves the reduction to two classes and a geometric
+    threshold, and bounds for boxes of leads (Lemma 3 on monotone ratios). The result is
+    thus an upper bound, not only a maximum over a grid.
 
-    The default orders are searched, up to 300 / gamma. There, the result is at most
-    3e-4 above the supremum after the reduction, 1 % where 1 / gamma is above 64.
+    The default orders up to 300 / gamma are searched. There, the result exceeds the
+    supremum after the reduction by at most 3e-4, or by 1 % if 1 / gamma is above 64.
     Between and beyond these orders, (a - 1) D_a is convex in a, with a slope of at most
-    2 gamma. With much noise, two classes that tie far ahead of the others attain it,
-    about a gamma^2 / 2, while a is below 1 / gamma.
+    2 gamma. With much noise and a below 1 / gamma, the worst case is about a gamma^2 /
+    2, attained by two tied classes far ahead of other classes.
 
     Examples
     --------
