@@ -121,8 +121,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         The representation has no privacy cost if it transforms each row by itself.
 
     epsilon : float or None, default=1.0
-        The publishable epsilon of this fit, to which the noise is calibrated. With
-        None, the noise is that of `mechanism`, and the fit states its epsilon.
+        Publishable epsilon of this fit, to which the noise is calibrated. With None,
+        the noise is that of `mechanism`, and the fit states its epsilon.
 
     delta : float, default=1e-5
         The probability that epsilon does not cover, well below 1 / (number of rows).
@@ -142,9 +142,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. With None, the labels are read from y; the statement
-        then assumes that the set of labels is public. A private row with another label
-        is dropped, and counted in ``privacy_analysis_.data_problems``.
+        All labels that may occur. None reads the labels from y: the statement then
+        assumes that the set of labels is public. A private row with another label is
+        dropped, and counted in ``privacy_analysis_.data_problems``.
 
     ledger : PrivacyLedger, default=None
         The privacy budget of the private data over all fits. The cost is recorded

@@ -164,37 +164,36 @@ class AuditResult:
     Parameters
     ----------
     epsilon_lower : float
-        Lower bound of epsilon at `delta`, at the stated confidence. 0 if the audit
-        found nothing.
+        Lower bound of epsilon at `delta`, at the given confidence. 0 if the audit found
+        no evidence.
 
     epsilon_claimed : float
         Claimed epsilon at the same `delta`.
 
     delta : float
-        Probability mass that epsilon does not cover.
+        Delta of the (epsilon, delta) guarantee.
 
     confidence : float
-        Probability that an audit of a true claim does not contradict it.
+        Probability that an audit does not contradict a true claim.
 
     evidence : str
-        Observations, in numbers.
+        Numbers that were observed, as text.
 
     exact_share : float, default=None
-        Exact Renyi cost of the audited votes as a share of the claimed Renyi cost of
-        all votes, at the order where it is largest. None if the cost was not computed,
-        as for a mechanism that does not state the distribution of its answers.
+        Exact Renyi cost of the audited votes over the claimed cost for all votes, at
+        the order with the largest ratio. None if the exact cost was not computed, for
+        example if a mechanism does not state the distribution of its answers.
 
     answers_follow_law : bool, default=None
-        Whether the answers have the distribution that the mechanism states, from which
-        the exact cost is computed. None if the distribution was not tested. It can be
-        True for a wrong distribution, if the difference is too small for the number of
-        trials.
+        Whether the answers have the distribution that the mechanism states. None if the
+        distribution was not tested. A wrong distribution may pass, if the difference is
+        too small for the number of trials.
 
     Notes
     -----
-    `epsilon_lower` comes from exact binomial bounds (Clopper and Pearson 1934): see
+    `epsilon_lower` follows from exact binomial bounds (Clopper and Pearson 1934). See
     :func:`~sklearn_pate.inspection.audit_mechanism` and
-    :func:`~sklearn_pate.inspection.audit_neighbours`, which return it.
+    :func:`~sklearn_pate.inspection.audit_neighbours`.
 
     Examples
     --------
@@ -224,21 +223,22 @@ class AuditResult:
         Returns
         -------
         wrong : bool
-            True shows a defect with certainty, as rounding is allowed for.
+            True proves a defect, as the comparison allows for rounding.
         """
         return self.exact_share is not None and self.exact_share > 1 + ROUNDING
 
     @property
     def contradicted(self) -> bool:
-        """Whether the claim is below the lower bound or the exact cost, or unfounded.
+        """Whether the audit contradicts the claimed epsilon.
 
         Returns
         -------
         contradicted : bool
             True shows a defect. If `cost_is_wrong`, the defect is certain. If
-            `answers_follow_law` is False, a true claim has this result in one audit in
-            a billion. Otherwise, of audits of true claims, one in ``1 / (1 -
-            confidence)`` is True by chance. False proves nothing.
+            `answers_follow_law` is False, one audit of a true claim in a billion has
+            this result. Otherwise, one audit of a true claim in
+            ``1 / (1 - confidence)`` has this result by chance. False does not prove the
+            claim.
         """
         return (
             self.cost_is_wrong
@@ -338,42 +338,42 @@ def audit_neighbours(
 ) -> AuditResult:
     """Audit an estimator by many fits on two neighbouring data sets.
 
-    The audit looks for an event in what the fits publish that is more probable on one
-    data set than the claim allows. The audit also finds effects of one row on other
-    rows, such as a change of their teachers.
+    The audit searches the published results of the fits for an event that is more
+    probable on one data set than the claim allows. The audit also finds effects of one
+    row on other rows, such as a move to another teacher.
 
-    A claim that is not contradicted is not proved: other data sets may show more, and
-    events rarer than one in `n_runs` are not observed. A contradicted claim is wrong,
-    except for one audit in ``1 / (1 - confidence)``. The result is as sensitive as the
-    data.
+    An audit cannot prove a claim: other data sets may show more, and events rarer than
+    one in `n_runs` are not observed. One audit of a true claim in
+    ``1 / (1 - confidence)`` contradicts the claim by chance. The result is as sensitive
+    as the data.
 
     Parameters
     ----------
     estimator : classifier
-        PATEClassifier or PrivateKNNClassifier. With a `statistic`, any classifier that
-        states its privacy cost, such as a classifier of ``sklearn_pate.learners``.
-        Clones of the estimator are fitted, without its `ledger`. With an integer
-        `random_state`, only the noise differs between runs, and the audit is most
-        sensitive.
+        PATEClassifier, PrivateKNNClassifier or, with a `statistic`, any classifier that
+        states its privacy cost. The audit fits clones without a `ledger`. With an
+        integer `random_state`, only the noise differs between runs, and the audit is
+        most sensitive.
 
     data : tuple (X, y) or (X, y, groups)
         Private rows, as for ``fit``.
 
     neighbouring_data : tuple (X, y) or (X, y, groups)
-        Data set that differs in one unit, as the estimator's statement defines it. For
-        example, one row is replaced, or one group is added.
+        Data set that differs from `data` in one unit, by the neighbour relation of the
+        estimator. For example, one row is replaced, or one group is added.
 
     X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
             (n_public, n_features), default=None
-        Public rows, for estimators that take any.
+        Public rows, for estimators that use public rows.
 
     statistic : callable, default=None
-        Function of a fitted estimator that returns a number, computed from what is
-        published; NaN is above all numbers. None means the log-likelihood ratio of all
-        answers, estimated from the first half of the runs.
+        Function that computes a number from the published results of a fitted
+        estimator. NaN counts as above all numbers. None uses the log-likelihood ratio
+        of all answers, estimated from the first half of the runs.
 
     n_runs : int, default=200
-        Number of fits on each data set. Half of them choose the event, half measure it.
+        Number of fits on each data set. Half of the fits choose the event, half measure
+        its probability.
 
     confidence : float, default=0.9999
         Probability that a true claim is not contradicted.
@@ -390,7 +390,7 @@ def audit_neighbours(
     Raises
     ------
     ValueError
-        If the data sets are no neighbours, or a parameter is invalid; nothing was
+        If the data sets are not neighbours, or a parameter is invalid. Nothing was
         fitted.
 
     Notes
@@ -401,7 +401,7 @@ def audit_neighbours(
 
     Examples
     --------
-    One label of twelve is changed. (Use hundreds of runs, or more.)
+    One label of twelve is changed. (In practice, use hundreds of runs.)
 
     >>> import numpy as np
     >>> from sklearn_pate.learners import DPLogisticRegression

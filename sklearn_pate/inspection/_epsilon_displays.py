@@ -189,12 +189,12 @@ def check_sensitivity(sensitive: Any, baseline: Any) -> None:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EpsilonDeltaDisplay:
-    """Publishable epsilon against delta, for the same release.
+    """Plot of publishable epsilon against delta.
 
-    A release satisfies (epsilon, delta) at every point of its line. The statement of
-    the release is one point of the line. **May be published**, like the statements.
-    Create it by :meth:`from_estimator` or :meth:`from_statements`. It needs matplotlib.
-    All parameters are stored as attributes.
+    A release satisfies (epsilon, delta) at every point of its line. A marker shows the
+    stated pair. **May be published**, like the statements. Create the display by
+    :meth:`from_estimator` or :meth:`from_statements`. It needs matplotlib. All
+    parameters are stored as attributes.
 
     Parameters
     ----------
@@ -202,14 +202,14 @@ class EpsilonDeltaDisplay:
         Deltas in (0, 1), in increasing order.
 
     epsilons : dict of str to array-like of shape (n_points,)
-        Epsilon at each delta, for each release; infinite where it is not known.
+        Epsilon at each delta, for each release. Infinite if unknown.
 
     stated : dict of str to tuple (epsilon, delta)
         Stated epsilon and delta of each release. A delta of 0 is drawn as an arrow at
         the left end of the logarithmic axis.
 
     unit, relation : str, default=None
-        Unit of privacy and neighbour relation of all statements, for the axis.
+        Unit of privacy and neighbour relation of all statements, for the axis label.
 
     Attributes
     ----------
@@ -228,8 +228,8 @@ class EpsilonDeltaDisplay:
 
     Notes
     -----
-    A line is ``privacy_spent_.epsilon_at(delta)``, the smallest epsilon that is known.
-    The line ends at the smallest delta that the statement resolves.
+    A line shows ``privacy_spent_.epsilon_at(delta)``, the smallest known epsilon, down
+    to the smallest delta that the statement resolves.
 
     Examples
     --------
@@ -257,7 +257,7 @@ class EpsilonDeltaDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on. With None, a new figure is created.
+            Axes to draw on. None creates a new figure.
 
         **kwargs : Any
             Arguments of ``ax.plot`` for each line.
@@ -303,7 +303,8 @@ class EpsilonDeltaDisplay:
         Parameters
         ----------
         estimator : estimator
-            Fitted estimator with ``privacy_spent_``, or a Pipeline that ends in one.
+            Fitted estimator with ``privacy_spent_``, or a Pipeline that ends in such an
+            estimator.
 
         ax, **kwargs : Any
             Arguments of :meth:`plot`.
@@ -428,9 +429,9 @@ def _deltas(statements: Collection[PrivacySpent]) -> NDArray[np.float64]:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivacyUtilityDisplay:
-    """Scores of private estimators against their publishable epsilon.
+    """Plot of scores of private estimators against publishable epsilon.
 
-    Create it by :meth:`from_estimators`, :meth:`from_predictions` or
+    Create the display by :meth:`from_estimators`, :meth:`from_predictions` or
     :meth:`from_cv_results`. It needs matplotlib. All parameters are stored as
     attributes.
 
@@ -443,23 +444,22 @@ class PrivacyUtilityDisplay:
         Score of each fit.
 
     sensitive : bool
-        Whether scores depend on private data that no statement covers. Pass True if
-        scores are computed on private rows, or if `baseline` was trained on private
-        rows. With True, the plot has a warning stamp. With False, the plot may be
-        published at the privacy cost of all its fits together.
+        Whether scores are computed on private rows, or `baseline` was trained on
+        private rows. With True, the plot has a warning stamp. With False, the plot may
+        be published at the privacy cost of all its fits together.
 
     baseline : float, default=None
         Score without privacy. **The baseline is as sensitive as the rows that its model
         was trained on**.
 
     delta : float, default=None
-        Probability mass that epsilon does not cover, for the axis.
+        Delta of the (epsilon, delta) guarantee, for the axis label.
 
     unit, relation : str, default=None
-        Unit of privacy and neighbour relation of all fits, for the axis.
+        Unit of privacy and neighbour relation of all fits, for the axis label.
 
     score_name : str, default="score"
-        Name of the score, for the axis.
+        Name of the score, for the axis label.
 
     Attributes
     ----------
@@ -467,7 +467,7 @@ class PrivacyUtilityDisplay:
         Line through the mean scores.
 
     errorbar_ : matplotlib ErrorbarContainer
-        Standard deviations where several fits share an epsilon.
+        Standard deviations of scores with equal epsilon.
 
     baseline_ : matplotlib Line2D or None
         Dashed line of the baseline.
@@ -481,14 +481,14 @@ class PrivacyUtilityDisplay:
 
     Notes
     -----
-    Fits with epsilons within one percent share a point, at the largest epsilon. So no
-    fit is drawn below its stated epsilon.
+    Fits with epsilons within one percent share a point, at the largest epsilon. No fit
+    is drawn below its stated epsilon.
 
-    The plot shows a result of every fit in it. Its privacy cost is the sum of their
-    ``privacy_spent_.curve``, if no fit was chosen from results of another fit.
+    The privacy cost of the plot is the sum of ``privacy_spent_.curve`` of all fits, if
+    no fit was chosen from results of another fit.
 
-    An infinite epsilon raises an error, as there is no guarantee at all. The score of
-    such a fit may be the `baseline`.
+    An infinite epsilon raises an error, as it is not a guarantee. The score of such a
+    fit may be the `baseline`.
 
     Examples
     --------
@@ -517,11 +517,11 @@ class PrivacyUtilityDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on. With None, a new figure is created. Axes that hold another
-            display of the same unit and relation get a further line.
+            Axes to draw on. None creates a new figure. Axes with another display of
+            equal unit and relation get a further line.
 
         **kwargs : Any
-            Arguments of ``ax.errorbar``; `label` is shown in the legend.
+            Arguments of ``ax.errorbar``. The legend shows `label`.
 
         Returns
         -------
@@ -566,26 +566,26 @@ class PrivacyUtilityDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Score fitted private estimators, and draw.
+        """Score fitted private estimators, and draw the scores.
 
         Parameters
         ----------
         estimators : sequence of estimators
-            Fitted estimators with ``privacy_spent_`` of one unit and relation, or
-            Pipelines that end in one.
+            Fitted estimators, or Pipelines, with ``privacy_spent_`` of one unit and
+            relation.
 
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
             Rows to score on.
 
         y : array-like of shape (n_rows,)
-            Their labels.
+            Labels of these rows.
 
         sensitive : bool
             Whether these rows are private, or `baseline` was trained on private rows.
-            True stamps the plot.
+            True puts a warning stamp on the plot.
 
         scoring : str or callable, default=None
-            Argument of :func:`~sklearn.metrics.check_scoring`; None means ``score`` of
+            Argument of :func:`~sklearn.metrics.check_scoring`. None uses ``score`` of
             the estimators.
 
         baseline : float, default=None
@@ -606,12 +606,12 @@ class PrivacyUtilityDisplay:
             relations differ. Nothing was scored.
 
         NotFittedError
-            If an estimator is not fitted; nothing was scored.
+            If an estimator is not fitted. Nothing was scored.
 
         Notes
         -----
-        If deltas differ, the axis has the largest: a guarantee at a smaller delta holds
-        at a larger one.
+        If deltas differ, the axis label has the largest delta: a guarantee also holds
+        at a larger delta.
 
         Examples
         --------
@@ -650,7 +650,7 @@ class PrivacyUtilityDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Score predictions, and draw.
+        """Score predictions, and draw the scores.
 
         Parameters
         ----------
@@ -661,12 +661,12 @@ class PrivacyUtilityDisplay:
             Predictions of each fit: labels, or another input of `score_func`.
 
         epsilons : array-like of shape (n_fits,)
-            Publishable epsilon of each fit, all for one unit, relation and delta, which
-            is not checked here.
+            Publishable epsilon of each fit. All fits must have one unit, relation and
+            delta, which is not checked.
 
         sensitive : bool
             Whether these rows are private, or `baseline` was trained on private rows.
-            True stamps the plot.
+            True puts a warning stamp on the plot.
 
         score_func : callable, default=accuracy_score
             Function of true labels and predictions that returns a number.
@@ -685,8 +685,8 @@ class PrivacyUtilityDisplay:
         Raises
         ------
         ValueError
-            If `sensitive` is neither True nor False, `baseline` is no number, or there
-            are not as many epsilons as predictions.
+            If `sensitive` is neither True nor False, `baseline` is not a number, or
+            numbers of epsilons and predictions differ.
 
         Examples
         --------
@@ -727,14 +727,12 @@ class PrivacyUtilityDisplay:
         Parameters
         ----------
         search : GridSearchCV, RandomizedSearchCV or dict
-            Fitted search over the parameter `epsilon` of a private estimator alone; or
-            its ``cv_results_``. In a Pipeline the parameter has a longer name, such as
-            ``pate__epsilon``.
+            Fitted search, or its ``cv_results_``. The only parameter must be `epsilon`
+            of a private estimator, or of a Pipeline step, such as ``pate__epsilon``.
 
         sensitive : bool
-            Whether the rows and labels that were searched on are private, or `baseline`
-            was trained on private rows. True stamps the plot. Scores of a search are
-            computed on rows that other fits of it learned from.
+            Whether the rows of the search are private, or `baseline` was trained on
+            private rows. True puts a warning stamp on the plot.
 
         metric : str, default=None
             Name of the metric to draw, for a search with several metrics.
@@ -748,7 +746,8 @@ class PrivacyUtilityDisplay:
         Returns
         -------
         display : PrivacyUtilityDisplay
-            Drawn display, with one point per candidate and the spread over the splits.
+            Drawn display, with one point per candidate and the standard deviation over
+            splits.
 
         Raises
         ------
@@ -761,10 +760,10 @@ class PrivacyUtilityDisplay:
 
         Notes
         -----
-        The axis has the target epsilons, which the statement of each fit meets. No
-        statement covers the search: its scores are computed without noise. Unit,
-        relation and delta are taken from the selected fit. They are unknown for a
-        ``cv_results_`` alone, and with ``refit=False``.
+        The axis has the target epsilons. No statement covers the search: its scores
+        have no noise, and are computed on rows that other fits used. Unit, relation and
+        delta are read from the selected fit. They are unknown for ``cv_results_``
+        alone, and with ``refit=False``.
 
         Examples
         --------

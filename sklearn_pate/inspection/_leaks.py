@@ -114,10 +114,10 @@ def _is_of(step: Any, names: set[str]) -> bool:
 
 @dataclass(frozen=True)
 class PrivacyLeak:
-    """Estimator outside a private classifier that is fitted on private rows.
+    """Estimator that is fitted on private rows outside a private classifier.
 
-    No privacy statement covers it. Leaks are found from classes and parameters, without
-    data. ``str(leak)`` is a full description.
+    No privacy statement covers this estimator. Leaks are found from classes and
+    parameters, without data. ``str(leak)`` is a full description.
 
     Parameters
     ----------
@@ -125,10 +125,10 @@ class PrivacyLeak:
         Name as in ``get_params``: "scaler", or "estimator__scaler".
 
     estimator : str
-        Name of its class.
+        Class name of the estimator.
 
     reason : str
-        Reason why it leaks.
+        Reason why the estimator leaks.
 
     remedy : str
         Changes that avoid the leak.
@@ -162,23 +162,23 @@ DECIDES_ROWS = {"bootstrap", "privacy_unit"}
 def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
     """List the estimators around a private classifier that are fitted on private rows.
 
-    A privacy statement covers the private classifier alone, but no step in front of it
-    and no search around it. Resampling, as in imbalanced-learn and bootstraps, voids
-    the statement. Nothing is fitted: the result depends on the classes, tags and
-    parameters of the estimators alone.
+    A privacy statement covers the private classifier alone, without preceding steps of
+    a Pipeline or a search. Resampling, as in imbalanced-learn and bootstraps, voids the
+    statement. Nothing is fitted: the result depends on the classes, tags and parameters
+    of the estimators alone.
 
     Parameters
     ----------
     estimator : estimator
-        PATEClassifier or another private classifier (one with ``plan_privacy``), a
-        Pipeline that ends in one, a search or another meta-estimator around either.
+        Private classifier (a classifier with ``plan_privacy``), a Pipeline that ends in
+        a private classifier, or a search or other meta-estimator around these.
 
     Returns
     -------
     leaks : list of PrivacyLeak
-        Empty if none was found. Some may be harmless: a step of your own that needs
-        `fit` without learning from rows, or a function that transforms each row by
-        itself. The content of a FrozenEstimator is taken to be fitted on public rows.
+        Empty if no leak was found. A leak may be harmless, such as a step of your own
+        that does not learn in `fit`, or a function that transforms each row by itself.
+        A FrozenEstimator is assumed to be fitted on public rows.
 
     Raises
     ------
@@ -187,11 +187,11 @@ def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
 
     Notes
     -----
-    An empty list is no guarantee, as the code of estimators is not read. A choice
+    An empty list is not a guarantee, as the code of estimators is not read. A choice
     between candidates by their scores can reveal a single row, even if each candidate
-    is private: Papernot and Steinke (2022), "Hyperparameter tuning with Renyi
-    differential privacy"; :class:`~sklearn_pate.model_selection.PrivateSearchCV` has a
-    privacy cost for it.
+    is private (Papernot and Steinke 2022, "Hyperparameter tuning with Renyi
+    differential privacy"). The privacy cost of
+    :class:`~sklearn_pate.model_selection.PrivateSearchCV` includes this choice.
 
     Examples
     --------

@@ -38,25 +38,24 @@ def audit_mechanism(
     delta: float = 1e-5,
     confidence: float = 1 - 1e-4,
 ) -> AuditResult:
-    """Audit the cost of a mechanism, by its answers on two neighbouring data sets.
+    """Audit the cost of a mechanism by its answers on two neighbouring data sets.
 
     The mechanism answers queries as in a fit, with noise from the operating system, on
-    two neighbouring vote counts (or what one teacher sends, for a
-    :class:`~sklearn_pate.mechanisms.NoisySum` or
-    :class:`~sklearn_pate.mechanisms.MeanScores`). The audit looks for an event that is
-    more probable on one vote count than the cost allows.
+    two neighbouring vote counts. For a :class:`~sklearn_pate.mechanisms.NoisySum` or
+    :class:`~sklearn_pate.mechanisms.MeanScores`, the vector of one teacher replaces
+    vote counts. The audit searches for an event that is more probable on one data set
+    than the cost allows.
 
-    For vote counts, the exact Renyi cost is also computed, from the stated distribution
-    of answers. It covers all neighbours of both counts, in both directions, at all
-    orders of the claimed curve. A smaller curve is contradicted with certainty. The
-    answers are compared with this distribution. If the mechanism states no
-    distribution, the trials alone can contradict the claim. Choose a `delta` such as
-    0.01, as the audit is then more sensitive.
+    For vote counts, the exact Renyi cost is also computed from the distribution of
+    answers that the mechanism states. The exact cost covers all neighbours of both
+    counts, in both directions, at all orders of the claimed curve. A claimed cost below
+    the exact cost is certainly wrong. The answers are compared with the stated
+    distribution. If the mechanism states no distribution, the trials alone can
+    contradict the claim.
 
-    A claim that is not contradicted is not proved: other counts may show more, or the
-    event may be too rare for `n_trials`. A claim contradicted by the trials is wrong,
-    except for one audit in ``1 / (1 - confidence)``. The result is as sensitive as the
-    counts.
+    An audit cannot prove a claim: other counts may show more, or the event may be too
+    rare for `n_trials`. One audit of a true claim in ``1 / (1 - confidence)``
+    contradicts the claim by chance. The result is as sensitive as the counts.
 
     Parameters
     ----------
@@ -66,32 +65,30 @@ def audit_mechanism(
 
     counts : array-like of int of shape (n_classes,)
         Vote counts of each query. For a :class:`~sklearn_pate.mechanisms.NoisySum`, the
-        vector of one teacher, in units of 1/1024 of the clipping bound. Its shape is
-        (n_parts, width), or flat. No part is longer than the bound. For
-        :class:`~sklearn_pate.mechanisms.MeanScores`, the coefficients of one teacher,
-        of shape (n_coordinates, n_classes - 1). Vectors of all other teachers are equal
-        in both data sets, and left out.
+        clipped vector of one teacher in units of 1/1024 of the clipping bound, of shape
+        (n_parts, width) or flat. For :class:`~sklearn_pate.mechanisms.MeanScores`, the
+        coefficients of one teacher, of shape (n_coordinates, n_classes - 1).
 
     neighbour : array-like of int, of the shape of `counts`
-        Counts after one vote is moved, cast or withdrawn; or another vector of the same
+        Counts after one vote is moved, cast or withdrawn, or another vector of this
         teacher.
 
     n_queries : int, default=1
-        Number of queries of one trial, or of releases of scores. The claim is the cost
-        of all queries of a trial.
+        Number of queries, or of releases of scores, in one trial. The claim is the cost
+        of a trial.
 
     n_trials : int, default=100000
-        Number of trials on each data set. Half of them choose the event, half measure
-        it. More trials show rarer events.
+        Number of trials on each data set. Half of the trials choose the event, half
+        measure its probability. More trials show rarer events.
 
     n_repeats : int, default=10
-        Number of times that each query is repeated. The audit uses all answers. The
-        cost covers one answer. Repeats find a defective oracle that draws new noise for
-        the same query. Scores are not repeated.
+        Number of repeats of each query. The audit uses all answers, but the cost covers
+        one answer per query. Repeats thus find a defective oracle that draws new noise
+        for a repeated query.
 
     delta : float, default=1e-5
-        Probability mass that epsilon does not cover. At a larger delta, such as 0.01,
-        the claim is smaller, and the audit is more sensitive.
+        Delta of the (epsilon, delta) guarantee. At a larger delta, such as 0.01, the
+        claim is smaller, and the audit is more sensitive.
 
     confidence : float, default=0.9999
         Probability that a true claim is not contradicted.
@@ -112,11 +109,11 @@ def audit_mechanism(
     Trials are ordered by the sum of the estimated log-likelihood ratios of their
     answers. Noisy histograms, sums and scores are ordered by their projection on the
     difference of the data sets, as for the likelihood ratio of Gaussian noise. The
-    bound is from Jagielski, Ullman, Oprea (2020), "Auditing differentially private
-    machine learning: how private is private SGD?", with bounds of Clopper and Pearson
-    (1934). The student's probabilities that an
-    :class:`~sklearn_pate.mechanisms.InteractiveGNMax` needs are equal for all classes.
-    One oracle answers all trials: the confidence holds if its answers are independent.
+    lower bound is by Jagielski, Ullman, Oprea (2020), "Auditing differentially private
+    machine learning: how private is private SGD?", with binomial bounds of Clopper and
+    Pearson (1934). For :class:`~sklearn_pate.mechanisms.InteractiveGNMax`, the
+    student's probabilities are equal for all classes. One oracle answers all trials:
+    the confidence holds if its answers are independent.
 
     Examples
     --------

@@ -57,58 +57,56 @@ def plan_fit(
     synthetic: PrivateMarginals | None = None,
     margins: Sequence[float] = MARGINS,
 ) -> FitPlan:
-    """Plan a fit of PATEClassifier from public numbers alone.
+    """Plan a fit of PATEClassifier, without data.
 
-    Nothing is fitted, drawn or charged. With the data at hand,
-    :meth:`PATEClassifier.plan_fit <sklearn_pate.PATEClassifier.plan_fit>` takes the
-    numbers from them and from the classifier's parameters.
+    Nothing is fitted, drawn or charged. To plan a fit with data, use
+    :meth:`PATEClassifier.plan_fit <sklearn_pate.PATEClassifier.plan_fit>`.
 
     Parameters
     ----------
     n_rows : int, default=None
-        Number of private rows, without rows that `public_size` would hold out. Where
-        groups are the unit, this number is not public, and is refused.
+        Number of private rows, without rows that `public_size` would hold out. Must be
+        None for ``privacy_unit="group"``, as the number is then private.
 
     n_teachers : int or "auto", default="auto"
-        Number of teachers, as for :class:`~sklearn_pate.PATEClassifier`: the votes of
-        more teachers exceed more noise, but each learns from fewer rows. "auto" needs
-        `n_rows`.
+        Number of teachers. With more teachers, votes exceed more noise, but each
+        teacher learns from fewer rows. "auto" needs `n_rows`.
 
     n_queries : int or "auto", default="auto"
         Number of queries. At a fixed epsilon, more queries mean more noise in each
-        answer. "auto" assumes that there are as many public rows.
+        answer. "auto" assumes that there are enough public rows.
 
     n_classes : int, default=2
-        Number of classes, public.
+        Number of classes, which is public.
 
     epsilon : float or None, default=1.0
-        The publishable epsilon of the fit, to which the noise is calibrated. With None,
-        the fit uses the noise of `mechanism` and states the resulting epsilon.
+        Publishable epsilon of the fit, to which the noise is calibrated. None uses the
+        noise of `mechanism` and states the resulting epsilon.
 
     delta : float, default=1e-5
-        Delta of the (epsilon, delta) guarantee. Delta must be well below one over the
-        number of rows.
+        Delta of the (epsilon, delta) guarantee. Must be well below one over the number
+        of rows.
 
     mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", \
             "permute-and-flip", "confident"} or mechanism, default="auto"
-        As for :class:`~sklearn_pate.PATEClassifier`, of a table: "auto" may plan
+        As for a :class:`~sklearn_pate.PATEClassifier` of a table. "auto" may plan
         "scores" if `n_queries` is "auto", too. "interactive" cannot be planned, as its
         answers depend on a student.
 
     student : classifier, default=None
-        The student. A student that accepts unlabelled rows needs few correct answers.
-        Other students, and None, average over many noisy answers.
+        The student. A student that accepts unlabelled rows needs few answers. Other
+        students, and None, average over many noisy answers.
 
     privacy_unit : {"row", "group"}, default="row"
-        Unit of privacy. The noise is the same for both.
+        Unit of privacy. Both units need equal noise.
 
     class_prior : float or array-like of shape (n_classes,), default=None
-        Shares of the classes among the rows, from public knowledge, or the share of the
-        rarest class alone. The plan then warns if a release cannot teach that class.
-        The shares must not be computed from private rows.
+        Shares of the classes, or the share of the rarest class, from public knowledge.
+        Must not be computed from private rows. The plan then warns if the noise is too
+        large to learn the rarest class.
 
     synthetic : PrivateMarginals, default=None
-        Noisy counts that rows are drawn from, in place of public rows. The domain must
+        Noisy counts from which rows are drawn, in place of public rows. The domain must
         declare all columns by name, as the cost depends on the number of columns.
 
     margins : sequence of float, default=(0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -118,19 +116,18 @@ def plan_fit(
     Returns
     -------
     plan : FitPlan
-        To be printed, or read. A fit with these parameters states exactly this epsilon,
-        delta and mechanism.
+        Plan with the epsilon, delta and mechanism that a fit with these parameters
+        states.
 
     Raises
     ------
     ValueError
-        If a parameter cannot work, or epsilon cannot be reached.
+        If a parameter cannot be used, or epsilon cannot be reached.
 
     Notes
     -----
-    The label accuracy is computed from the exact law of an answer, without simulation,
-    at the worst votes with a given lead: see
-    :class:`~sklearn_pate.inspection.LabelAccuracy`.
+    The label accuracy is computed from the exact distribution of an answer, for the
+    worst votes with a given lead. See :class:`~sklearn_pate.inspection.LabelAccuracy`.
 
     Examples
     --------
@@ -202,11 +199,10 @@ def plan_newton_fit(
     class_prior: float | ArrayLike | None = None,
     synthetic: PrivateMarginals | None = None,
 ) -> FitPlan:
-    """Plan a fit of DPNewtonClassifier from public numbers alone.
+    """Plan a fit of DPNewtonClassifier, without data.
 
-    Nothing is fitted, drawn or charged. With the data at hand,
-    :meth:`DPNewtonClassifier.plan_fit <sklearn_pate.DPNewtonClassifier.plan_fit>` takes
-    the numbers from them and from the classifier's parameters.
+    Nothing is fitted, drawn or charged. To plan a fit with data, use
+    :meth:`DPNewtonClassifier.plan_fit <sklearn_pate.DPNewtonClassifier.plan_fit>`.
 
     Parameters
     ----------
@@ -216,34 +212,34 @@ def plan_newton_fit(
         knowledge.
 
     n_classes : int, default=2
-        Number of classes, public.
+        Number of classes, which is public.
 
     epsilon : float, default=1.0
-        The publishable epsilon of the fit, to which the noise is calibrated.
+        Publishable epsilon of the fit, to which the noise is calibrated.
 
     delta : float, default=1e-5
         Delta of the (epsilon, delta) guarantee.
 
     privacy_unit : {"row", "group"}, default="row"
-        Unit of privacy. The noise is the same for both.
+        Unit of privacy. Both units need equal noise.
 
     class_prior : float or array-like of shape (n_classes,), default=None
         As in :func:`plan_fit`.
 
     synthetic : PrivateMarginals, default=None
-        Noisy counts that rows are drawn from, in place of public rows. The domain must
+        Noisy counts from which rows are drawn, in place of public rows. The domain must
         declare all columns by name, as the cost depends on the number of columns.
 
     Returns
     -------
     plan : FitPlan
-        To be printed, or read. The plan assumes a table with many public rows, and
-        classes of equal shares, for the number of coefficients.
+        Plan. Its number of coefficients assumes a table with many public rows and
+        classes of equal shares.
 
     Raises
     ------
     ValueError
-        If a parameter cannot work, or epsilon cannot be reached.
+        If a parameter cannot be used, or epsilon cannot be reached.
 
     Examples
     --------
@@ -327,9 +323,9 @@ def _check_n_rows(pate: PATEClassifier, n_rows: int | None) -> None:
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """Plan of a search: its fits, and their share of the ledger's budget. Sensitive.
+    """Number of fits of a search, and their share of a privacy budget. Sensitive.
 
-    The plan depends on the number of rows in each split. With groups, these numbers are
+    The plan depends on the number of rows in each split. For groups, these numbers are
     private.
 
     Parameters
@@ -344,8 +340,8 @@ class SearchPlan:
         Whether the best candidate is fitted once more.
 
     share : float
-        Share of the ledger's budget that all fits take together, if none was made
-        before and the most costly candidate is fitted once more.
+        Share of the ledger's budget that all fits take together, if no fit has an entry
+        yet and the most costly candidate is refitted.
 
     left : float
         Share of the budget that is left now.
@@ -354,12 +350,12 @@ class SearchPlan:
         Path of the ledger.
 
     stratified : bool
-        Whether the splits depend on labels, which no cost covers.
+        Whether the splits depend on labels. No privacy cost covers this dependence.
 
     fitting_epsilon : float, default=None
-        With this epsilon of each fit, the search would be within the budget. None if
-        the search is within the budget, or its fits do not share one epsilon. Also None
-        if this epsilon would be less than a tenth of the present one, or of the budget.
+        Smaller epsilon of each fit with which the search would be within the budget.
+        None if the search is within the budget, or fits have different epsilons. Also
+        None if below a tenth of the present epsilon or of the budget.
 
     Examples
     --------
@@ -388,12 +384,12 @@ class SearchPlan:
 
     @property
     def n_fits(self) -> int:
-        """Number of fits; each fit is charged to the ledger.
+        """Number of fits. Each fit is charged to the ledger.
 
         Returns
         -------
         n_fits : int
-            All splits of all candidates, and the refit.
+            Fits of all splits of all candidates, and the refit.
         """
         return self.n_candidates * self.n_splits + self.refit
 
@@ -404,8 +400,7 @@ class SearchPlan:
         Returns
         -------
         fits : bool
-            If False, the search would fail after some fits, and these fits stay
-            charged.
+            If False, the search would fail after some fits, which stay charged.
         """
         return self.share <= self.left
 
@@ -439,17 +434,17 @@ class SearchPlan:
 def plan_search(
     search: Any, X: Any, y: ArrayLike, *, X_public: Any = None, groups: Any = None
 ) -> SearchPlan:
-    """Plan a search around a private classifier: the cost of all its fits.
+    """Compute the privacy cost of all fits of a search around a private classifier.
 
-    Nothing is fitted or charged. The plan is for the data holder: it counts rows of
-    splits, and reads the label set where `classes` are not given.
+    Nothing is fitted or charged. The plan is for the data holder, as it depends on the
+    numbers of rows in splits and, if `classes` is None, on the set of labels.
 
     Parameters
     ----------
     search : GridSearchCV or RandomizedSearchCV
-        Around a PATEClassifier or DPNewtonClassifier with a `ledger`, or a Pipeline
-        that ends in one. A random search needs an integer `random_state`, which decides
-        its candidates.
+        Search around a PATEClassifier or DPNewtonClassifier with a `ledger`, or around
+        a Pipeline that ends in such a classifier. A random search needs an integer
+        `random_state`.
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
         Private rows. Only their number and columns are read.
@@ -458,32 +453,33 @@ def plan_search(
         Labels of the private rows, for the label set and the splits.
 
     X_public : PublicData, array-like, sparse matrix or dataframe, default=None
-        Public rows. Only their number and columns are read. None if `public_size` holds
-        out public rows, or `synthetic` draws them.
+        Public rows. Only their number and columns are read. None with `public_size` or
+        `synthetic`.
 
     groups : array-like of shape (n_rows,), default=None
-        For splits by group.
+        Group of each row, for splits by group.
 
     Returns
     -------
     plan : SearchPlan
-        To be printed, or read.
+        Numbers of fits and shares of the budget.
 
     Raises
     ------
     ValueError
-        If `search` is another search, has no ledger, or has a cost that is not known
-        before it starts; if `X_public` is missing.
+        If `search` has another class, no ledger, or a cost that is unknown before its
+        start. Also if `X_public` is missing.
 
     LedgerError
         If the ledger cannot be read.
 
     Notes
     -----
-    Each fit is charged the worst case of all its queries, and Renyi costs add up at
-    the orders of the ledger (Feldman and Zrnic 2021), see
-    :class:`~sklearn_pate.PrivacyLedger`. The choice by scores on private labels is not
-    in the cost; :class:`~sklearn_pate.model_selection.PrivateSearchCV` covers it.
+    The ledger charges the worst case of all queries of each fit. Renyi costs add up at
+    the orders of the ledger (Feldman and Zrnic 2021); see
+    :class:`~sklearn_pate.PrivacyLedger`. The cost does not include the choice by scores
+    on private labels, unlike the cost of
+    :class:`~sklearn_pate.model_selection.PrivateSearchCV`.
 
     Examples
     --------

@@ -122,11 +122,12 @@ def check_comparable(statements: Iterable[PrivacySpent]) -> None:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AnswerCostDisplay:
-    """Publishable epsilon against the number of queries.
+    """Plot of publishable epsilon against the number of queries.
 
-    **May be published**: it depends on noise and on the numbers of queries and classes.
-    Create it by :meth:`from_estimator`, after a fit, or by :meth:`from_mechanisms`,
-    before one. It needs matplotlib. All parameters are stored as attributes.
+    **May be published**: the plot depends on noise and on the numbers of queries and
+    classes. Create the display by :meth:`from_estimator` after a fit, or by
+    :meth:`from_mechanisms` before a fit. It needs matplotlib. All parameters are stored
+    as attributes.
 
     Parameters
     ----------
@@ -134,11 +135,11 @@ class AnswerCostDisplay:
         Numbers of queries, in increasing order.
 
     epsilons : dict of str to array-like of shape (n_points,)
-        Privacy cost that a fit with these queries states, by mechanism: the worst case
+        Epsilon of a fit with each number of queries, for each mechanism: the worst case
         over all votes.
 
     delta : float
-        Probability mass that epsilon does not cover.
+        Delta of the (epsilon, delta) guarantee.
 
     paid : tuple (n_queries, epsilon), default=None
         Queries and privacy cost of a fit.
@@ -160,10 +161,10 @@ class AnswerCostDisplay:
 
     Notes
     -----
-    The noise of each answer is the same along a line; a fit with a target epsilon would
-    use more noise for more queries. The first answers cost most: a small epsilon grows
-    with about the square root of the number of answers. Beyond `max_answers`, the check
-    alone has a cost, and the line bends.
+    Noise per answer is constant along a line. A fit with a target epsilon would use
+    more noise for more queries. A small epsilon grows with about the square root of the
+    number of answers. Beyond `max_answers`, only the check has a cost, and the line
+    bends.
 
     Examples
     --------
@@ -188,7 +189,7 @@ class AnswerCostDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on. With None, a new figure is created.
+            Axes to draw on. None creates a new figure.
 
         **kwargs : Any
             Arguments of ``ax.plot`` for each line.
@@ -239,10 +240,10 @@ class AnswerCostDisplay:
             A fitted :class:`~sklearn_pate.PATEClassifier`,
             :class:`~sklearn_pate.learners.PrivateKNNClassifier` or
             :class:`~sklearn_pate.learners.PETDLClassifier`, or a Pipeline that ends in
-            one. For a PETDLClassifier, a query is a batch of public rows.
+            such a classifier. For a PETDLClassifier, a query is a batch of public rows.
 
         n_queries : int, default=None
-            Last number of queries. With None, twice as many as in the fit.
+            Largest number of queries. None means twice the number in the fit.
 
         ax, **kwargs : Any
             Arguments of :meth:`plot`.
@@ -258,8 +259,8 @@ class AnswerCostDisplay:
             If the estimator is not fitted.
 
         ValueError
-            If the estimator has no queries or no guarantee, or states the cost of more
-            than its queries, such as the winner of a
+            If the estimator has no queries or no guarantee. Also if its cost covers
+            more than its queries, as for the best candidate of a
             :class:`~sklearn_pate.model_selection.PrivateSearchCV`.
 
         Examples
@@ -324,7 +325,7 @@ class AnswerCostDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the privacy cost of answers of several mechanisms.
+        """Draw the privacy cost of answers by several mechanisms.
 
         The accuracy of the answers is not shown.
 
@@ -337,10 +338,10 @@ class AnswerCostDisplay:
             Number of classes, at least 2.
 
         delta : float
-            Probability mass that epsilon does not cover, in (0, 1).
+            Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         n_queries : int
-            Last number of queries.
+            Largest number of queries.
 
         ax, **kwargs : Any
             Arguments of :meth:`plot`.
@@ -353,8 +354,8 @@ class AnswerCostDisplay:
         Raises
         ------
         ValueError
-            If a mechanism has no noise set, or if some use secret samples and others do
-            not, as their neighbouring data sets differ.
+            If a mechanism has no noise set, or if mechanisms have different
+            neighbouring data sets, as with and without secret samples.
 
         Examples
         --------
@@ -431,19 +432,19 @@ def _check_mechanisms(mechanisms: Any) -> None:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class VoteMarginsDisplay:
-    """Margins of the votes, compared with the noise. Sensitive: not for publication.
+    """Plot of vote margins compared with the noise. Sensitive: not for publication.
 
     A margin is the largest vote count of a query minus the second largest. If margins
     are well above the width of the noise, answers equal the plurality of the teachers.
-    If margins are far below, answers are mostly noise: use better or more teachers, or
-    less noise.
+    If margins are far below the width, answers are mostly noise: use better or more
+    teachers, or less noise.
 
-    The votes depend on private data without noise, which no statement covers: the plot
-    is always stamped. No statement covers a choice of parameters by this plot, either:
+    No statement covers the plot, as it shows votes without noise: it always has a
+    warning stamp. No statement covers a choice of parameters by this plot, either:
     choose parameters on public or artificial rows.
 
-    Create it by :meth:`from_estimator` or :meth:`from_counts`. It needs matplotlib. All
-    parameters are stored as attributes. The display cannot be pickled.
+    Create the display by :meth:`from_estimator` or :meth:`from_counts`. It needs
+    matplotlib. All parameters are stored as attributes. The display cannot be pickled.
 
     Parameters
     ----------
@@ -451,15 +452,15 @@ class VoteMarginsDisplay:
         Margin of each query, in votes.
 
     n_teachers : int
-        Number of teachers, abstaining ones included.
+        Number of teachers, including teachers that abstain.
 
     turned : array-like of shape (n_queries,), default=None
-        Probability, for each query, that noise changes the answer from the class with
-        most votes to another class, if there is an answer.
+        Probability for each query that noise changes the answer to a class without the
+        most votes, if there is an answer.
 
     width : int, default=None
-        Smallest margin between two classes for which noise changes at most one answer
-        in twenty.
+        Smallest margin between two classes at which noise changes at most one answer in
+        twenty.
 
     Attributes
     ----------
@@ -470,7 +471,7 @@ class VoteMarginsDisplay:
         Expected numbers of answers that noise changes.
 
     line_ : matplotlib Line2D or None
-        Width of the noise; outside the axes if it is larger than any margin.
+        Width of the noise. Outside the axes if larger than all margins.
 
     ax_, figure_ : matplotlib Axes, Figure
         Axes and figure that the display was drawn on.
@@ -482,8 +483,8 @@ class VoteMarginsDisplay:
     Notes
     -----
     The probability that noise changes an answer is exact: one minus the probability of
-    the class with most votes. If there may be no answer
-    (:class:`~sklearn_pate.mechanisms.ConfidentGNMax`), it is conditional on one.
+    the class with most votes. For :class:`~sklearn_pate.mechanisms.ConfidentGNMax`, it
+    is conditional on an answer.
 
     Examples
     --------
@@ -512,7 +513,7 @@ class VoteMarginsDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on. With None, a new figure is created.
+            Axes to draw on. None creates a new figure.
 
         bins : int or sequence, default=20
             Argument of ``ax.hist``, for the range from 0 to 1.
@@ -571,11 +572,11 @@ class VoteMarginsDisplay:
         Parameters
         ----------
         estimator : estimator
-            Fitted :class:`~sklearn_pate.PATEClassifier`, or a Pipeline that ends in
-            one. A pickled, copied or published one has no votes.
+            Fitted :class:`~sklearn_pate.PATEClassifier`, or a Pipeline that ends in a
+            PATEClassifier. A pickled, copied or published classifier has no votes.
 
         sensitive : bool, default=False
-            Must be True, to confirm that the plot is private.
+            Must be True, to confirm that the plot is sensitive.
 
         ax, **kwargs : Any
             Arguments of :meth:`plot`.
@@ -650,13 +651,14 @@ class VoteMarginsDisplay:
             Vote counts, without noise.
 
         n_teachers : int
-            Number of teachers, abstaining ones included.
+            Number of teachers, including teachers that abstain.
 
         sensitive : bool, default=False
-            Must be True, also for artificial votes, as the plot is always stamped.
+            Must be True, even for artificial votes, as the plot always has a warning
+            stamp.
 
         mechanism : Mechanism, default=None
-            Mechanism with its noise set. None means to draw the margins alone.
+            Mechanism with its noise set. None draws the margins alone.
 
         ax, **kwargs : Any
             Arguments of :meth:`plot`.

@@ -1,4 +1,4 @@
-"""Other private classifiers, with the same statement."""
+"""Private classifiers other than PATE, each with a privacy statement."""
 
 from sklearn_pate.learners._dpsgd import DPSGDClassifier
 from sklearn_pate.learners._linear import DPLinearSVC, DPLogisticRegression

@@ -143,71 +143,58 @@ def _deciding_loss(criterion: Any) -> type:
 
 
 class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
-    """A network trained by stochastic gradient descent with differential privacy.
+    """Neural network trained by differentially private stochastic gradient descent.
 
-    Each step draws a random sample of the rows, and clips the gradient of each sampled
-    row. The step then follows the sum of the clipped gradients with Gaussian noise. The
-    network may be published, with ``privacy_spent_`` as its statement. No public data
-    are needed. Tens of thousands of private rows are needed. Opacus computes and clips
-    the gradients; install the extra ``dpsgd``.
+    Each step draws a random sample of the rows, clips the gradient of each sampled row,
+    and follows the noisy sum of clipped gradients. The network may be published, with
+    ``privacy_spent_`` as privacy statement. It needs tens of thousands of private rows,
+    and no public rows. Opacus computes and clips the gradients: install the extra
+    ``dpsgd``.
 
     Parameters
     ----------
     estimator : skorch.NeuralNetClassifier
-        The network. Its `module`, `criterion`, `optimizer`, `lr`, `batch_size` (the
-        **expected** size of a sample), `max_epochs`, `device`, and their parameters,
-        such as `optimizer__momentum`, are used. The training loop of skorch and
-        `train_split` are not used, as a validation split would read private rows again.
-        `callbacks` are refused for the same reason. The module takes rows as float32,
-        and gives one output for each class. A penalty in `get_loss` has no effect. Use
-        ``optimizer__weight_decay`` instead. Each row must contribute its own clipped
-        gradient only. So no layer may mix rows, as ``BatchNorm`` does, and the first
-        axis must be the rows. A trial on a few artificial rows checks this before any
-        cost is recorded, and refuses other networks. The trial may miss a module that
-        mixes only some rows, or only large batches. The statement assumes that no such
-        module is used. A module may be pretrained on public data. Pretraining on
-        private data voids the statement.
+        The network, from float32 rows to one output per class. No layer may mix rows,
+        as ``BatchNorm`` does. Pretraining on public data is allowed; pretraining on
+        private data voids the statement. See Notes.
 
     epsilon : float or None, default=1.0
-        The publishable epsilon of this fit, to which the noise is calibrated. With
-        None, the fit uses `noise_multiplier` and states the resulting epsilon.
+        Publishable epsilon of this fit, to which the noise is calibrated. None uses
+        `noise_multiplier` and states the resulting epsilon.
 
     delta : float, default=1e-5
-        Delta of the (epsilon, delta) guarantee. Delta must be well below one over the
-        number of rows.
+        Delta of the (epsilon, delta) guarantee. Must be well below one over the number
+        of rows.
 
     noise_multiplier : float, default=None
-        Standard deviation of the noise on the sum of clipped gradients, in
-        `max_grad_norm`. More noise is more private. Only with ``epsilon=None``.
+        Standard deviation of the noise on the sum of clipped gradients, over
+        `max_grad_norm`. More noise has a lower privacy cost. Only with
+        ``epsilon=None``.
 
     max_grad_norm : float, default=1.0
         L2 norm to which longer gradients of rows are scaled down. The noise is
-        proportional to this bound, so that the privacy cost does not depend on the
-        bound. If most gradients are longer, half of this bound has about the same
-        effect as half of the learning rate.
+        proportional to this bound, so the privacy cost does not depend on it. If most
+        gradients are longer, halving the bound is similar to halving the learning rate.
 
     accountant : {"pld", "rdp"}, default="pld"
-        Composition of the steps. "pld" composes the privacy loss distribution, as
-        Opacus' "prv" does, and is tighter. "rdp" adds up Renyi divergences, as in a
-        `ledger`. Both accountants give upper bounds.
+        Composition of the steps. "pld" composes privacy loss distributions, and gives
+        the tighter bound. "rdp" adds up Renyi divergences, as in a `ledger`.
 
     representation : transformer or "auto", default=None
-        The transformer is fitted on the public rows `X_public` of `fit` alone. It
-        computes the inputs of the network. See
-        :class:`~sklearn_pate.learners.DPLogisticRegression`.
+        Transformer that computes the inputs of the network, fitted on `X_public` of
+        `fit` alone. See :class:`~sklearn_pate.learners.DPLogisticRegression`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. With None, the labels are read from y; the statement
-        then assumes that the set of labels is public. Rows with another label are not
-        used.
+        All labels that may occur. None reads the labels from y: the statement then
+        assumes that the set of labels is public. A row with another label is not used.
 
     ledger : PrivacyLedger, default=None
-        The ledger of the private data over all fits. A ledger adds up Renyi curves. So
-        it records the cost that ``accountant="rdp"`` would state.
+        Ledger of the private data over all fits. It records the cost of
+        ``accountant="rdp"``.
 
     verbose : int or "auto", default="auto"
-        Progress, as for :class:`~sklearn_pate.PATEClassifier`. Losses of the network
-        are never shown, as they are private.
+        Progress, as for :class:`~sklearn_pate.PATEClassifier`. Losses are private, and
+        never shown.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the initial weights. May be public.
@@ -215,7 +202,7 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
     Attributes
     ----------
     network_ : skorch.NeuralNetClassifier
-        The trained network, for class indices, without history or private rows. May be
+        Trained network for class indices, without history or private rows. May be
         published.
 
     classes_ : ndarray of shape (n_classes,)
@@ -226,10 +213,10 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         published.
 
     mechanism_ : DPSGDSteps
-        The steps with all their numbers. May be published.
+        The noisy steps with all parameters. May be published.
 
     noise_multiplier_ : float
-        The given or calibrated noise. May be published.
+        The given or calibrated noise multiplier. May be published.
 
     representation_ : transformer or None
         Fitted on public rows. May be published.
@@ -244,24 +231,33 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
     -----
     Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang (2016), "Deep learning with
     differential privacy". There are ``max_epochs * ceil(n_rows / batch_size)`` steps.
-    Each step draws a new sample. A row is in it with probability ``batch_size /
-    n_rows``, independently of other rows. With an empty sample, the step follows the
-    noise alone. Sums are divided by `batch_size`, whatever the sample size.
+    Each step draws a new sample. A row is in the sample with probability
+    ``batch_size / n_rows``, independently of other rows. With an empty sample, the step
+    follows the noise alone. Sums are divided by `batch_size`, not by the sample size.
 
-    A step is a sampled Gaussian mechanism, and has its cost (Mironov, Talwar, Zhang
-    2019). "pld" composes its privacy loss both for an added and for a removed row (Zhu,
-    Dong, Wang 2022), where Opacus computes the latter only.
+    A step costs as much as the sampled Gaussian mechanism (Mironov, Talwar, Zhang
+    2019). "pld" composes the privacy loss for an added and for a removed row (Zhu,
+    Dong, Wang 2022). Opacus composes the loss for a removed row only.
+
+    Of `estimator`, the fit uses `module`, `criterion`, `optimizer`, `lr`, `batch_size`
+    (the **expected** sample size), `max_epochs`, `device`, and their parameters, such
+    as `optimizer__momentum`. It does not use `train_split` and refuses `callbacks`, as
+    these would read private rows again. A penalty in `get_loss` has no effect: use
+    ``optimizer__weight_decay``. The first axis of inputs must be the rows. A trial on a
+    few artificial rows refuses networks that mix rows, before any cost is recorded. The
+    trial may miss a module that mixes only some rows, or only large batches. The
+    statement assumes that no such module is used.
 
     A value that is missing, infinite as float32, or text among numbers counts as 0, in
-    training and in prediction. So no row makes a fit fail, and each contributes one
-    clipped gradient to the samples that contain it: the statement is unchanged. To
-    choose other values, impute before `fit` with public numbers.
+    training and in prediction. No row thus makes a fit fail, and the statement is
+    unchanged. To choose other values, impute before `fit` with numbers that do not
+    depend on private data.
 
     Samples and noise come from the operating system, not from torch's generators, which
     are not cryptographic. Clipped gradients are whole multiples of a unit, and added up
-    exactly: no row changes a bit of the contribution of another row. Noise is drawn in
+    exactly, so no row changes the rounding of another row. Noise is drawn in
     floating-point numbers, which is an assumption of the statement. Noisy sums are
-    rounded to about a millionth of the noise, so that the last bits are never used.
+    rounded to about a millionth of the noise, as low bits could reveal private values.
 
     Examples
     --------
@@ -342,7 +338,7 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         Returns
         -------
         probabilities : ndarray of float32 of shape (n_rows, n_classes)
-            A column for each of ``classes_``.
+            One column per class in ``classes_``.
         """
         check_is_fitted(self, "network_")
         with one_thread():
@@ -359,7 +355,7 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         Returns
         -------
         y : ndarray of shape (n_rows,)
-            Labels out of ``classes_``.
+            Labels from ``classes_``.
         """
         check_is_fitted(self, "network_")
         return self.classes_[self.predict_proba(X).argmax(axis=1)]

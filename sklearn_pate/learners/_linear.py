@@ -99,13 +99,13 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Rows. They are brought within the bounds as in `fit`.
+            Rows. Features are clipped and scaled to the bounds as in `fit`.
 
         Returns
         -------
         scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
-            A column for each of ``classes_``; with two, that of the second one. For
-            rows within the bounds, ``X @ coef_.T + intercept_``.
+            One column per class in ``classes_``; with two classes, the score of the
+            second class. For rows within the bounds, ``X @ coef_.T + intercept_``.
         """
         check_is_fitted(self, "coef_")
         scores = self._bounds.scores(self._features(X), self.coef_, self.intercept_)
@@ -117,12 +117,12 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Rows. They are brought within the bounds as in `fit`.
+            Rows. Features are clipped and scaled to the bounds as in `fit`.
 
         Returns
         -------
         y : ndarray of shape (n_rows,)
-            Labels out of ``classes_``.
+            Labels from ``classes_``.
         """
         scores = self.decision_function(X)
         codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
@@ -287,80 +287,73 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
 
     The weights minimise the regularised logistic loss of the private rows, with noise
     on the weights or on the objective. The weights may be published, with
-    ``privacy_spent_`` as their statement.
+    ``privacy_spent_`` as privacy statement.
 
     Parameters
     ----------
     method : {"objective", "output", "gaussian"}, default="objective"
-        Where noise is added. "objective" adds a random linear term to the objective.
-        "output" adds noise to the weights, and needs more noise for the same privacy.
-        Both methods are (epsilon, 0)-private for neighbours that replace a row.
-        "gaussian" adds a Gaussian linear term, and needs much less noise if there are
-        many features. It is (epsilon, delta)-private for neighbours that add or remove
-        a row, and does not depend on the number of rows.
+        "objective" adds a random linear term to the objective. "output" adds noise to
+        the weights, and needs more noise at equal epsilon. "gaussian" adds a Gaussian
+        linear term, and needs much less noise for many features. The notes give the
+        guarantees.
 
     C : float or "auto", default="auto"
         Inverse of the regularisation strength, as in
         :class:`~sklearn.linear_model.LogisticRegression`, for rows scaled to norms of
-        at most 1. "auto" is a fixed rule of public numbers: `epsilon`, `delta`, and the
-        numbers of features and classes. For "output", the rule also uses the number of
-        rows; see Notes. A value that is too large is lowered to ``C_``. Choosing it by
-        its score on private rows voids the statement.
+        at most 1. "auto" is a rule of numbers that do not depend on private data; see
+        Notes. A value that is too large is lowered to ``C_``. A choice of C by scores
+        on private rows voids the statement.
 
     epsilon : float, default=1.0
-        The publishable epsilon of this fit. Less is more private, with more noise.
+        Publishable epsilon of this fit. A smaller epsilon needs more noise.
 
     delta : float, default=1e-5
-        Delta of the (epsilon, delta) guarantee, for ``method="gaussian"``. Delta must
-        be well below one over the number of rows.
+        Delta of the (epsilon, delta) guarantee, only for ``method="gaussian"``. Must be
+        well below one over the number of rows.
 
     data_norm : float, default=None
-        Public bound of the L2 norm of rows, after `feature_bounds` are applied; longer
-        rows are scaled down to this norm. A lower bound makes the noise smaller
-        relative to short rows. With None and `feature_bounds`, the bound is the square
-        root of the number of features. With None and no `feature_bounds`, it is read
+        Public bound of the L2 norm of rows, after `feature_bounds` are applied. Longer
+        rows are scaled down to this norm. None uses the square root of the number of
+        features with `feature_bounds`. None without `feature_bounds` reads the bound
         from X, and **nothing is private**: ``privacy_spent_.epsilon`` is infinite.
 
     feature_bounds : tuple (low, high), default=None
-        Public bounds of the features, two numbers or two array-likes of shape
-        (n_features,). Features are clipped to them and scaled to [0, 1]. Bounds that
-        were read from the data void the statement.
+        Public bounds of the features: two numbers, or two array-likes of shape
+        (n_features,). Features are clipped to the bounds and scaled to [0, 1]. Bounds
+        that were read from private data void the statement.
 
     fit_intercept : bool, default=True
-        Whether to fit an intercept. The intercept is regularised, and its constant
-        column counts in the norm of a row. Leave the intercept out for rows of
-        indicator columns, which are never all 0.
+        Whether to fit an intercept, which is regularised. Its constant column counts in
+        the norm of a row. Use False for one-hot encoded rows.
 
     intercept_scaling : float, default=1.0
-        Value of the constant column, relative to `data_norm`: rows are divided by the
-        root of the sum of both squares. A larger value regularises the intercept less,
-        and makes the features smaller relative to the noise.
+        Value of the constant column, relative to `data_norm`. A larger value
+        regularises the intercept less, and makes the features smaller relative to the
+        noise.
 
     representation : transformer or "auto", default=None
-        The transformer is fitted on the public rows `X_public` of `fit` alone. It
-        computes the features of each row, and has no privacy cost. "auto" is
+        Transformer that computes the features of each row, fitted on `X_public` of
+        `fit` alone. It has no privacy cost. "auto" is
         ``TableRepresentation(basis="rbf")``, or an
-        :class:`~sklearn_pate.students.ImageRepresentation` for images. Then
-        ``data_norm=None`` is the root mean squared norm of the public rows' features.
+        :class:`~sklearn_pate.students.ImageRepresentation` for images.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. With None, the labels are read from y; the statement
-        then assumes that the set of labels is public. A row with another label has no
-        loss.
+        All labels that may occur. None reads the labels from y: the statement then
+        assumes that the set of labels is public. A row with another label is not used.
 
     ledger : PrivacyLedger, default=None
-        The ledger of the private data over all fits, see
-        :class:`~sklearn_pate.PATEClassifier`. A ledger is for one relation of
-        neighbours, hence for "gaussian" or for the other methods.
+        Ledger of the private data over all fits, see
+        :class:`~sklearn_pate.PATEClassifier`. As a ledger has one neighbour relation,
+        "gaussian" cannot share it with other methods.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights, in units of the features, after `representation`. May be published.
+        Weights of the unscaled features after `representation`. May be published.
 
     intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts; not zero without `fit_intercept` if `feature_bounds` shift features.
-        May be published.
+        Intercepts. Without `fit_intercept`, they are not zero if `feature_bounds` shift
+        features. May be published.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.
@@ -370,13 +363,13 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         published.
 
     C_ : float
-        The C that was used, a function of public numbers.
+        Value of C that was used. Does not depend on private values.
 
     data_norm_ : float
-        The bound of the rows' norm that was used.
+        Bound of the norm of rows that was used.
 
     mechanism_ : NoisyObjective
-        The noise with all its numbers. May be published.
+        The noise with all parameters. May be published.
 
     representation_ : transformer or None
         Fitted on public rows. May be published.
@@ -389,45 +382,47 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
 
     Notes
     -----
-    Chaudhuri, Monteleoni, Sarwate (2011), "Differentially private empirical risk
-    minimization", for "output" and "objective"; Redberg, Koskela, Wang (2023) for
-    "gaussian"; Iyengar et al. (2019) for minimisers that are not exact. The proofs
-    require a convex loss with slopes in [-1, 0] and second derivatives of at most c,
-    1/4 here. Rows, with the constant, have a norm of at most 1. The proofs are in the
-    source of ``plan_perturbation`` and ``gaussian_objective_curve``.
+    "objective" and "output" are (epsilon, 0)-private for neighbours that replace a row
+    (Chaudhuri, Monteleoni, Sarwate 2011, "Differentially private empirical risk
+    minimization"). "gaussian" is (epsilon, delta)-private for neighbours that add or
+    remove a row (Redberg, Koskela, Wang 2023), and does not depend on the number of
+    rows. Iyengar et al. (2019) cover minimisers that are not exact. The proofs require
+    a convex loss with slopes in [-1, 0] and second derivatives of at most c, here 1/4.
+    Rows, with the constant, have a norm of at most 1. The proofs are in the source of
+    ``plan_perturbation`` and ``gaussian_objective_curve``.
 
     For several classes, each class is separated from all other classes. Each of these
-    problems gets an equal part of epsilon; the costs of "gaussian" add up as Renyi
+    problems gets an equal part of epsilon. The costs of "gaussian" add up as Renyi
     curves.
 
-    Rows to predict are clipped and scaled down as in training: ``coef_`` and
-    ``intercept_`` give the same scores for rows within the bounds.
+    Rows to predict are clipped and scaled as in training. For rows within the bounds,
+    scores follow from ``coef_`` and ``intercept_``. With a `representation`,
+    ``data_norm=None`` is the root mean squared norm of the represented public rows.
+    With an intercept, rows are divided by the norm of (`data_norm`, constant).
 
     In training and in prediction, a missing value, or text among numbers, counts as the
-    middle of the bounds of its feature. Without `feature_bounds`, it counts as 0.
-    Infinity counts as the bound; without `feature_bounds`, its row counts as zeros.
-    Each row is thus brought within the bounds independently of the others, no row makes
-    a fit fail, and the statement is unchanged. To choose other values, impute before
-    `fit` with public numbers.
+    middle of the bounds of its feature, and infinity as the bound. Without
+    `feature_bounds`, a missing value counts as 0, and a row with infinity as zeros. No
+    row thus makes a fit fail, and the statement is unchanged. To choose other values,
+    impute before `fit` with numbers that do not depend on private data.
 
-    There is no limit to the number of iterations. The proofs do not cover a fit that
-    stops early, and the number of iterations depends on private rows.
+    The number of iterations has no limit, as the proofs do not cover a fit that stops
+    early. It depends on private rows.
 
     ``C="auto"`` is 1 / lambda with lambda = b / 8 + c / (e^{epsilon/2} - 1), where
-    epsilon is the part of one problem, and b is about the length of the random linear
-    term: 2 (d (d + 1))^{1/2} / epsilon with d weights, and for "gaussian"
-    (d k)^{1/2} / mu, if k problems that are mu-GDP together keep to epsilon and delta.
-    For "output", lambda is max(b / 8, (2 n c b^2 / (64 d))^{1/3}) with n rows. The rule
-    balances noise and regularisation.
+    epsilon is the part of one problem. b is about the length of the random linear term:
+    2 (d (d + 1))^{1/2} / epsilon with d weights. For "gaussian", b is (d k)^{1/2} / mu,
+    where k mu-GDP problems together satisfy epsilon and delta. For "output", lambda is
+    max(b / 8, (2 n c b^2 / (64 d))^{1/3}) with n rows.
 
-    ``representation="auto"`` has up to 500 components for "gaussian", and for the other
-    methods (n epsilon)^{1/2} / 4 with n rows, as their noise is proportional to the
-    number of components.
+    ``representation="auto"`` has up to 500 components for "gaussian". For other methods
+    it has (n epsilon)^{1/2} / 4 components with n rows, as their noise is proportional
+    to the number of components.
 
-    For a kernel machine without public rows, use random Fourier features:
-    ``make_pipeline(RBFSampler(gamma=1), DPLogisticRegression(data_norm=math.sqrt(2)))``
-    with :class:`~sklearn.kernel_approximation.RBFSampler`, which depends on the number
-    of features only, and returns rows of norm at most sqrt(2).
+    For a kernel machine without public rows, use a Pipeline of ``RBFSampler(gamma=1)``
+    and ``DPLogisticRegression(data_norm=math.sqrt(2))``.
+    :class:`~sklearn.kernel_approximation.RBFSampler` depends on the number of features
+    only, and returns rows of norm at most sqrt(2).
 
     Examples
     --------
@@ -474,13 +469,13 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Rows. Their features are brought within the bounds as in `fit`.
+            Rows. Features are clipped and scaled to the bounds as in `fit`.
 
         Returns
         -------
         probabilities : ndarray of shape (n_rows, n_classes)
-            A column for each of ``classes_``. With more than two classes, one against
-            the rest, scaled to a sum of 1.
+            One column per class in ``classes_``. With more than two classes,
+            one-vs-rest probabilities scaled to a sum of 1.
         """
         scores = self.decision_function(X)
         if scores.ndim == 1:
@@ -494,36 +489,36 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
 class DPLinearSVC(PrivateLinearClassifier):
     """Linear support vector machine trained with differential privacy.
 
-    The weights minimise the regularised hinge loss of the private rows, smoothed at its
-    kink, with noise on the weights or on the objective. With much noise, this learner
-    is more accurate than logistic regression, as its loss is twice as steep at small
-    weights. The weights may be published, with ``privacy_spent_`` as their statement.
+    The weights minimise the regularised, smoothed hinge loss of the private rows, with
+    noise on the weights or on the objective. With much noise, this learner is more
+    accurate than logistic regression, as its loss is twice as steep at small weights.
+    The weights may be published, with ``privacy_spent_`` as privacy statement.
 
     Parameters
     ----------
     method : {"objective", "output", "gaussian"}, default="objective"
-        Where noise is added; it determines neighbours and delta of the statement. See
-        :class:`DPLogisticRegression`.
+        Position of the noise, which determines neighbour relation and delta of the
+        statement. See :class:`DPLogisticRegression`.
 
     C : float or "auto", default="auto"
-        Inverse of the regularisation strength. "auto" is a fixed rule of public
-        numbers. See :class:`DPLogisticRegression`.
+        Inverse of the regularisation strength. "auto" is a rule of numbers that do not
+        depend on private data. See :class:`DPLogisticRegression`.
 
     epsilon : float, default=1.0
-        The publishable epsilon of this fit. Less is more private, with more noise.
+        Publishable epsilon of this fit. A smaller epsilon needs more noise.
 
     delta : float, default=1e-5
-        Delta of the (epsilon, delta) guarantee, for ``method="gaussian"``. Delta must
-        be well below one over the number of rows.
+        Delta of the (epsilon, delta) guarantee, only for ``method="gaussian"``. Must be
+        well below one over the number of rows.
 
     data_norm : float, default=None
-        Public bound of the L2 norm of rows; longer rows are scaled down to this norm.
-        With None and no `feature_bounds`, the bound is read from X, and **nothing is
+        Public bound of the L2 norm of rows. Longer rows are scaled down to this norm.
+        None without `feature_bounds` reads the bound from X, and **nothing is
         private**. See :class:`DPLogisticRegression`.
 
     feature_bounds : tuple (low, high), default=None
-        Public bounds of the features, which are clipped to them and scaled to [0, 1].
-        See :class:`DPLogisticRegression`.
+        Public bounds of the features. Features are clipped to the bounds and scaled to
+        [0, 1]. See :class:`DPLogisticRegression`.
 
     fit_intercept : bool, default=True
         Whether to fit an intercept. Its constant column counts in the norm of a row.
@@ -534,29 +529,28 @@ class DPLinearSVC(PrivateLinearClassifier):
 
     huber : float, default=0.5
         Half-width h of the quadratic piece of the loss, (1 + h - z)^2 / (4 h) for
-        margins z within h of 1. A wider piece is smoother: c = 1 / (2 h) is smaller,
-        and needs less regularisation for the same privacy.
+        margins z within h of 1. A larger h needs less regularisation at equal epsilon,
+        as c = 1 / (2 h) is smaller.
 
     representation : transformer or "auto", default=None
-        The transformer is fitted on the public rows `X_public` of `fit` alone. It
-        computes the features of each row. See :class:`DPLogisticRegression`.
+        Transformer that computes the features of each row, fitted on `X_public` of
+        `fit` alone. See :class:`DPLogisticRegression`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. With None, the labels are read from y; the statement
-        then assumes that the set of labels is public. A row with another label has no
-        loss.
+        All labels that may occur. None reads the labels from y: the statement then
+        assumes that the set of labels is public. A row with another label is not used.
 
     ledger : PrivacyLedger, default=None
-        The ledger of the private data over all fits, see :class:`DPLogisticRegression`.
+        Ledger of the private data over all fits, see :class:`DPLogisticRegression`.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights, in units of the features, after `representation`. May be published.
+        Weights of the unscaled features after `representation`. May be published.
 
     intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts; not zero without `fit_intercept` if `feature_bounds` shift features.
-        May be published.
+        Intercepts. Without `fit_intercept`, they are not zero if `feature_bounds` shift
+        features. May be published.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.
@@ -566,13 +560,13 @@ class DPLinearSVC(PrivateLinearClassifier):
         published.
 
     C_ : float
-        The C that was used, a function of public numbers.
+        Value of C that was used. Does not depend on private values.
 
     data_norm_ : float
-        The bound of the rows' norm that was used.
+        Bound of the norm of rows that was used.
 
     mechanism_ : NoisyObjective
-        The noise with all its numbers. May be published.
+        The noise with all parameters. May be published.
 
     representation_ : transformer or None
         Fitted on public rows. May be published.

@@ -87,49 +87,46 @@ class _CountsPlan:
 
 
 class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
-    """Private naive Bayes: noisy counts of each column's values by class.
+    """Private naive Bayes from noisy counts of each column's values by class.
 
     The counts are released once, with Gaussian noise. Counts and classifier may be
-    published, with ``privacy_spent_`` as their statement. Columns may be text,
-    categories and numbers, with missing values. The unit of privacy is a row or a
-    group, such as a patient.
+    published, with ``privacy_spent_`` as privacy statement. Columns may be text,
+    categories or numbers, with missing values.
 
     Parameters
     ----------
     domain : dict or None, default=None
         Possible values of each column, written **without a look at private rows**, as
-        for :class:`~sklearn_pate.PrivateMarginals`. A value that is not declared counts
-        nowhere, in `fit` and in `predict`.
+        for :class:`~sklearn_pate.PrivateMarginals`. A value that is not declared is
+        ignored, in `fit` and in `predict`.
 
     n_bins : "auto" or int, default="auto"
-        Number of bins of equal width between the bounds of a column. "auto" is 4 to 32:
-        more bins for more rows in each class, and for less noise. "auto" is 8 for
-        groups.
+        Number of bins of equal width between the bounds of a column. "auto" is 4 to 32,
+        and larger for more rows per class and for less noise. For groups, "auto" is 8.
 
     epsilon : float, default=1.0
-        The publishable epsilon of this fit, to which the noise is calibrated.
+        Publishable epsilon of this fit, to which the noise is calibrated.
 
     delta : float, default=1e-5
-        Delta of the (epsilon, delta) guarantee. Delta must be well below one over the
-        number of rows.
+        Delta of the (epsilon, delta) guarantee. Must be well below one over the number
+        of rows.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy: one row, or all rows of one group, such as a patient, given as
-        ``fit(..., groups=patient_id)``. One row of each group is counted, chosen by a
-        keyed hash of its id. With "row", a person with several rows is **not**
-        protected as a whole.
+        ``fit(..., groups=patient_id)``. A keyed hash of its id chooses one row of each
+        group to count. With "row", a person with several rows is **not** protected as a
+        whole.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. A row with another label counts nowhere. With None,
-        the labels are read from y; the statement then assumes that the set of labels is
-        public.
+        All labels that may occur. A row with another label is not counted. None reads
+        the labels from y: the statement then assumes that the set of labels is public.
 
     ledger : PrivacyLedger, default=None
-        The privacy budget of the private data over all fits, see
+        Privacy budget of the private data over all fits, see
         :class:`~sklearn_pate.PATEClassifier`. Every fit is a new release.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds the choice of one row of each group. The seed may be public.
+        Seed of the choice of one row of each group. May be public.
 
     Attributes
     ----------
@@ -140,14 +137,14 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         Class labels.
 
     marginals_ : dict
-        The noisy counts of each column, arrays of shape (n_classes, n_cells). May be
+        Noisy counts of each column, arrays of shape (n_classes, n_cells). May be
         published.
 
     privacy_spent_ : PrivacySpent
         The privacy statement. May be published.
 
     mechanism_ : MarginalCounts
-        The release of the counts, with its noise.
+        Mechanism of the counts, with its noise.
 
     n_features_in_ : int
         Number of features.
@@ -157,24 +154,25 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
 
     See Also
     --------
-    sklearn_pate.PrivateMarginals : Rows drawn from such counts, for PATE.
+    sklearn_pate.PrivateMarginals : Rows drawn from noisy counts, for PATE.
 
     Notes
     -----
-    Each unit counts in one cell of each of D tables at most, so that neighbours are
-    sqrt(2 D) apart, for rows that are replaced and for groups; the release is a
-    Gaussian test of mu = sqrt(2 D) / sqrt(sigma^2 - 2.25), whose epsilon is exact
-    (Balle and Wang 2018; :doc:`/accounting`, "Synthetic rows"). Tables are replaced by
-    the nearest tables without negative counts. Each class has one total, the mean over
-    columns. Half of the noise is added to each count.
+    Each unit counts in at most one cell of each of D tables. Counts of neighbouring
+    data sets, for rows and for groups, thus differ by at most sqrt(2 D) in the
+    Euclidean norm. The release is mu-Gaussian differentially private with mu = sqrt(2
+    D) / sqrt(sigma^2 - 2.25), whose epsilon is exact (Balle and Wang 2018;
+    :doc:`/accounting`, "Synthetic rows"). Noisy tables are replaced by the nearest
+    tables without negative counts. Each class has one total, the mean over columns.
+    Half of the noise scale is added to each count.
 
-    Columns are taken as independent, given the class. If columns depend on each other,
-    the ranking of rows suffers little, but probabilities would be too near to 0 and 1.
-    The summed log-odds are therefore multiplied by a number below 1, without a privacy
-    cost. It follows from the counts, their noise and the number of columns. The counts
-    do not contain the dependence between columns; a medium dependence is assumed.
-    Vaidya, Shafiq, Basu, Hong (2013), "Differentially private naive Bayes
-    classification", has Laplace noise on such counts.
+    Columns are assumed to be independent, given the class. If columns depend on each
+    other, the ranking of rows suffers little, but probabilities would be too near to 0
+    and 1. The summed log-odds are therefore multiplied by a factor below 1, at no
+    privacy cost. The factor is computed from the counts, their noise and the number of
+    columns, for a medium dependence between columns. Vaidya, Shafiq, Basu, Hong (2013),
+    "Differentially private naive Bayes classification", add Laplace noise to the
+    counts.
 
     Examples
     --------

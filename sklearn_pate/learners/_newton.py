@@ -91,44 +91,42 @@ class DPNewtonClassifier(
 ):
     """Differentially private logistic regression by noisy Newton steps.
 
-    The classifier has no teachers and is not PATE. The model is a logistic regression
-    on features that public rows alone determine. The coefficients are computed in five
-    steps. In each step, every row, or group, contributes a vector of bounded length,
-    and noise is added to the sum. The first step gives the shares of the classes. Three
-    Newton steps with clipped gradients follow. The last step corrects the mean
-    probability. The model may be published with ``privacy_spent_`` as its statement.
+    The classifier has no teachers and is not PATE. Public rows alone determine the
+    features of the model. Five steps compute the coefficients: the shares of the
+    classes, three Newton steps with clipped gradients, and a correction of the mean
+    probability. In each step, every row, or group, contributes a vector of bounded
+    length, and noise is added to the sum. The model may be published, with
+    ``privacy_spent_`` as privacy statement.
 
     Parameters
     ----------
     representation : transformer or "auto", default="auto"
         Transformer from rows to numbers, fitted on public rows only. "auto" is a
         :class:`~sklearn_pate.students.TableRepresentation`, or an
-        :class:`~sklearn_pate.students.ImageRepresentation` where X has the dimensions
-        of images. The first columns of another representation should be the most
-        informative ones.
+        :class:`~sklearn_pate.students.ImageRepresentation` if X has the dimensions of
+        images. Another representation should have its most informative columns first.
 
     basis : {"auto", "linear", "rbf"}, default="auto"
-        Features of the model: principal components of the represented public rows
-        ("linear"), and functions of the distances to means of clusters of these rows
-        ("rbf"). "auto" is "rbf" for tables, and "linear" for images and where
-        `representation` is given.
+        Features of the model. "linear" has principal components of the represented
+        public rows. "rbf" adds functions of distances to cluster means of these rows.
+        "auto" is "rbf" for tables, and "linear" for images or a given `representation`.
 
     max_coordinates : int or "auto", default="auto"
-        Largest number of features. The model has fewer features with more noise, fewer
-        private or public rows, and a rarer class. "auto" is 500, or 1000 for images.
+        Largest number of features. The model has fewer features for more noise, fewer
+        rows, and rarer classes. "auto" is 500, or 1000 for images.
 
     threshold : {"auto", "balanced", "accuracy"} or float, default="auto"
-        With two classes, the probability of the second class above which it is
-        predicted. "auto" predicts the second class for a share of the public rows equal
-        to its mean probability. "balanced" is this mean probability, and "accuracy" is
-        one half.
+        With two classes, the probability above which the second class is predicted.
+        "auto" predicts the second class for a share of the public rows equal to its
+        mean probability. "balanced" is this mean probability, and "accuracy" is one
+        half.
 
     epsilon : float, default=1.0
-        The publishable epsilon of this fit, to which the noise is calibrated.
+        Publishable epsilon of this fit, to which the noise is calibrated.
 
     delta : float, default=1e-5
-        Delta of the (epsilon, delta) guarantee. Delta must be well below one over the
-        number of rows.
+        Delta of the (epsilon, delta) guarantee. Must be well below one over the number
+        of rows.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy: one row, or all rows of one group, such as a patient, given as
@@ -136,9 +134,8 @@ class DPNewtonClassifier(
         rows. With "row", a person with several rows is **not** protected as a whole.
 
     n_groups : int, default=None
-        Number of groups for ``privacy_unit="group"``, which is not public: a rounded or
-        estimated number that was chosen independently of the data. A wrong number makes
-        predictions worse, not less private.
+        Estimated number of groups for ``privacy_unit="group"``, chosen independently of
+        the private data. A wrong estimate makes predictions worse, not less private.
 
     public_size : float, default=None
         Without `X_public` in `fit`, hold out this share of the rows (of the groups, if
@@ -146,28 +143,27 @@ class DPNewtonClassifier(
 
     synthetic : PrivateMarginals, default=None
         Noisy counts of the private rows, in place of public rows. `epsilon` covers the
-        counts. Their log-odds are the features. The domain must be declared **without a
-        look at private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
+        counts, and their log-odds are the features. The domain must be declared
+        **without a look at private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. With None, the labels are read from y; the statement
-        then assumes that the set of labels is public. A private row with another label
-        is dropped, and counted in ``data_problems_``.
+        All labels that may occur. None reads the labels from y: the statement then
+        assumes that the set of labels is public. A private row with another label is
+        dropped, and counted in ``data_problems_``.
 
     ledger : PrivacyLedger, default=None
-        The privacy budget of the private data over all fits. The cost is recorded
-        before any noise is drawn. With an integer `random_state`, a killed fit resumes
-        after its last step, and a repeated fit gets the same model at no further cost.
-        **If rows or labels are prepared in another way, use another** `random_state`.
+        Privacy budget of the private data over all fits. With an integer
+        `random_state`, a killed fit resumes after its last step, and a repeated fit
+        gets an equal model at no further cost. **If rows or labels are prepared in
+        another way, use another** `random_state`.
 
     verbose : int or "auto", default="auto"
-        Progress on the standard error stream. "auto" shows it in a line that
-        disappears, in a terminal or a notebook only. 0 shows nothing; 1 keeps a line
-        for each phase, also in a file.
+        Progress on the standard error stream, as for
+        :class:`~sklearn_pate.PATEClassifier`.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds the choice of public rows, the representation and the basis. The seed may
-        be public.
+        Seed of the choice of public rows, the representation and the basis. May be
+        public.
 
     Attributes
     ----------
@@ -175,7 +171,7 @@ class DPNewtonClassifier(
         The model of class indices. May be published.
 
     coefficients_ : ndarray of shape (n_coordinates, n_classes - 1)
-        The coefficients of the model, with noise. May be published.
+        Noisy coefficients of the model. May be published.
 
     representation_ : transformer
         Fitted on public rows. May be published.
@@ -188,19 +184,19 @@ class DPNewtonClassifier(
         published.
 
     mechanism_ : NewtonSteps or TwoPartRelease
-        The noise with all its parameters. With `synthetic`, it has both parts of the
-        release: ``counts`` and ``mechanism``.
+        The noise with all parameters. With `synthetic`, it has the parts ``counts`` and
+        ``mechanism``.
 
     marginals_ : dict or None
-        For `synthetic`, the noisy counts of each column. May be published.
+        With `synthetic`, noisy counts of each column. May be published.
 
     data_problems_ : tuple of str
-        **Sensitive.** Rows and classes that the model was not computed from. A pickled
-        or copied estimator does not contain this record.
+        **Sensitive**: problems such as dropped rows and missing classes. Not in a
+        pickled or copied estimator.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
-        Rows of X that were used as public because of `public_size`. These indices are
-        for the data holder. A pickled or copied estimator does not contain them.
+        **Sensitive**: rows of X that `public_size` made public. Not in a pickled or
+        copied estimator.
 
     n_features_in_ : int
         Number of features.
@@ -219,20 +215,20 @@ class DPNewtonClassifier(
     are orthonormal and orthogonal to 1, the model is p(x) = softmax(b(x) C H). In step
     i = 1, ..., 5 a row contributes a vector of whole numbers of length at most
     sqrt(s_i) S, with s = (0.03, 0.14, 0.23, 0.55, 0.05) and S = 1024. All steps
-    together are one Gaussian test with mu = 2 / noise_scale, up to the rounding in
-    ``gdp_mu``. Epsilon is exact, and does not depend on the numbers of public rows,
-    classes and features. Proof: :doc:`/accounting`.
+    together are mu-Gaussian differentially private with mu = 2 / noise_scale, up to the
+    rounding in ``gdp_mu``. Epsilon is exact, and does not depend on the numbers of
+    public rows, classes and features. Proof: :doc:`/accounting`.
 
-    With n units, shares pi of K classes by the first sum, and
-    G = (1 - sum(pi^2)) K / (K - 1), a table gets 0.029 sqrt(G) n mu features, at least
-    5 and at most mu^2 n / (K - 1).
+    For n units and K classes with shares pi from the first step, let G = (1 -
+    sum(pi^2)) K / (K - 1). A table gets 0.029 sqrt(G) n mu features, at least 5 and at
+    most mu^2 n / (K - 1).
 
     Newton steps with noise are from Ganesh, Haghifam, Steinke, Thakurta (2023), "Faster
-    differentially private convex optimization via second-order methods", here with the
-    Hessian of public rows, which has no privacy cost. Public rows as the geometry of
-    private training: Amid, Ganesh, Mathews, Ramaswamy, Song, Steinke, Suriyakumar,
-    Thakkar, Thakurta (2022), "Public data-assisted mirror descent for private model
-    training".
+    differentially private convex optimization via second-order methods". Here, the
+    Hessian is computed on public rows, at no privacy cost. Public rows determine the
+    geometry of private training in Amid, Ganesh, Mathews, Ramaswamy, Song, Steinke,
+    Suriyakumar, Thakkar, Thakurta (2022), "Public data-assisted mirror descent for
+    private model training".
 
     Examples
     --------

@@ -102,70 +102,69 @@ def _as_float32(values: Any) -> NDArray[np.float32]:
 class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     """Private deep learning with teacher ensembles (PETDL) with a valid guarantee.
 
-    Teachers are trained on disjoint shards of the private rows. Each teacher sends one
-    vector of soft votes: its class probabilities for public batches, which are sets of
-    public rows. The vector may also have a hint: similarities of batches in the
-    teacher's hidden layer. The vectors are clipped and added up, and the sum is
-    released once with Gaussian noise. A student learns from the sum, and may be
-    published with ``privacy_spent_`` as its statement.
+    Teachers are trained on disjoint shards of the private rows. Each teacher computes
+    its class probabilities for batches of public rows. It may add a hint: similarities
+    of batches in its hidden layer. The vectors of all teachers are clipped and added
+    up, and the sum is released once with Gaussian noise. A student learns from the sum,
+    and may be published, with ``privacy_spent_`` as privacy statement.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        The teacher, with `predict_proba`; None is ``RandomForestClassifier()``. See
-        :class:`~sklearn_pate.PATEClassifier`. The hint is computed from the input of
-        the last ``torch.nn.Linear`` of a skorch network, or from the probabilities of
-        another teacher.
+        The teacher, with `predict_proba`. None is ``RandomForestClassifier()``. The
+        hint uses the input of the last ``torch.nn.Linear`` of a skorch network, or the
+        probabilities of another teacher.
 
     student : classifier, default=None
-        With None, the student is a :class:`~sklearn_pate.students.FixMatchClassifier`
-        with a :class:`~sklearn_pate.students.ConvSmall` network; install the extra
-        ``deep``. A student gets soft labels, unlabelled rows and the hint if it accepts
-        them.
+        None is a :class:`~sklearn_pate.students.FixMatchClassifier` with a
+        :class:`~sklearn_pate.students.ConvSmall` network, which needs the extra
+        ``deep``. A student gets soft labels, unlabelled rows and the hint, if its `fit`
+        accepts them.
 
     n_teachers : int or "auto", default="auto"
-        Number of shards, a hundred or more for an epsilon of 1. "auto" is the rounded
-        square root of the number of rows; refused for ``privacy_unit="group"``.
+        Number of shards. An epsilon of 1 needs a hundred or more. "auto" is the rounded
+        square root of the number of rows; groups need a number.
 
     public_batch_size : int, default=128
-        Approximate number of public rows in a public batch. With larger batches, there
-        are fewer batches and a lower total privacy cost, but less information about
-        each row. The number is also the batch size of the default student.
+        Approximate number of public rows in a public batch, and batch size of the
+        default student. Larger batches have a lower total privacy cost, but less
+        information about each row.
 
     batches : {"cluster", "random"}, default="cluster"
-        Assignment of public rows to public batches. "cluster" puts similar rows
-        together, so that one label is correct for most rows of a batch. "random" draws
-        batches at random, as in the paper. The label of a batch then estimates its
-        class frequencies.
+        Assignment of public rows to batches. "cluster" puts similar rows together, so
+        that one label is correct for most rows of a batch. "random" draws batches at
+        random, as in the paper, whose labels estimate class frequencies.
 
     core : float, default=0.5
-        Share of the rows of a cluster, nearest to its centre, that form the batch.
+        Share of the rows of a cluster that form its batch: the rows nearest to the
+        centre.
 
     temperature : float, default=1.0
-        Softens the probabilities of teachers to p^(1/T) before they are averaged over a
-        batch. The targets of the student are sharpened accordingly.
+        Temperature T that softens the probabilities of teachers to p^(1/T) before they
+        are averaged over a batch. The targets of the student are sharpened accordingly.
 
     clipping_bound : float, default=1.0
-        L2 norm, at most 1, to which longer values of a batch are scaled down. The noise
-        is proportional to this bound. A lower bound limits confident teachers most.
+        L2 norm, at most 1, to which longer probability vectors of a batch are scaled
+        down. The noise is proportional to this bound. A lower bound limits confident
+        teachers most.
 
     weighted : bool, default=False
-        Whether the teacher's confidence in a row is the weight of the row. This has no
+        Whether the teacher's confidence in a row is the weight of the row. Has no
         privacy cost, and helps if teachers know different classes.
 
     noise_scale : float, default=None
-        Standard deviation of the noise on each number of the sum, in clipping bounds.
-        With None, the noise is calibrated to `epsilon`.
+        Standard deviation of the noise on each coordinate of the sum, over the clipping
+        bound. None calibrates the noise to `epsilon`.
 
     hint_epochs : int, default=0
-        Number of epochs for which the student is trained on the hint first; 0 releases
+        Number of epochs of training on the hint, before training on labels. 0 releases
         no hint.
 
     hint_share : float, default=0.2
-        Share of the privacy cost for the hint, if there is one.
+        Share of the privacy cost for the hint.
 
     distillation_epochs : int, default=20
-        Number of epochs for which the default student is trained on the labels.
+        Number of epochs of the default student's training on the labels.
 
     compression : float, default=1
         Divisor of the width of each layer of the default student.
@@ -179,12 +178,12 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         :class:`~sklearn_pate.students.FixMatchClassifier`.
 
     representation : transformer, default=None
-        Fitted on public rows only. Teachers are trained, and clusters computed, on
-        transformed rows.
+        Transformer fitted on public rows only. Teachers and clusters use transformed
+        rows.
 
     epsilon : float or None, default=1.0
-        The publishable epsilon. With None, the fit uses `noise_scale` and states the
-        resulting epsilon.
+        Publishable epsilon, to which the noise is calibrated. None uses `noise_scale`
+        and states the resulting epsilon.
 
     delta : float, default=1e-5
         Delta of the (epsilon, delta) guarantee, well below one over the number of rows.
@@ -193,25 +192,25 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         Unit of privacy, see :class:`~sklearn_pate.PATEClassifier`.
 
     public_size : float, default=None
-        Without an `X_public` in `fit`, share of the rows, or groups, to use as public.
-        The people in these rows are **not protected**.
+        Share of the rows, or groups, to hold out as public, without `X_public` in
+        `fit`. The people in these rows are **not protected**.
 
     synthetic : PrivateMarginals, default=None
         Draw rows from noisy counts of the private rows, in place of public rows; see
         :class:`~sklearn_pate.PrivateMarginals`. `epsilon` covers the counts.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. A private row with another label is dropped. With
-        None, the labels are read from y; the statement then assumes that the set of
-        labels is public. Required by `fit_from_outputs`, for its columns.
+        All labels that may occur. A private row with another label is dropped. None
+        reads the labels from y: the statement then assumes that the set of labels is
+        public. `fit_from_outputs` requires `classes`.
 
     ledger : PrivacyLedger, default=None
-        The ledger of the private data over all fits, see
+        Ledger of the private data over all fits, see
         :class:`~sklearn_pate.PATEClassifier`.
 
     memory : str, path-like or joblib.Memory, default=None
-        A folder for the vectors of teachers; see :class:`~sklearn_pate.PATEClassifier`.
-        **The folder is sensitive**.
+        A **sensitive** folder for the vectors of teachers, see
+        :class:`~sklearn_pate.PATEClassifier`.
 
     n_jobs : int, default=None
         Number of teachers trained at once, as in joblib.
@@ -232,34 +231,34 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
 
     privacy_spent_ : PrivacySpent
         The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
-        published. The number of queries in the statement counts public batches. A hint
-        counts as several queries.
+        published. Its number of queries is the number of public batches; a hint counts
+        as several queries.
 
     privacy_analysis_ : PrivacyAnalysis
-        **Sensitive.** The sum without noise, and problems of teachers. Pickled
-        estimators do not contain it.
+        **Sensitive**: the sum without noise, and problems of teachers. Not in a pickled
+        or copied estimator.
 
     mechanism_ : NoisySum
-        The mechanism with all its numbers.
+        The mechanism with all parameters.
 
     batch_of_row_ : ndarray of int of shape (n_public,)
-        The public batch of each public row, -1 for none. May be published.
+        Public batch of each public row, -1 for no batch. May be published.
 
     released_ : ndarray of shape (n_batches, n_classes)
-        The noisy sum over teachers for each batch, in probabilities. May be published.
+        Noisy sum of the teachers' probabilities for each batch. May be published.
 
     similarities_ : ndarray of shape (n_batches, n_batches) or None
-        The noisy sum of the hints. May be published.
+        Noisy sum of the hints. May be published.
 
     representation_ : transformer or None
         Fitted on public rows. May be published.
 
     marginals_ : dict or None
-        For `synthetic`, the noisy counts of each column. May be published.
+        With `synthetic`, noisy counts of each column. May be published.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
-        **Sensitive.** Rows of X used as public because of `public_size`. Pickled
-        estimators do not contain it.
+        **Sensitive**: rows of X that `public_size` made public. Not in a pickled or
+        copied estimator.
 
     n_features_in_ : int
         Number of features.
@@ -270,11 +269,11 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     Notes
     -----
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
-    ensembles", introduce soft labels at a temperature, a hint, batches of public rows,
-    and weights. The paper adds noise to the loss of the student, which does not change
+    ensembles", introduce soft labels at a temperature, the hint, batches of public
+    rows, and weights. The paper adds noise to the student's loss, which does not change
     the gradient and **gives no privacy**. Here, noise is added to the released sum.
 
-    The cost is exactly the cost of one Gaussian release; see
+    The cost is exactly the cost of one Gaussian release, see
     :class:`~sklearn_pate.mechanisms.NoisySum`. The proof of the sensitivity is in the
     source of ``SoftVoteLayout``.
 
@@ -432,11 +431,10 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     def fit_from_outputs(self, X_public: Any, outputs: Any) -> Self:
         """Train a student on the noisy outputs of models of several parties.
 
-        Each party sends the class probabilities of its model for the public rows, and
-        neither rows nor model. Outputs are clipped, added up and released on this
-        machine, where they are visible. The statement protects all outputs of one
-        party, for any `privacy_unit`. `estimator` is not used. `representation` is used
-        for clusters only.
+        Each party sends only the class probabilities of its model for the public rows.
+        This machine sees these outputs, clips and adds them up, and releases the noisy
+        sum. The statement protects all outputs of one party, for any `privacy_unit`.
+        `estimator` is not used, and `representation` is used for clusters only.
 
         Parameters
         ----------
@@ -445,9 +443,9 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
             Public rows, in the order of the outputs.
 
         outputs : iterable of array-like of shape (n_public, n_classes)
-            An array for each party, with a column for each of the sorted `classes`. Or
-            pairs of such an array and a hidden representation of shape (n_public,
-            n_hidden), to compute the hint from.
+            One array per party, with one column per class in sorted `classes`. For a
+            hint, one pair per party: this array and a hidden representation of shape
+            (n_public, n_hidden).
 
         Returns
         -------

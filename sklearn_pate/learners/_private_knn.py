@@ -242,111 +242,95 @@ def _first(distances: NDArray[np.float64], k: int) -> NDArray[np.intp]:
 
 
 class PrivateKNNClassifier(StudentClassifier):
-    """Private nearest neighbours: each query is answered by a secret random sample.
+    """Private nearest neighbours in secret random samples of the private rows.
 
     For each query, every private row is sampled independently with a small probability.
     The sampled rows nearest to the queried public row vote with their labels. A
     mechanism answers with the noisy plurality. A student is trained on public rows and
-    answers. Nothing is trained on private rows. As samples are secret, an answer costs
+    answers. No model is trained on private rows. As samples are secret, an answer costs
     less than an answer of :class:`~sklearn_pate.PATEClassifier`. The student may be
-    published, with ``privacy_spent_`` as its statement.
+    published, with ``privacy_spent_`` as privacy statement.
 
-    The statement is for rows that are **added or removed**, not replaced. It can
-    neither be compared with nor added to a statement of
+    The statement is for rows that are **added or removed**, not replaced. It can be
+    neither compared with nor added to a statement of
     :class:`~sklearn_pate.PATEClassifier` for rows.
-    :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one` converts it.
+    :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one` converts the
+    cost.
 
     Parameters
     ----------
     student : classifier, default=None
-        With None, the student is a
-        :class:`~sklearn_pate.students.GraphSelfTrainingClassifier` with the same
-        `representation`. It also assumes that near rows are alike, and learns from all
-        public rows. A student that accepts unlabelled rows gets all public rows. Other
-        students get the answered rows, as in :class:`~sklearn_pate.PATEClassifier`.
-        Training of the student has no privacy cost.
+        The student, whose training has no privacy cost. None is a
+        :class:`~sklearn_pate.students.GraphSelfTrainingClassifier` with this
+        `representation`. A student that accepts unlabelled rows gets all public rows;
+        other students get the answered rows.
 
     n_neighbors : int or "auto", default="auto"
-        Number of rows (or groups) that vote on a query. The privacy cost does not
-        depend on it. The number should be large enough to exceed the noise, of scale
-        `sigma` votes. It should be less than ``sampling_rate * n`` for a class of n
-        private rows, so that voters are near. "auto" is 6 sigma, rounded up. This value
-        does not depend on the number of private rows, which is not public here. It
-        suits thousands of rows per class.
+        Number of rows (or groups) that vote on a query, which does not change the
+        privacy cost. It should exceed the noise scale `sigma`, and be less than
+        ``sampling_rate * n`` for a class of n private rows. "auto" is 6 sigma, rounded
+        up, for thousands of rows per class.
 
     sampling_rate : float, default=0.15
         Probability that a row (or group) is in the sample of a query, in (0, 1]. At a
-        fixed epsilon, a lower rate needs less noise and fewer votes. It hardly changes
-        the distance of the voters, until the noise is a few votes.
+        fixed epsilon, a lower rate needs less noise and fewer votes.
 
     metric : {"euclidean", "cosine"}, default="euclidean"
-        Distance of rows in the `representation`. Columns should be of one scale. The
-        privacy cost does not depend on it.
+        Distance of rows after `representation`, which does not change the privacy cost.
+        Columns should have similar scales.
 
     mechanism : {"gnmax", "confident", "histogram"} or mechanism, default="gnmax"
-        Answers the queries. "confident" answers if most neighbours agree. Every query
-        has a privacy cost, answered or not. "histogram" releases all vote counts, at no
-        more than the cost of answers, for a student that learns from soft labels. Other
-        mechanisms and `max_answers` are refused: the cost of a sample is known for
-        Gaussian noise only.
+        Mechanism that answers the queries. "confident" answers if most neighbours
+        agree, but every query has a privacy cost. "histogram" releases all vote counts,
+        at most at the cost of answers, for a student that learns from soft labels.
 
     n_queries : int or "auto", default="auto"
-        Number of queries; each public row is queried at most once. At a fixed epsilon,
-        more queries mean more noise in each answer. "auto" is 100 for a student that
-        accepts unlabelled rows, and 2000 for other students, but at most the number of
-        public rows.
+        Number of public rows to query, each once. At a fixed epsilon, more queries mean
+        more noise in each answer. "auto" is at most 2000, or 100 for a student that
+        accepts unlabelled rows.
 
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts"} \
             or QueryStrategy, default="auto"
-        Choice of the public rows to query, as in
-        :class:`~sklearn_pate.PATEClassifier`; it has no privacy cost.
+        Choice of the public rows to query, as in :class:`~sklearn_pate.PATEClassifier`.
+        Has no privacy cost.
 
     representation : transformer, default=None
-        Fitted on public rows, and applied to public and private rows before distances
-        are computed: votes are accurate if near rows have the same class. The
-        transformer has no privacy cost, if it computes the same features of a row each
-        time, from that row alone. Private rows are therefore transformed one at a time,
-        arrays as float64. This is slow, except for a
-        :class:`~sklearn_pate.students.TableRepresentation`. A transformer that fails
-        for a single row, or computes other features of a public row alone than among
-        others, is refused. The transformer is fitted again for the default student. A
-        slow transformer may be fitted on public rows before, and passed in a
-        ``FrozenEstimator``. With None, distances are between the rows themselves, which
-        must be dense numbers.
+        Transformer fitted on public rows, applied to all rows before distances are
+        computed. It has no privacy cost, as it must transform each row by itself; see
+        Notes. With None, rows must be dense numbers.
 
     epsilon : float or None, default=1.0
-        The publishable epsilon of this fit: noise is calibrated before any query so
-        that ``privacy_spent_.epsilon`` is at most this. With None, the fit uses the
+        Publishable epsilon of this fit, to which the noise is calibrated. None uses the
         noise of `mechanism` and states the resulting epsilon.
 
     delta : float, default=1e-5
-        Delta of the (epsilon, delta) guarantee. Delta must be well below one over the
-        number of rows.
+        Delta of the (epsilon, delta) guarantee. Must be well below one over the number
+        of rows.
 
     privacy_unit : {"row", "group"}, default="row"
-        Unit of privacy: one row, or all rows of one group (a patient, for example),
-        given as ``fit(..., groups=patient_id)``. A group is sampled as a whole, and
-        votes once, by its nearest row. With "row", a person with several rows is
-        **not** protected as a whole.
+        Unit of privacy: one row, or all rows of one group, such as a patient, given as
+        ``fit(..., groups=patient_id)``. A group is sampled as a whole, and its nearest
+        row votes. With "row", a person with several rows is **not** protected as a
+        whole.
 
     public_size : float, default=None
-        Without an `X_public` in `fit`, use this share of the rows (of the groups, if
+        Without `X_public` in `fit`, hold out this share of the rows (of the groups, if
         they are the unit) as public. The people in these rows are **not protected**.
-        With rows, their number is then assumed to be public.
+        For rows, the statement then assumes that their number is public.
 
     synthetic : PrivateMarginals, default=None
         Draw rows from noisy counts of the private rows, in place of public rows; see
         :class:`~sklearn_pate.PrivateMarginals`. `epsilon` covers the counts.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. With None, the labels are read from y; the statement
-        then assumes that the set of labels is public. A private row with another label
-        is dropped before neighbours are counted.
+        All labels that may occur. None reads the labels from y: the statement then
+        assumes that the set of labels is public. A private row with another label is
+        dropped.
 
     ledger : PrivacyLedger, default=None
-        The ledger of the private data over all fits, see
+        Ledger of the private data over all fits, see
         :class:`~sklearn_pate.PATEClassifier`. The cost is charged before a sample or
-        any noise is drawn. The ledger must have the relation of rows (or groups) that
+        any noise is drawn. The ledger must have the relation for rows (or groups) that
         are added or removed.
 
     verbose : int or "auto", default="auto"
@@ -368,11 +352,10 @@ class PrivateKNNClassifier(StudentClassifier):
         published. ``n_teachers`` of the statement is the number of neighbours.
 
     privacy_analysis_ : None
-        There is no data-dependent analysis: the cost of a sample does not depend on its
-        votes.
+        None, as the cost does not depend on votes.
 
     mechanism_ : SampledMechanism
-        The mechanism with all its numbers.
+        The mechanism with all parameters.
 
     n_neighbors_ : int
         Number of neighbours that voted on a query.
@@ -393,11 +376,11 @@ class PrivateKNNClassifier(StudentClassifier):
         Noisy vote counts, for ``mechanism="histogram"``. May be published.
 
     marginals_ : dict or None
-        For `synthetic`, the noisy counts of each column. May be published.
+        With `synthetic`, noisy counts of each column. May be published.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
-        Rows of X that were used as public because of `public_size`. These facts are for
-        the data holder. Pickled and copied estimators do not contain them.
+        **Sensitive**: rows of X that `public_size` made public. Not in a pickled or
+        copied estimator.
 
     n_features_in_ : int
         Number of features.
@@ -408,16 +391,23 @@ class PrivateKNNClassifier(StudentClassifier):
     Notes
     -----
     Zhu, Yu, Chandraker, Wang (2020), "Private-kNN: practical differential privacy for
-    computer vision". An added row (or group) in a sample adds one vote and removes one
-    other at most. The proof requires exact distances of whole numbers, computed from
-    features of one row at a time. The proof is in the source of ``NeighbourVotes`` and
+    computer vision". A row (or group) added to a sample adds one vote and removes at
+    most one other vote. The proof requires exact distances of whole numbers, computed
+    from features of one row at a time, and is in the source of ``NeighbourVotes`` and
     ``Grid``. Each query is a Gaussian release on a Poisson sample, at the cost of
-    :func:`~sklearn_pate.accounting.composition.sampled_gaussian_curve`; the costs of
-    queries add up, as samples are independent.
+    :func:`~sklearn_pate.accounting.composition.sampled_gaussian_curve`. The costs of
+    queries add up, as samples are independent. Mechanisms without Gaussian noise, and
+    `max_answers`, are refused, as their cost on samples is unknown.
 
-    The paper's data-dependent bounds are left out, as they cannot be published. Its
-    refinement of the representation by earlier students is also left out. Instead, pass
-    a student as the `representation` of a second fit, at the cost of both fits.
+    Private rows are transformed one at a time, arrays as float64. This is slow, except
+    for a :class:`~sklearn_pate.students.TableRepresentation`. A transformer is refused
+    if it fails for a single row, or if features of a public row depend on other rows.
+    The default student fits the transformer again. A slow transformer may be fitted on
+    public rows before, and passed in a ``FrozenEstimator``.
+
+    The paper's data-dependent bounds are left out, as they cannot be published. To
+    refine the representation by a student, as in the paper, pass the student as
+    `representation` of a second fit, at the cost of both fits.
 
     Examples
     --------

@@ -43,26 +43,26 @@ _THRESHOLD_NOISE_RATIO = 3.75
 
 
 class ConfidentGNMax(PluralityMechanism):
-    """GNMax that answers only if enough teachers agree, by a noisy check.
+    """GNMax that answers only if a noisy check shows that enough teachers agree.
 
-    Answers, "no answer" included, may be published, at the privacy cost that `cost`
+    Answers, including "no answer", may be published, at the privacy cost that `cost`
     computes. The cost does not depend on the number of answers given.
 
     Parameters
     ----------
     threshold : int or float, default=0.8
-        Smallest value of the largest count, up to noise, for an answer. A float of at
-        most 1.0 is a share of the teachers; another number is a number of votes. The
-        threshold must be chosen independently of the votes.
+        Smallest noisy value of the largest count for an answer. A float of at most 1.0
+        is a share of the teachers; another number is a number of votes. Must be chosen
+        independently of the votes.
 
     sigma_threshold : float, default=None
-        Scale of the noise on the largest count, in votes. With None,
-        :class:`~sklearn_pate.PATEClassifier` calibrates the noise, to 3.75 times
+        Scale of the noise on the largest count, in votes. None lets
+        :class:`~sklearn_pate.PATEClassifier` calibrate the noise, to 3.75 times
         `sigma`.
 
     sigma : float, default=None
-        Scale of the noise on every count of an answer, in votes. With None,
-        :class:`~sklearn_pate.PATEClassifier` calibrates the noise.
+        Scale of the noise on every count of an answer, in votes. None lets
+        :class:`~sklearn_pate.PATEClassifier` calibrate the noise.
 
     max_answers : int, default=None
         Maximum number of answers. The cost covers the check of every query and
@@ -73,12 +73,12 @@ class ConfidentGNMax(PluralityMechanism):
     -----
     If max_j n_j + Z >= threshold, with discrete Gaussian noise of scale
     `sigma_threshold`, the answer is drawn as in :class:`GNMax`. Otherwise there is no
-    answer (Papernot et al. 2018, Algorithm 1). Privacy cost of checks:
-    :func:`~sklearn_pate.accounting.tight_threshold_worst_case`; of answers:
+    answer (Papernot et al. 2018, Algorithm 1). Checks cost
+    :func:`~sklearn_pate.accounting.tight_threshold_worst_case`, and answers cost
     :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`. If smaller, the stated
-    epsilon is the exact cost of the worst order of checks and answers. Proofs:
-    :doc:`/accounting`. The paper multiplies the cost of an answer by the probability
-    that it is given, which is no upper bound; see
+    epsilon is the exact cost of the worst sequence of checks and answers. Proofs:
+    :doc:`/accounting`. The paper multiplies the cost of an answer by its probability,
+    which is not an upper bound; see
     :func:`~sklearn_pate.accounting.bounds.confident_2018`.
 
     Examples
@@ -194,36 +194,34 @@ def _is_share(threshold: float) -> bool:
 class InteractiveGNMax(ConfidentGNMax):
     """GNMax that answers only if the teachers disagree with the student.
 
-    Queries come with the student's class probabilities. If the votes do not differ
-    enough from these probabilities, and the student is confident, the student's own
-    class is returned. Then only the check has a privacy cost. All answers may be
-    published, at the privacy cost that `cost` computes.
+    Queries have the student's class probabilities. If votes and probabilities do not
+    differ enough, and the student is confident, the answer is the student's class. Then
+    only the check has a privacy cost. All answers may be published, at the privacy cost
+    that `cost` computes.
 
     Parameters
     ----------
     threshold : int or float, default=0.4
-        Smallest excess of a count over the student's expectation, up to noise. A float
-        of at most 1.0 is a share of the teachers; another number is a number of votes.
-        With equal probabilities, the expectation is one vote in `n_classes`. For two
-        classes, no count then exceeds the expectation by more than half of the
-        teachers. The threshold must be chosen independently of the votes.
+        Smallest noisy excess of a count over the count that the student's probabilities
+        predict. A float of at most 1.0 is a share of the teachers; another number is a
+        number of votes. Must be chosen independently of the votes.
 
     sigma_threshold : float, default=None
-        Scale of the noise on the check, in votes. With None,
-        :class:`~sklearn_pate.PATEClassifier` calibrates the noise, to 3.75 times
+        Scale of the noise on the check, in votes. None lets
+        :class:`~sklearn_pate.PATEClassifier` calibrate the noise, to 3.75 times
         `sigma`.
 
     sigma : float, default=None
-        Scale of the noise on every count of an answer, in votes. With None,
-        :class:`~sklearn_pate.PATEClassifier` calibrates the noise.
+        Scale of the noise on every count of an answer, in votes. None lets
+        :class:`~sklearn_pate.PATEClassifier` calibrate the noise.
 
     confidence : float, default=0.9
-        Smallest probability above which the student's own class is returned, at no
-        privacy cost, as the student is public.
+        Probability above which the student's class is the answer. This has no privacy
+        cost, as the student is public.
 
     n_teachers : int, default=None
-        Number of teachers, which the probabilities are multiplied by. Public;
-        :class:`~sklearn_pate.PATEClassifier` sets it.
+        Number of teachers, which is public. :class:`~sklearn_pate.PATEClassifier` sets
+        it.
 
     max_answers : int, default=None
         Maximum number of answers of the teachers, as in :class:`ConfidentGNMax`.
@@ -232,14 +230,13 @@ class InteractiveGNMax(ConfidentGNMax):
     -----
     Papernot et al. 2018, Algorithm 2. If max_j (n_j - n_teachers p_j) + Z >= threshold,
     the answer is drawn as in :class:`GNMax`. Otherwise, if max_j p_j > `confidence`,
-    the answer is argmax_j p_j. Otherwise there is no answer. Probabilities and
-    threshold are used as exact rational numbers, and the check is decided on whole
-    ones: it passes if max_j (n_j - t_j) + Z >= 0, t_j = ceil(threshold + n_teachers
-    p_j). So one moved vote changes the largest excess by at most one, and the cost is
-    the same as for :class:`ConfidentGNMax`. The student's probabilities may come from
-    earlier answers. `local_curve` holds for the probabilities that were used. It is no
-    bound for a student that was trained on the answers. Proof: :doc:`/accounting`,
-    Lemma 4.
+    the answer is argmax_j p_j. Otherwise there is no answer. With equal probabilities
+    on two classes, no count exceeds its expectation by more than half of the teachers.
+    The check uses exact arithmetic: it passes if max_j (n_j - t_j) + Z >= 0 with t_j =
+    ceil(threshold + n_teachers p_j). One moved vote changes the largest excess by at
+    most one, so the cost equals the cost of :class:`ConfidentGNMax`. The probabilities
+    may depend on earlier answers. `local_curve` holds for given probabilities only, not
+    for a student trained on the answers. Proof: :doc:`/accounting`, Lemma 4.
 
     Examples
     --------
@@ -283,7 +280,7 @@ class InteractiveGNMax(ConfidentGNMax):
     ) -> NDArray[np.intp]:
         """Answer queries if the teachers disagree with the student.
 
-        Every call draws fresh noise and has a privacy cost, so answer each query once.
+        Every call draws new noise and has a privacy cost: answer each query once.
 
         Parameters
         ----------
@@ -291,31 +288,31 @@ class InteractiveGNMax(ConfidentGNMax):
             Votes per class, whole numbers. Sensitive.
 
         probabilities : array-like of shape (n_queries, n_classes)
-            The student's class probabilities. The probabilities may depend on votes
-            only through earlier answers.
+            The student's class probabilities. They may depend on votes through earlier
+            answers only.
 
         max_answers : int, default=None
             Maximum number of answers of the teachers.
 
         noise : NoiseSource, default=None
-            Source of the noise. With None, a new source is created.
+            Source of the noise. None creates a new source.
 
         Returns
         -------
         answers : ndarray of int of shape (n_queries,)
-            Class indices of the teachers or of the student; -1 for no answer. Answers
-            may be published, at the privacy cost that `cost` computes.
+            Class indices, by the teachers or by the student; -1 for no answer. May be
+            published, at the privacy cost that `cost` computes.
 
         Raises
         ------
         ValueError
-            If `counts` are not vote counts, `probabilities` no probabilities of the
-            same shape, or the parameters are not set.
+            If `counts` are not vote counts, `probabilities` are not probabilities of
+            this shape, or the parameters are not set.
 
         Warns
         -----
         PrivacyLeakWarning
-            If the noise is seeded: the answers are then not private.
+            If the noise is seeded. The answers are then not private.
         """
         counts = check_counts(counts).astype(np.int64)
         check_count("max_answers", max_answers, 0, also=(None,))
@@ -351,10 +348,10 @@ class InteractiveGNMax(ConfidentGNMax):
         direction: Literal["both", "forward"] = "both",
         votes_by_teacher: ArrayLike | None = None,
     ) -> RdpCurve:
-        """Exact privacy cost of queries at the votes that were cast. Sensitive.
+        """Compute the exact privacy cost of queries at the given votes. Sensitive.
 
-        The cost must not be published. It is a bound only if the probabilities did not
-        depend on answers to these queries.
+        The cost must not be published. The cost is a bound only if the probabilities
+        did not depend on answers to these queries.
 
         Parameters
         ----------
@@ -376,13 +373,13 @@ class InteractiveGNMax(ConfidentGNMax):
         Returns
         -------
         curve : RdpCurve
-            By :func:`~sklearn_pate.accounting.local_cost`, summed over the queries.
+            Sum over the queries, by :func:`~sklearn_pate.accounting.local_cost`.
 
         Raises
         ------
         ValueError
-            If `counts` are not vote counts, `probabilities` no probabilities of the
-            same shape, or the parameters are not set.
+            If `counts` are not vote counts, `probabilities` are not probabilities of
+            this shape, or the parameters are not set.
         """
         return self._local_costs(
             counts,
@@ -457,12 +454,12 @@ class InteractiveGNMax(ConfidentGNMax):
         Returns
         -------
         probabilities : ndarray of shape (n_queries, n_classes)
-            The same probabilities.
+            The probabilities as an array.
 
         Raises
         ------
         ValueError
-            If they have another shape, or lie outside 0..1.
+            If `probabilities` have another shape, or are not between 0 and 1.
         """
         check_not_masked("probabilities", probabilities)
         own = np.asarray(probabilities, dtype=np.float64)

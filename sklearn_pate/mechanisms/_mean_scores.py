@@ -50,54 +50,50 @@ class Estimate(NamedTuple):
 class MeanScores(GaussianSum):
     """Mean of the teachers' class probabilities.
 
-    The mean is released once, as a score model, in place of answers to queries. So
-    there is no number of queries, all public rows get soft labels, and a rare class is
-    not lost. Each teacher's class probabilities on public rows are written in a basis
-    of functions that public rows alone determine. The coefficients are clipped to a
-    ball around a centre, rounded to whole numbers, added up over teachers, and released
-    with noise. A noisy count of the classes comes first, and two steps follow. The
-    centre of the first step is given by the shares of the classes. The centre of the
-    second step is the estimate of the first step.
+    The mean is released once, as a score model, in place of answers to queries. There
+    are no queries, all public rows get soft labels, and noise does not hide a rare
+    class. Public rows alone determine a basis of functions, in which each teacher's
+    class probabilities have coefficients. These are clipped to a ball around a centre,
+    rounded to whole numbers, added up over teachers, and released with noise. A noisy
+    count of the classes gives the first centre, and two steps for coefficients follow.
+    The centre of the second step is the estimate of the first step.
 
     Parameters
     ----------
     basis : {"linear", "rbf"}, default="rbf"
-        Functions of the basis: the principal components of the represented public rows
-        ("linear"), and functions of the distances to means of clusters of these rows
-        ("rbf").
+        Functions of the basis. "linear" has principal components of the represented
+        public rows. "rbf" adds functions of distances to cluster means of these rows.
 
     max_coordinates : int, default=500
-        Largest number of functions. With more noise, fewer coordinates are released.
+        Largest number of functions. With more noise, fewer functions are used.
 
     threshold : {"auto", "balanced", "accuracy"} or float, default="auto"
-        With two classes, the probability of the second class above which it is
-        predicted. "auto" predicts it for the share of public rows that is its released
-        mean probability; "balanced" is this mean probability, "accuracy" one half. None
-        has a privacy cost.
+        With two classes, the probability above which the second class is predicted.
+        "auto" predicts the second class for a share of the public rows equal to its
+        released mean probability. "balanced" is this mean probability, and "accuracy"
+        is one half.
 
     noise_scale : float, default=None
-        Standard deviation of the noise on every coordinate of the sum, in units of the
-        length that bounds a teacher's vectors. With None,
-        :class:`~sklearn_pate.PATEClassifier` calibrates the noise to its `epsilon`.
-        More noise gives more privacy. Public: it must be chosen independently of
-        private data.
+        Standard deviation of the noise on every coordinate of the sum, over the bound
+        on the length of a teacher's vectors. None lets
+        :class:`~sklearn_pate.PATEClassifier` calibrate the noise to its `epsilon`. Must
+        be chosen independently of private data.
 
     Notes
     -----
     In step i = 1, 2, 3 a row or group, and then a teacher, sends a vector v of whole
     numbers of length at most sqrt(s_i) S, with s = (0.03, 0.29, 0.68) and S = 1024.
-    Replacing a row moves the sum by 2 sqrt(s_i) S at most, whatever the centre. Three
-    adaptive Gaussian steps are one Gaussian test with mu = 2 / noise_scale (Dong, Roth,
-    Su 2022, "Gaussian differential privacy", Corollary 3.3), up to the rounding in
-    ``gdp_mu``; epsilon is exact, and does not depend on the numbers of public rows,
-    classes and coordinates. Proof: :doc:`/accounting`.
+    Replacing a row changes the sum by at most 2 sqrt(s_i) S, for any centre. The three
+    adaptive Gaussian steps together are mu-Gaussian differentially private with mu = 2
+    / noise_scale (Dong, Roth, Su 2022, "Gaussian differential privacy", Corollary 3.3),
+    up to the rounding in ``gdp_mu``. Epsilon is exact, and does not depend on the
+    numbers of public rows, classes and coordinates. Proof: :doc:`/accounting`.
 
-    Releasing an aggregate of models fitted on disjoint shards is the method of Nissim,
-    Raskhodnikova, Smith (2007), "Smooth sensitivity and sampling in private data
-    analysis"; clipping around a running estimate that of Biswas, Dong, Kamath, Ullman
-    (2020), "CoinPress: practical private mean and covariance estimation"; releasing
-    coefficients of a function that of Hall, Rinaldo, Wasserman (2013), "Differential
-    privacy for functions and functional data".
+    Aggregation over disjoint shards: Nissim, Raskhodnikova, Smith (2007), "Smooth
+    sensitivity and sampling in private data analysis". Clipping around a running
+    estimate: Biswas, Dong, Kamath, Ullman (2020), "CoinPress: practical private mean
+    and covariance estimation". Release of coefficients of a function: Hall, Rinaldo,
+    Wasserman (2013), "Differential privacy for functions and functional data".
 
     Examples
     --------
@@ -138,30 +134,30 @@ class MeanScores(GaussianSum):
         Parameters
         ----------
         epsilon : float, default=None
-            Target for the cost of a fit. None keeps `noise_scale`.
+            Target epsilon of a fit. None keeps `noise_scale`.
 
         delta : float, default=1e-5
             Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         before : Cost, default=None
-            Cost of noisy counts that are released before the scores. `epsilon` covers
-            both.
+            Cost of noisy counts released before the scores. `epsilon` covers counts and
+            scores.
 
         Returns
         -------
         mechanism : MeanScores
-            All its parameters may be published.
+            Clone with its noise. All parameters may be published.
 
         Raises
         ------
         ValueError
-            If `epsilon` and `noise_scale` are both given, or neither, or the noise that
-            epsilon needs cannot be drawn.
+            If both or neither of `epsilon` and `noise_scale` are given, or if epsilon
+            needs too much noise.
         """
         return self._calibrated(epsilon, delta, before)
 
     def check(self) -> None:
-        """Raise ValueError if a parameter beside the noise is out of range."""
+        """Raise ValueError if a parameter other than the noise is out of range."""
         if self.basis not in _BASES:
             raise ValueError(
                 f"basis={self.basis!r} of {type(self).__name__} is unknown; use one of "
@@ -171,7 +167,7 @@ class MeanScores(GaussianSum):
         check_threshold("threshold", self.threshold)
 
     def n_coordinates(self, n_teachers: int, n_classes: int) -> list[int]:
-        """Compute the numbers of coefficients a class that the noise allows.
+        """Compute the numbers of coefficients per class that the noise allows.
 
         Parameters
         ----------
@@ -184,9 +180,9 @@ class MeanScores(GaussianSum):
         Returns
         -------
         n_coordinates : list of int
-            Number of functions of the basis, for each step of scores. It is
-            proportional to the squared number of teachers over the noise, at least 5,
-            and at most `max_coordinates`.
+            Number of functions of the basis in each step for coefficients. Proportional
+            to the square of the number of teachers over the noise, from 5 to
+            `max_coordinates`.
         """
         check_count("n_teachers", n_teachers)
         check_count("n_classes", n_classes, 2)
@@ -213,12 +209,12 @@ class MeanScores(GaussianSum):
             Coefficients of each teacher. Sensitive.
 
         class_sum : callable
-            Adds up the classes of rows, or of groups, as vectors of whole numbers of at
-            most the length that it is given. Sensitive.
+            Function that adds up the classes of rows, or of groups, as vectors of whole
+            numbers up to a given length. Sensitive.
 
         n_coordinates : list of int
-            Number of coordinates in each step of scores, at most the numbers of
-            `n_coordinates` and of `scores`.
+            Number of coordinates in each step, at most the numbers of `n_coordinates`
+            and of `scores`.
 
         entry : FitEntry, default=None
             Ledger entry. Its cost is recorded before any noise is drawn. It stores the
@@ -227,12 +223,12 @@ class MeanScores(GaussianSum):
         Returns
         -------
         estimate : Estimate
-            Answers may be published, at the privacy cost that `cost` computes.
+            Released mean. May be published, at the privacy cost that `cost` computes.
 
         Raises
         ------
         LedgerError
-            If the ledger cannot be written; then nothing is returned.
+            If the ledger cannot be written. Nothing is then returned.
         """
         sums = StoredSums(self, entry)
         n_teachers, shape = scores.n_teachers, scores.shape

@@ -30,12 +30,12 @@ class Response:
 
 
 class Mechanism(BaseEstimator, ABC):
-    """Base class of mechanisms: releases with noise, and their privacy cost.
+    """Base class of mechanisms, which release results with noise.
 
-    The cost follows from the parameters alone, and holds for any data. Parameters are
-    set and read as in scikit-learn (``get_params``, ``set_params``, ``clone``) and
-    searched over as ``mechanism__sigma``. A privacy card contains the parameters, so
-    that its reader can compute the cost again.
+    The privacy cost follows from the parameters alone, and holds for any data.
+    Mechanisms have ``get_params``, ``set_params`` and ``clone`` as in scikit-learn; a
+    search may use ``mechanism__sigma``. A privacy card contains the parameters, so that
+    readers can compute the cost again.
 
     A subclass sets `noise_parameters` and provides `_curve`. A mechanism that answers
     queries on votes is a subclass of :class:`PluralityMechanism`.
@@ -84,7 +84,7 @@ class Mechanism(BaseEstimator, ABC):
         Parameters
         ----------
         n_queries : int, default=0
-            Number of queries; not used by mechanisms that answer no queries.
+            Number of queries. Not used by mechanisms that answer no queries.
 
         n_classes : int, default=2
             Number of classes.
@@ -98,7 +98,7 @@ class Mechanism(BaseEstimator, ABC):
         Returns
         -------
         cost : Cost
-            May be published. The cost is for noise that is not seeded.
+            Privacy cost, for noise that is not seeded. May be published.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class Mechanism(BaseEstimator, ABC):
         Returns
         -------
         n_answers : int
-            At most `n_queries`, and at most `max_answers`.
+            The smaller of `n_queries` and `max_answers`.
         """
         check_count("n_queries", n_queries, 0, np.inf)  # has a cost, however many
         check_count("max_answers", self.max_answers, also=(None,))
@@ -146,7 +146,7 @@ class Mechanism(BaseEstimator, ABC):
         return min(n_queries, self.max_answers)
 
     def sanitized_cost(self, counts: ArrayLike, **release: Any) -> Any:
-        """Raise TypeError: the privacy cost is the same for all votes.
+        """Raise TypeError, as the privacy cost does not depend on votes.
 
         Parameters
         ----------
@@ -167,13 +167,13 @@ class Mechanism(BaseEstimator, ABC):
         )
 
     def in_one_line(self) -> str:
-        """Write the mechanism with its parameters, for statements.
+        """Write the mechanism and its parameters in one line, for statements.
 
         Returns
         -------
         text : str
-            Class name and the parameters that differ from their defaults. Unlike
-            `repr`, it does not depend on the configuration of scikit-learn.
+            Class name and the parameters that differ from their defaults. Does not
+            depend on the configuration of scikit-learn, unlike `repr`.
         """
         written = {
             name: _written(value) for name, value in self.get_params(deep=False).items()
@@ -195,13 +195,13 @@ class Mechanism(BaseEstimator, ABC):
         Parameters
         ----------
         unit : {"row", "group", "party"}
-            Unit of privacy. All its data belong to one shard.
+            Unit of privacy. All data of a unit are in one shard.
 
         Returns
         -------
         relation : {"replace-one", "add-remove", "add-remove-or-change"}
-            Name of the relation in statements. The numbers of rows and of parties are
-            public. The number of groups is not public.
+            Neighbour relation. The numbers of rows and of parties are public. The
+            number of groups is not public.
 
         Raises
         ------
@@ -212,7 +212,7 @@ class Mechanism(BaseEstimator, ABC):
 
     @property
     def parts(self) -> "tuple[Any, Any]":
-        """Noisy counts that are released before, None here, and the mechanism.
+        """Noisy counts, which are None here, and the mechanism.
 
         Returns
         -------

@@ -56,19 +56,19 @@ class GNMax(PluralityMechanism):
     Parameters
     ----------
     sigma : float, default=None
-        Scale of the noise on every count, in votes: its standard deviation, except for
-        noise below one vote. With None, :class:`~sklearn_pate.PATEClassifier`
-        calibrates the noise to a target epsilon. More noise gives more privacy. Public:
-        it must be chosen independently of votes.
+        Scale of the noise on every count, in votes: about the standard deviation,
+        except below one vote. None lets :class:`~sklearn_pate.PATEClassifier` calibrate
+        the noise to a target epsilon. More noise has a lower privacy cost. Must be
+        chosen independently of votes.
 
     Notes
     -----
-    argmax_j n_j + Z_j (Papernot et al. 2018, Section 4.1) with discrete Gaussian noise,
-    Pr[z] proportional to exp(-z^2 / (2 sigma^2)) (Canonne, Kamath, Steinke 2020), and
-    ties broken at random. Privacy cost:
+    The answer is argmax_j n_j + Z_j (Papernot et al. 2018, Section 4.1) with discrete
+    Gaussian noise, Pr[z] proportional to exp(-z^2 / (2 sigma^2)) (Canonne, Kamath,
+    Steinke 2020). Ties are broken at random. The privacy cost of an answer is
     :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`, about 0.64 a / sigma^2
-    an answer while the order a is far below sigma. The stated epsilon is the exact cost
-    of adaptive answers, which is 6 to 8 % smaller. Proofs: :doc:`/accounting`.
+    for orders a far below sigma. The stated epsilon is the exact cost of adaptive
+    answers, which is 6 to 8 % smaller. Proofs: :doc:`/accounting`.
 
     Examples
     --------
@@ -113,12 +113,12 @@ class GNMax(PluralityMechanism):
 
 
 class NoisyHistogram(GNMax):
-    """All vote counts with Gaussian noise, not their plurality alone.
+    """Vote counts of all classes with Gaussian noise.
 
-    Made from a :class:`GNMax` by ``mechanism="histogram"`` of
-    :class:`~sklearn_pate.PATEClassifier`. Histograms may be published, at the privacy
-    cost that `cost` computes. Post-processing of histograms, such as pluralities and
-    soft labels, has no privacy cost.
+    ``mechanism="histogram"`` of :class:`~sklearn_pate.PATEClassifier` uses this
+    mechanism. Histograms may be published, at the privacy cost that `cost` computes.
+    Post-processing of histograms, such as pluralities and soft labels, has no privacy
+    cost.
 
     Parameters
     ----------
@@ -127,19 +127,18 @@ class NoisyHistogram(GNMax):
 
     Notes
     -----
-    n + Z, with independent discrete Gaussian noise, Pr[z] proportional to
-    exp(-z^2 / (2 sigma^2)) (Canonne, Kamath, Steinke 2020). A vote that moves changes
-    two counts by 1, which costs a / sigma^2 at order a
+    The histogram is n + Z, with independent discrete Gaussian noise, Pr[z] proportional
+    to exp(-z^2 / (2 sigma^2)) (Canonne, Kamath, Steinke 2020). A moved vote changes two
+    counts by 1, which costs a / sigma^2 at order a
     (:func:`~sklearn_pate.accounting.bounds.gaussian_worst_case`), about 1.6 times the
-    cost of an answer of :class:`GNMax`; a vote that is added or withdrawn changes one
-    count, which costs half of that.
+    cost of an answer of :class:`GNMax`. An added or withdrawn vote changes one count,
+    at half of this cost.
 
-    The distribution of the noise, and so the cost, is the same at all counts. Therefore
-    the cost is not sensitive. At whole orders it is exactly a / sigma^2, as a shift by
-    a whole number maps whole numbers to themselves. At other orders it is at most a /
-    sigma^2 (Proposition 5 there). So `local_curve`, `enumerated_curve` and
-    `optimal_curve` have closed forms; `local_curve` depends on the votes through
-    abstentions only. Proofs: :doc:`/accounting`.
+    The noise, and so the cost, does not depend on counts. The cost is exactly a /
+    sigma^2 at whole orders, and at most a / sigma^2 at other orders (Canonne, Kamath,
+    Steinke 2020, Proposition 5). `local_curve`, `enumerated_curve` and `optimal_curve`
+    thus have closed forms. `local_curve` depends on votes through abstentions only.
+    Proofs: :doc:`/accounting`.
 
     Examples
     --------
@@ -162,7 +161,7 @@ class NoisyHistogram(GNMax):
     ) -> NDArray[np.int64]:
         """Release vote counts with noise.
 
-        Every call draws fresh noise and has a privacy cost: release each query once.
+        Every call draws new noise and has a privacy cost: release each query once.
 
         Parameters
         ----------
@@ -170,13 +169,13 @@ class NoisyHistogram(GNMax):
             Votes per class, whole numbers. Sensitive.
 
         noise : NoiseSource, default=None
-            Source of the noise. With None, a new source is created.
+            Source of the noise. None creates a new source.
 
         Returns
         -------
         histograms : ndarray of int of shape (n_queries, n_classes)
-            Noisy counts, possibly negative. Answers may be published, at the privacy
-            cost that `cost` computes.
+            Noisy counts, possibly negative. May be published, at the privacy cost that
+            `cost` computes.
 
         Raises
         ------
@@ -186,7 +185,7 @@ class NoisyHistogram(GNMax):
         Warns
         -----
         PrivacyLeakWarning
-            If the noise is seeded: the histograms are then not private.
+            If the noise is seeded. The histograms are then not private.
         """
         counts = check_counts(counts).astype(np.int64)
         self._check_ready()
@@ -272,17 +271,17 @@ class LNMax(PluralityMechanism):
     Parameters
     ----------
     gamma : float, default=None
-        Inverse scale of the noise on every count, in 1 / votes. With None,
-        :class:`~sklearn_pate.PATEClassifier` calibrates the noise to a target epsilon.
-        A smaller gamma gives more noise and more privacy. Public: it must be chosen
+        Inverse scale of the noise on every count, in 1 / votes. None lets
+        :class:`~sklearn_pate.PATEClassifier` calibrate the noise to a target epsilon. A
+        smaller gamma means more noise and a lower privacy cost. Must be chosen
         independently of votes.
 
     Notes
     -----
-    argmax_j n_j + Z_j (Papernot et al. 2017, Section 3.1), with discrete Laplace noise,
-    Pr[z] proportional to exp(-gamma abs(z)) (Canonne, Kamath, Steinke 2020), and ties
-    broken at random. An answer is 2 gamma-DP. Privacy cost:
-    :func:`~sklearn_pate.accounting.tight_laplace_worst_case`; proof:
+    The answer is argmax_j n_j + Z_j (Papernot et al. 2017, Section 3.1) with discrete
+    Laplace noise, Pr[z] proportional to exp(-gamma abs(z)) (Canonne, Kamath, Steinke
+    2020). Ties are broken at random. An answer is 2 gamma-DP. Its privacy cost is
+    :func:`~sklearn_pate.accounting.tight_laplace_worst_case`. Proof:
     :doc:`/accounting`.
 
     Examples
@@ -359,17 +358,17 @@ class GumbelMax(_AcceptedByGap):
     Parameters
     ----------
     c : float, default=None
-        Inverse scale of the noise, in 1 / votes. With None,
-        :class:`~sklearn_pate.PATEClassifier` calibrates the noise to a target epsilon.
-        A smaller c gives more noise and more privacy. Public: it must be chosen
+        Inverse scale of the noise, in 1 / votes. None lets
+        :class:`~sklearn_pate.PATEClassifier` calibrate the noise to a target epsilon. A
+        smaller c means more noise and a lower privacy cost. Must be chosen
         independently of votes.
 
     Notes
     -----
-    Pr[j] is proportional to exp(c n_j), which is argmax_j n_j + Gumbel(1 / c) (McSherry
+    Pr[j] is proportional to exp(c n_j), as for argmax_j n_j + Gumbel(1 / c) (McSherry
     and Talwar 2007, with sensitivity 1 for each count). The answer is sampled exactly:
     a class is proposed at random, and accepted with probability exp(-c (max n - n_j)).
-    Privacy cost: :func:`~sklearn_pate.accounting.bounds.gumbel_worst_case` (Dong,
+    The privacy cost is :func:`~sklearn_pate.accounting.bounds.gumbel_worst_case` (Dong,
     Durfee, Rogers 2020).
 
     Examples
@@ -409,7 +408,7 @@ class GumbelMax(_AcceptedByGap):
 
 
 class PermuteAndFlip(_AcceptedByGap):
-    """Permute-and-flip on vote counts.
+    """Permute-and-flip mechanism on vote counts.
 
     Answers may be published, at the privacy cost that `cost` computes.
 
@@ -420,10 +419,11 @@ class PermuteAndFlip(_AcceptedByGap):
 
     Notes
     -----
-    Classes are visited in random order, and the first that passes a trial with
-    probability exp(-c (max n - n_j)) is the answer (McKenna and Sheldon 2020). This is
-    argmax_j n_j + exponential noise of rate c (Ding et al. 2021). At the same c it is
-    more often correct than :class:`GumbelMax` and costs more. Privacy cost:
+    Classes are visited in random order. Each class is accepted with probability exp(-c
+    (max n - n_j)), and the first accepted class is the answer (McKenna and Sheldon
+    2020). Its distribution is that of argmax_j n_j + Z_j with exponential noise of rate
+    c (Ding et al. 2021). For equal c, answers are more often correct than with
+    :class:`GumbelMax`, at a higher cost. The privacy cost is
     :func:`~sklearn_pate.accounting.bounds.permute_and_flip_worst_case`.
 
     Examples

@@ -123,7 +123,7 @@ class GaussianSum(Mechanism):
     ) -> NDArray[np.int64]:
         """Release sums with noise.
 
-        Every call draws fresh noise and has a privacy cost: release each sum once.
+        Every call draws new noise and has a privacy cost: release each sum once.
 
         Parameters
         ----------
@@ -131,12 +131,13 @@ class GaussianSum(Mechanism):
             Sums of vectors, in units of 1/1024 of the clipping bound. Sensitive.
 
         noise : NoiseSource, default=None
-            Source of the noise; None makes a new one.
+            Source of the noise. None creates a new source.
 
         Returns
         -------
         noisy : ndarray of int of shape (n_queries, size)
-            In the same units. To be published at the cost of `cost`.
+            Noisy sums in the units of `sums`. May be published, at the privacy cost
+            that `cost` computes.
 
         Raises
         ------
@@ -146,7 +147,7 @@ class GaussianSum(Mechanism):
         Warns
         -----
         PrivacyLeakWarning
-            If the noise is seeded: the sums are then not private.
+            If the noise is seeded. The sums are then not private.
         """
         self._check_noise()
         check_not_masked("sums", sums)
@@ -240,29 +241,28 @@ class NoisySum(GaussianSum):
     Parameters
     ----------
     noise_scale : float, default=None
-        Standard deviation of the noise on every coordinate of the sum, in clipping
-        bounds. With None, :class:`~sklearn_pate.learners.PETDLClassifier` calibrates
-        the noise to a target epsilon. More noise gives more privacy. Public: it must be
-        chosen independently of private data.
+        Standard deviation of the noise on every coordinate of the sum, over the
+        clipping bound. None lets :class:`~sklearn_pate.learners.PETDLClassifier`
+        calibrate the noise to a target epsilon. More noise has a lower privacy cost.
+        Must be chosen independently of private data.
 
     n_parts : int, default=1
-        Number of parts of a vector, each clipped to the bound. The privacy cost grows
-        with this number.
+        Number of parts of a vector, each clipped to the bound. More parts have a higher
+        privacy cost.
 
     Notes
     -----
-    S = sum_i v_i + Z with independent discrete Gaussian noise Z. The vectors are whole
-    numbers, multiples of 1/1024 of the bound C, not negative, and of norm at most
-    sqrt(n_parts) C: replacing one moves S by at most sqrt(2 n_parts) C
-    (``SoftVoteLayout`` has the proof). One release is a
-    Gaussian test with mu = sqrt(2 n_parts) / noise_scale, up to the rounding in
-    ``gdp_mu``, whose epsilon is exact; its Renyi
-    curve is a n_parts / noise_scale^2 at order a, to be added to others.
+    The release is S = sum_i v_i + Z with independent discrete Gaussian noise Z. The
+    vectors are not negative, whole multiples of 1/1024 of the bound C, and of norm at
+    most sqrt(n_parts) C. Replacing one vector changes S by at most sqrt(2 n_parts) C
+    (proof in ``SoftVoteLayout``). The release is mu-Gaussian differentially private
+    with mu = sqrt(2 n_parts) / noise_scale, up to the rounding in ``gdp_mu``, and
+    epsilon is exact. The Renyi curve is a n_parts / noise_scale^2 at order a.
 
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
-    ensembles", add noise to a loss instead. This gives no privacy, as the gradient of
-    the noise is zero. Exact epsilon: Balle and Wang (2018), "Improving the Gaussian
-    mechanism for differential privacy"; proof for whole numbers: :doc:`/accounting`.
+    ensembles", add noise to a loss, which gives no privacy, as the gradient of the
+    noise is zero. Exact epsilon: Balle and Wang (2018), "Improving the Gaussian
+    mechanism for differential privacy". Proof for whole numbers: :doc:`/accounting`.
 
     Examples
     --------
@@ -302,25 +302,25 @@ class NoisySum(GaussianSum):
             Number of parts of a vector.
 
         epsilon : float, default=None
-            Target for the cost of one query. None keeps `noise_scale`.
+            Target epsilon of one query. None keeps `noise_scale`.
 
         delta : float, default=1e-5
             Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         before : Cost, default=None
-            Cost of noisy counts that are released before the sum. `epsilon` covers
-            both.
+            Cost of noisy counts released before the sum. `epsilon` covers counts and
+            sum.
 
         Returns
         -------
         mechanism : NoisySum
-            All its parameters may be published.
+            Clone with all parameters. All parameters may be published.
 
         Raises
         ------
         ValueError
-            If `epsilon` and `noise_scale` are both given, or neither, or the noise that
-            epsilon needs cannot be drawn.
+            If both or neither of `epsilon` and `noise_scale` are given, or if epsilon
+            needs too much noise.
         """
         ready = clone(self).set_params(n_parts=n_parts)
         return ready._calibrated(epsilon, delta, before)

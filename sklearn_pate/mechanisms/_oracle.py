@@ -30,15 +30,15 @@ class VoteCounts(Protocol):
 
 @dataclass(frozen=True)
 class Transcript:
-    """Queries and their answers.
+    """Queries and their noisy answers.
 
-    A transcript may be published, at the cost of the
+    A transcript may be published, at the privacy cost of the
     :class:`~sklearn_pate.mechanisms.Oracle` that answered the queries.
 
     Parameters
     ----------
     rows : ndarray of int of shape (n_answered,)
-        Public rows.
+        Indices of public rows.
 
     answers : ndarray of int of shape (n_answered,)
         Class indices, -1 for no answer.
@@ -75,8 +75,8 @@ class Oracle:
     """Answer queries on vote counts within a fixed budget.
 
     An oracle contains sensitive votes, and cannot be pickled. Answers may be published,
-    at the privacy cost `curve`, even if queries were chosen from earlier answers. Each
-    row is answered once.
+    at the privacy cost `curve`, even if earlier answers determine later queries. Each
+    row gets one answer.
 
     Parameters
     ----------
@@ -87,18 +87,18 @@ class Oracle:
         A mechanism with all parameters set, see :meth:`PluralityMechanism.prepared`.
 
     n_queries : int
-        Maximum number of distinct rows. The number determines the privacy cost. Fewer
+        Maximum number of distinct rows, which determines the privacy cost. Fewer
         queries do not lower the cost.
 
     entry : FitEntry, default=None
-        Ledger entry. Its cost is recorded before any noise is drawn. It stores the
-        answers before they are returned. With None, no ledger is charged: the caller
-        then accounts for the cost.
+        Ledger entry. Its cost is recorded before any noise is drawn, and answers are
+        stored before they are returned. With None, the caller must account for the
+        cost.
 
     Attributes
     ----------
     curve : RdpCurve
-        Privacy cost of all `n_queries`, for any votes; infinite if the noise is seeded.
+        Privacy cost of all `n_queries`, for any votes. Infinite if the noise is seeded.
         May be published.
 
     n_charged : int
@@ -120,8 +120,8 @@ class Oracle:
     Notes
     -----
     Worst-case Renyi costs add up even if the next query depends on earlier answers
-    (Mironov 2017, "Renyi differential privacy", Proposition 1). Returning an answer
-    again is post-processing, at no cost. See :doc:`/accounting`.
+    (Mironov 2017, "Renyi differential privacy", Proposition 1). Returning a stored
+    answer is post-processing, at no cost. See :doc:`/accounting`.
 
     Examples
     --------
@@ -168,18 +168,18 @@ class Oracle:
     ) -> NDArray[np.intp]:
         """Answer queries on public rows.
 
-        A row that was queried before gets its old answer, "no answer" included, and is
-        not charged again.
+        A row that was queried before gets its stored answer, or again no answer, at no
+        further cost.
 
         Parameters
         ----------
         rows : array-like of int of shape (n_queries,)
-            Public rows.
+            Indices of public rows.
 
         probabilities : array-like of shape (n_queries, n_classes), default=None
-            The student's class probabilities, for a mechanism that needs them. The
-            choice may depend on earlier answers, but on no private value. A row keeps
-            its answer if the probabilities change.
+            The student's class probabilities, for a mechanism that needs them. They may
+            depend on earlier answers, but on no private value. Stored answers do not
+            change with the probabilities.
 
         Returns
         -------
@@ -190,16 +190,16 @@ class Oracle:
         Raises
         ------
         BudgetExceededError
-            If the new queries exceed the budget; then none is answered.
+            If the new queries exceed the budget. No query is then answered.
 
         LedgerError
-            If the ledger cannot be written; then nothing is returned.
+            If the ledger cannot be written. No answer is then returned.
 
         IndexError
-            If there is no such row; then none is answered.
+            If a row does not exist. No query is then answered.
 
         ValueError
-            If `probabilities` are missing, invalid, or not needed; then none is
+            If `probabilities` are missing, invalid, or not needed. No query is then
             answered.
         """
         rows = np.asarray(rows, dtype=np.intp)
@@ -288,7 +288,7 @@ class Oracle:
         Returns
         -------
         transcript : Transcript
-            In the order of the queries. May be published, at the privacy cost `curve`.
+            Queries in their order. May be published, at the privacy cost `curve`.
         """
         return Transcript(
             np.array(list(self._answer_of.keys()), dtype=np.intp),

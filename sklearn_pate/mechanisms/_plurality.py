@@ -47,26 +47,26 @@ _CLOSE = 0.999
 
 
 class PluralityMechanism(Mechanism):
-    """Noisy plurality vote: base class of all mechanisms that answer with a class.
+    """Base class of noisy plurality votes, which answer queries with a class.
 
-    The results of `answer` may be published, at the privacy cost that `cost` computes.
-    This cost does not depend on the votes. The results of `local_curve`,
-    `optimal_curve` and `paper_epsilon` depend on the votes, and are as sensitive as the
-    votes. `sanitized_cost` releases such a figure, at an additional cost. All of them
-    hold for a list of queries that was fixed independently of answers.
+    The results of `answer` may be published, at the privacy cost that `cost` computes,
+    which does not depend on votes. The results of `local_curve`, `optimal_curve` and
+    `paper_epsilon` are as sensitive as the votes. `sanitized_cost` releases a
+    data-dependent cost with noise, at an additional cost. Data-dependent costs hold for
+    queries fixed independently of answers.
 
     A subclass lists its noise parameters in `noise_parameters`, and provides `_answer`
-    and `_cost`. The guarantee rests on `_cost`: it must bound the Renyi divergence of
-    all answers between any two neighbouring data sets, for any votes. If a subclass
-    also states the law of an answer, by `_plurality` and `_guarantee`, data-dependent
-    costs are available.
+    and `_cost`. For the guarantee, `_cost` must bound the Renyi divergence of all
+    answers between any two neighbouring data sets, for any votes. A subclass that
+    states the distribution of an answer, by `_plurality` and `_guarantee`, has
+    data-dependent costs.
 
     Notes
     -----
-    Neighbouring data sets differ in the votes of one teacher: on each query one vote
-    moves to another class, is added or is withdrawn. Costs of queries add up, even if
-    the next query depends on earlier answers (Mironov 2017, "Renyi differential
-    privacy", Proposition 1). Definitions and proofs: :doc:`/accounting`.
+    Neighbouring data sets differ in the votes of one teacher: on each query, one vote
+    is moved, added or withdrawn. Costs of queries add up, even if the next query
+    depends on earlier answers (Mironov 2017, "Renyi differential privacy", Proposition
+    1). Definitions and proofs: :doc:`/accounting`.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class PluralityMechanism(Mechanism):
     ) -> NDArray[np.intp]:
         """Answer queries by noisy plurality votes.
 
-        Every call draws fresh noise and has a privacy cost, so answer each query once.
+        Every call draws new noise and has a privacy cost: answer each query once.
 
         Parameters
         ----------
@@ -101,18 +101,18 @@ class PluralityMechanism(Mechanism):
             Votes per class, whole numbers. Sensitive.
 
         max_answers : int, default=None
-            Maximum number of answers; further queries get no answer. None means the
-            mechanism's own limit. The number must be fixed independently of votes, and
-            lowers no cost.
+            Maximum number of answers; further queries get no answer. None uses the
+            limit of the mechanism. Must be fixed independently of votes, and does not
+            lower the cost.
 
         noise : NoiseSource, default=None
-            Source of the noise. With None, a new source is created.
+            Source of the noise. None creates a new source.
 
         Returns
         -------
         answers : ndarray of int of shape (n_queries,)
-            Class indices, -1 for no answer. Answers may be published, at the privacy
-            cost that `cost` computes.
+            Class indices, -1 for no answer. May be published, at the privacy cost that
+            `cost` computes.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class PluralityMechanism(Mechanism):
         Warns
         -----
         PrivacyLeakWarning
-            If the noise is seeded: the answers are then not private.
+            If the noise is seeded. The answers are then not private.
         """
         counts = check_counts(counts).astype(np.int64)
         check_count("max_answers", max_answers, 0, also=(None,))
@@ -137,7 +137,7 @@ class PluralityMechanism(Mechanism):
         max_answers: int,
         probabilities: ArrayLike | None = None,
     ) -> Response:
-        """Answer one batch of queries of a fit. Called by the `Oracle`.
+        """Answer one batch of queries of a fit, for the `Oracle`.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class PluralityMechanism(Mechanism):
             Source of the noise.
 
         max_answers : int
-            Number of answers that are left of the cap.
+            Number of further answers allowed.
 
         probabilities : array-like of shape (n_queries, n_classes), default=None
             The student's class probabilities, for a mechanism that needs them.
@@ -156,7 +156,7 @@ class PluralityMechanism(Mechanism):
         Returns
         -------
         response : Response
-            Answers, covered by the privacy cost of the fit.
+            Answers, whose privacy cost is part of the cost of the fit.
 
         Raises
         ------
@@ -230,36 +230,34 @@ class PluralityMechanism(Mechanism):
         Parameters
         ----------
         n_teachers : int
-            Number of teachers. Public: it must be chosen independently of private data.
+            Number of teachers, chosen independently of private data.
 
         n_queries : int
-            Number of queries of the fit. Public.
+            Number of queries of the fit, which is public.
 
         n_classes : int
-            Number of classes. Public.
+            Number of classes, which is public.
 
         epsilon : float, default=None
-            Target for the privacy cost of the whole fit. None keeps the noise
-            parameters.
+            Target epsilon of the whole fit. None keeps the noise parameters.
 
         delta : float, default=1e-5
             Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         before : Cost, default=None
-            Cost of noisy counts that are released before the queries. `epsilon` covers
-            both.
+            Cost of noisy counts released before the queries. `epsilon` covers counts
+            and queries.
 
         Returns
         -------
         mechanism : Mechanism
-            All its parameters may be published.
+            Clone with all parameters. All parameters may be published.
 
         Raises
         ------
         ValueError
-            If not exactly one of `epsilon` and noise parameters is given, or a
-            parameter is out of range. Also if no noise that can be drawn is enough for
-            `epsilon`.
+            If both or neither of `epsilon` and noise parameters are given, a parameter
+            is out of range, or `epsilon` needs too much noise.
         """
         check_count("n_teachers", n_teachers)
         check_count("n_queries", n_queries)
@@ -353,7 +351,7 @@ class PluralityMechanism(Mechanism):
         votes_by_teacher: ArrayLike | None = None,
         direction: Literal["both", "forward"] = "both",
     ) -> RdpCurve:
-        """Exact privacy cost of queries at the votes that were cast. Sensitive.
+        """Compute the exact privacy cost of queries at the given votes. Sensitive.
 
         The cost must not be published, and must not decide when to stop.
 
@@ -366,16 +364,16 @@ class PluralityMechanism(Mechanism):
             Renyi orders.
 
         votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
-            The votes behind `counts`, -1 for an abstention, for a sharper result.
+            The votes counted in `counts`, -1 for an abstention, for a tighter result.
 
         direction : {"both", "forward"}, default="both"
-            "forward" is the one-sided quantity that the PATE papers bound.
+            "forward" is the divergence in one direction, as bounded in the PATE papers.
 
         Returns
         -------
         curve : RdpCurve
-            By :func:`~sklearn_pate.accounting.local_cost`, summed over the queries. The
-            cost cannot be sanitized.
+            Sum over the queries, by :func:`~sklearn_pate.accounting.local_cost`.
+            `sanitized_cost` cannot release this cost.
 
         Raises
         ------
@@ -432,10 +430,11 @@ class PluralityMechanism(Mechanism):
         *,
         probabilities: ArrayLike | None = None,
     ) -> RdpCurve:
-        """Exact privacy cost of one query by enumeration of its neighbours. Sensitive.
+        """Compute the exact cost of one query by enumeration of neighbours. Sensitive.
 
-        The same quantity as `local_curve`, from the distributions of the answers alone:
-        a claimed cost below it is wrong. Made-up counts reveal nothing.
+        The result equals `local_curve`, but uses the distributions of the answers
+        alone. A claimed cost below this result is wrong. The result for artificial
+        counts is not sensitive.
 
         Parameters
         ----------
@@ -451,8 +450,8 @@ class PluralityMechanism(Mechanism):
         Returns
         -------
         curve : RdpCurve
-            By :func:`~sklearn_pate.accounting.plurality.enumerated_cost`; infinite
-            also where a probability underflows in float64, with noise far below a vote.
+            Cost by :func:`~sklearn_pate.accounting.plurality.enumerated_cost`. Infinite
+            if a probability underflows in float64, with noise far below one vote.
 
         Raises
         ------
@@ -489,11 +488,11 @@ class PluralityMechanism(Mechanism):
         *,
         direction: Literal["both", "forward"] = "both",
     ) -> RdpCurve:
-        """Sharpest bound on the cost of queries that depends on q alone. Sensitive.
+        """Compute the tightest bound on the cost that depends on q alone. Sensitive.
 
-        q is the probability that the plurality does not win. The bounds of the PATE
-        papers (2017, Theorem 3; 2018, Theorem 6) are functions of q too, and never
-        smaller.
+        q is the probability that the most-voted class is not the answer. The bounds of
+        the PATE papers (2017, Theorem 3; 2018, Theorem 6) also depend on q, and are
+        never smaller.
 
         Parameters
         ----------
@@ -504,12 +503,13 @@ class PluralityMechanism(Mechanism):
             Renyi orders.
 
         direction : {"both", "forward"}, default="both"
-            "forward" is the one-sided quantity that the PATE papers bound.
+            "forward" is the divergence in one direction, as bounded in the PATE papers.
 
         Returns
         -------
         curve : RdpCurve
-            Summed over the queries; `sanitized_cost` releases it.
+            Sum of bounds over the queries. `sanitized_cost` releases this bound with
+            noise.
 
         Raises
         ------
@@ -545,12 +545,12 @@ class PluralityMechanism(Mechanism):
         return RdpCurve(orders, np.minimum(costs, ceiling).sum(axis=1))
 
     def paper_epsilon(self, counts: ArrayLike, delta: float) -> float | None:
-        """Epsilon by the mechanism's paper. Sensitive.
+        """Compute epsilon as in the paper of the mechanism. Sensitive.
 
-        By :func:`~sklearn_pate.accounting.bounds.laplace_2017`,
+        Uses :func:`~sklearn_pate.accounting.bounds.laplace_2017`,
         :func:`~sklearn_pate.accounting.bounds.gaussian_2018` or
-        :func:`~sklearn_pate.accounting.bounds.confident_2018`, with the papers'
-        conversion.
+        :func:`~sklearn_pate.accounting.bounds.confident_2018`, and the conversion of
+        the papers.
 
         Parameters
         ----------
@@ -563,7 +563,7 @@ class PluralityMechanism(Mechanism):
         Returns
         -------
         epsilon : float or None
-            None if this package reproduces no figure of a paper.
+            None for mechanisms without such a paper.
 
         Raises
         ------
@@ -589,8 +589,8 @@ class PluralityMechanism(Mechanism):
         """Release `optimal_curve` at one order with noise. May be published.
 
         Every call has a privacy cost: call it once. With strong noise or few queries,
-        the released epsilon exceeds the epsilon of `cost`. Then `cost` is the better
-        statement, at no additional cost.
+        the released epsilon exceeds the epsilon of `cost`, which has no additional
+        cost.
 
         Parameters
         ----------
@@ -604,19 +604,18 @@ class PluralityMechanism(Mechanism):
             Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         confidence : float, default=0.975
-            Probability that the released cost is at least the true one.
+            Probability that the released cost is at least the true cost.
 
         **release : float
             `order`, `smoothness` and `noise_scale` of
             :func:`~sklearn_pate.accounting.plurality.sanitize`, all or none, chosen
-            independently of the votes. By default
-            :func:`~sklearn_pate.accounting.plurality.release_parameters` chooses them
-            from public numbers.
+            independently of the votes. By default, by
+            :func:`~sklearn_pate.accounting.plurality.release_parameters`.
 
         Returns
         -------
         sanitized : SanitizedCost
-            Includes the cost of its own release.
+            Released cost, which includes the cost of this release.
 
         Raises
         ------
@@ -626,8 +625,8 @@ class PluralityMechanism(Mechanism):
 
         Notes
         -----
-        Papernot et al. 2018, Appendix B, with the cost derived in :doc:`/accounting`:
-        the published one is no upper bound.
+        Papernot et al. 2018, Appendix B, with the cost derived in :doc:`/accounting`,
+        as the published cost is not an upper bound.
         """
         self._check_ready()
         counts = check_counts(counts)

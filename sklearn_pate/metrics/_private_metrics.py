@@ -81,26 +81,27 @@ def private_metrics(
     ledger: PrivacyLedger | None = None,
     random_state: Any = None,
 ) -> PrivateMetrics:
-    """Measure a classifier on private rows, as a private release.
+    """Release metrics of a classifier on private rows, with noise.
 
-    Noisy counts of scores, predictions and labels are released, once. ROC curve,
-    accuracy, sensitivity, calibration and Brier score are computed from the noisy
-    counts, also by subgroup. All may be published. Every call is a new release with its
-    own cost, unless a `ledger` has an entry of an equal call.
+    Noisy counts of scores, predictions and labels are released once. ROC curve,
+    accuracy, sensitivity, calibration and Brier score, also by subgroup, are computed
+    from the noisy counts. All results may be published. Every call is a new release
+    with its own privacy cost, unless the `ledger` has an entry of an equal call.
 
     Parameters
     ----------
     model : classifier
-        Any fitted classifier with ``predict_proba``, such as a published one. The model
-        must not have been fitted, or chosen, with these rows, except by private
-        releases. Each row is scored by itself.
+        Any fitted classifier with ``predict_proba``. The model must not have been
+        fitted or chosen on these rows, except by private releases. Each row is scored
+        by itself.
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-        Private rows, which the model was not fitted on. No value raises an error: rows
+        Private rows on which the model was not fitted. No value raises an error: rows
         that the model cannot score are counted separately.
 
     y : array-like of shape (n_rows,)
-        Their labels. Labels that are no class of the model are counted separately.
+        Labels of these rows. Labels that are not a class of the model are counted
+        separately.
 
     epsilon : float
         Privacy budget of this release.
@@ -109,36 +110,35 @@ def private_metrics(
         Delta of the (epsilon, delta) guarantee, well below one over the number of rows.
 
     groups : array-like of shape (n_rows,), default=None
-        Group id of each row, such as a patient. The unit of privacy is then a group,
-        and one row of each counts, chosen by a keyed hash of its id. None protects
-        single rows.
+        Group id of each row, such as a patient, to protect groups. A keyed hash of the
+        id chooses one row of each group to count. None protects single rows.
 
     subgroups : array-like of shape (n_rows,), default=None
-        Values such as an age band, for metrics by subgroup. The set of subgroups must
-        be public. The cost stays the same. The noise on counts of a subgroup is as
-        large as on counts of all rows.
+        Value of each row, such as an age band, for metrics by subgroup, at no further
+        privacy cost. The set of values must be public. Counts of a subgroup have as
+        much noise as counts of all rows.
 
     bins : "auto" or array-like of shape (n_edges,), default="auto"
-        Scores between the bins, increasing, within 0 and 1. The bins must be public.
-        "auto" finds bins of about equal numbers of rows from noisy counts, within
-        `epsilon`.
+        Edges between bins of scores, increasing, between 0 and 1. The edges must be
+        public. "auto" finds bins with about equal numbers of rows from noisy counts,
+        which `epsilon` covers.
 
     class_prior : float, default=None
-        An expected share of the rarest class, chosen without private data. A warning is
-        shown if the noise is too large for the metrics.
+        Expected share of the rarest class, chosen without private data. Used to warn if
+        the noise is too large for the metrics.
 
     ledger : PrivacyLedger, default=None
-        The privacy budget of the rows over all releases. The cost is recorded before
-        the noise is drawn. With an integer `random_state`, a killed call resumes, and
-        a repeated one returns the same counts at no further cost.
+        Privacy budget of the rows over all releases. The cost is recorded before any
+        noise is drawn. With an integer `random_state`, a repeated call returns equal
+        counts at no further cost.
 
     random_state : int, RandomState instance or None, default=None
-        Chooses the row of each group that is counted. The seed may be public.
+        Seed of the choice of one row of each group. May be public.
 
     Returns
     -------
     metrics : PrivateMetrics
-        May be published, with ``metrics.privacy_spent_`` as its statement.
+        Metrics. May be published, with ``metrics.privacy_spent_`` as privacy statement.
 
     Raises
     ------
@@ -165,18 +165,18 @@ def private_metrics(
 
     Notes
     -----
-    A row, or one row of a group, counts in one cell of each table. So the counts of
-    neighbouring data sets are at most sqrt(2 d) apart for d tables. All cells get
-    discrete Gaussian noise, empty ones too (Canonne, Kamath, Steinke 2020). A first
-    release, of a quarter of the squared mu, is a confusion matrix and the number of
-    rows by score. The second release has scores by label. Proof: :doc:`/accounting`,
-    "Private metrics".
+    A row, or one row of a group, counts in one cell of each table. For d tables, counts
+    of neighbouring data sets thus differ by at most sqrt(2 d) in the Euclidean norm.
+    Every cell, even an empty one, gets discrete Gaussian noise (Canonne, Kamath,
+    Steinke 2020). The first release has a confusion matrix and the number of rows by
+    score, at a quarter of the squared mu. The second release has scores by label.
+    Proof: :doc:`/accounting`, "Private metrics".
 
-    Scores within a bin are guessed from the sizes of all bins, in two ways. Mean scores
-    of bins are corrected by the first release. Intervals come from a simulation of the
-    noise, the sampling of rows and the errors of these guesses. The interval of the
-    calibration error comes from tests. Intervals do not account for a model that was
-    chosen by earlier metrics.
+    Scores within a bin are estimated from the sizes of all bins, in two ways. The first
+    release corrects the mean scores of bins. Intervals come from a simulation of the
+    noise, the sampling of rows and the errors within bins. The interval of the
+    calibration error comes from tests. Intervals do not account for a choice of the
+    model by earlier metrics.
 
     Examples
     --------

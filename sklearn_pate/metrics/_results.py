@@ -49,12 +49,12 @@ _LARGEST_FILE = 2**24
 class Estimate(NamedTuple):
     """Estimate of a metric, with a 95 % interval. May be published.
 
-    The interval covers the noise and the sampling of rows.
+    The interval accounts for the noise and for the sampling of rows.
 
     Parameters
     ----------
     value : float
-        The estimate, NaN where a noisy number of rows is not positive.
+        The estimate. NaN if a noisy number of rows is not positive.
 
     low, high : float
         Ends of the interval.
@@ -114,14 +114,14 @@ class _Estimates(dict[Any, Estimate]):
 class PrivateMetrics(Mapping[Any, Estimate]):
     """Metrics of a classifier on private rows, computed from noisy counts.
 
-    Created by :func:`~sklearn_pate.metrics.private_metrics`. Everything in it may be
-    published, with ``privacy_spent_`` as its statement: all figures are computed from
-    the noisy counts, at no further cost.
+    Created by :func:`~sklearn_pate.metrics.private_metrics`. May be published, with
+    ``privacy_spent_`` as privacy statement. All metrics are computed from the noisy
+    counts, at no further cost.
 
     ``metrics["roc_auc"]`` is an :class:`Estimate` with ``value``, ``low`` and ``high``.
-    The names for two classes are "roc_auc", "accuracy", "balanced_accuracy",
-    "sensitivity", "specificity", "precision", "prevalence" (the share of the second
-    class), "brier_score" and "calibration_error". For more classes, all but the two
+    Names for two classes: "roc_auc", "accuracy", "balanced_accuracy", "sensitivity",
+    "specificity", "precision", "prevalence" (the share of the second class),
+    "brier_score" and "calibration_error". With more classes, all metrics but the two
     accuracies are by class, as in ``metrics["roc_auc", "diabetes"]``.
 
     Parameters
@@ -130,18 +130,18 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Class labels of the model.
 
     subgroups_ : list
-        Values of `subgroups`; one None without any.
+        Values of `subgroups`, or [None] without subgroups.
 
     confusion_ : ndarray of int of shape (n_subgroups, n_classes^2 + 1)
         Noisy counts by label, then by prediction. The last number counts rows that the
-        model cannot score, and rows with a label that is no class of the model.
+        model cannot score, and rows whose label is not a class of the model.
 
     histograms_ : list of ndarray of int of shape (n_subgroups, n_bins, 2)
         Noisy counts by score and by label, for the second of two classes, or for each
-        class. The label is another class, or this one.
+        class. The last axis has rows of other classes, then rows of this class.
 
     edges_ : list of ndarray of shape (n_bins - 1,)
-        Scores between the bins.
+        Edges between bins of scores.
 
     middles_ : list of ndarray of shape (n_bins,)
         Mean score of each bin, from noisy counts of scores.
@@ -150,11 +150,11 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Standard deviation of each mean score.
 
     noise_scales_ : tuple of float
-        Standard deviation of the noise on a count of `confusion_`, and of
+        Standard deviations of the noise on a count of `confusion_`, and on a count of
         `histograms_`.
 
     n_rows_ : int or None
-        Number of scored rows; None where it is not public.
+        Number of scored rows. None if not public.
 
     privacy_spent_ : PrivacySpent
         The privacy statement.
@@ -212,23 +212,23 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Parameters
         ----------
         sensitivity : float, default=None
-            Wanted share of the rows of the second class that are predicted as it.
+            Wanted share of rows of the second class with a correct prediction.
 
         specificity : float, default=None
-            Wanted share of the rows of the first class that are predicted as it. Give
-            one of both.
+            Wanted share of rows of the first class with a correct prediction. Give
+            either `sensitivity` or `specificity`.
 
         Returns
         -------
         threshold : float
-            To be used as ``model.predict_proba(X)[:, 1] >= threshold``.
+            Threshold for ``model.predict_proba(X)[:, 1] >= threshold``.
 
         Raises
         ------
         ValueError
-            If not exactly one share is given, it is not between 0 and 1, or there are
-            more than two classes. Also if the noise is too large to know the number of
-            rows of a class.
+            If both or neither share is given, a share is not between 0 and 1, or there
+            are more than two classes. Also if the noise is too large to know the number
+            of rows of a class.
 
         Examples
         --------
@@ -268,15 +268,15 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Parameters
         ----------
         model : classifier
-            The model that was measured. Pass what is to be published, such as
-            ``clf.publish()``: it becomes a part of the result.
+            The model of these metrics. Pass a model that may be published, such as
+            ``clf.publish()``, as it becomes a part of the result.
 
         Returns
         -------
         recalibrated : RecalibratedClassifier
-            Fitted. ``privacy_spent_`` of the result is the sum of the statements of
+            Fitted classifier. Its ``privacy_spent_`` is the sum of the statements of
             model and metrics. For a model without a statement, it is the statement of
-            the metrics alone. Rows that the model was fitted on are then not protected.
+            the metrics alone: the training rows of the model are then not protected.
 
         Raises
         ------
@@ -299,13 +299,13 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     def plot(self, axes: Any = None) -> Any:
         """Draw ROC curve and calibration, with pointwise 95 % bands.
 
-        The plot may be published under the statement of these metrics. matplotlib is
-        required.
+        The plot may be published, with the statement of these metrics. It needs
+        matplotlib.
 
         Parameters
         ----------
         axes : sequence of two matplotlib Axes, default=None
-            Axes for both pictures. With None, a new figure is created.
+            Axes for both plots. None creates a new figure.
 
         Returns
         -------
@@ -332,15 +332,16 @@ class PrivateMetrics(Mapping[Any, Estimate]):
 
         Differences have 95 % intervals. Both metrics come from the same counts. So an
         interval of a difference is not the interval of two separate estimates. The plot
-        may be published under the statement of these metrics. matplotlib is required.
+        may be published, with the statement of these metrics. It needs matplotlib.
 
         Parameters
         ----------
         metric : str or tuple, default="roc_auc"
-            Name of a metric, with a class for more than two, as in ``metrics[metric]``.
+            Name of a metric, as in ``metrics[metric]``. With more than two classes, a
+            tuple of name and class.
 
         ax : matplotlib Axes, default=None
-            Axes to draw on. With None, a new figure is created.
+            Axes to draw on. None creates a new figure.
 
         Returns
         -------
@@ -350,7 +351,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Raises
         ------
         ValueError
-            If there are no subgroups, or `metric` is none.
+            If there are no subgroups, or `metric` is unknown.
         """
         if len(self.subgroups_) < 2:
             raise ValueError(
@@ -371,17 +372,17 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         return ax
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the metrics as plain values: figures, noisy counts and statement.
+        """Return metrics, noisy counts and privacy statement as plain values.
 
         Returns
         -------
         values : dict
-            For strict JSON. A figure is None if the noise is too large for it.
+            Values for strict JSON. A metric is None if its noise is too large.
 
         Raises
         ------
         ValueError
-            If the noise was seeded, so that there is no guarantee.
+            If the noise was seeded: there is then no guarantee.
         """
         return values_of(self)
 
@@ -399,7 +400,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Raises
         ------
         ValueError
-            If the noise was seeded, so that there is no guarantee.
+            If the noise was seeded: there is then no guarantee.
 
         FileExistsError
             If the file exists and `overwrite` is False.
@@ -412,7 +413,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read metrics that :meth:`save` wrote.
 
-        The statement and all figures are computed again from noise and counts.
+        The statement and all metrics are computed again from noise and counts.
 
         Parameters
         ----------
@@ -427,7 +428,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Raises
         ------
         ValueError
-            If the file is damaged, or a value does not follow from the others.
+            If the file is damaged, or its values contradict each other.
         """
         try:
             if Path(path).stat().st_size > _LARGEST_FILE:
@@ -514,19 +515,19 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
 
     Created by :meth:`PrivateMetrics.recalibrated`. The log-odds of each class are
     multiplied by a slope and shifted by an intercept, which were computed from noisy
-    counts. The classifier is published with its `estimator`. The statements of the
-    model and of the metrics together cover it.
+    counts. The classifier contains `estimator`: publish it with the statements of the
+    model and of the metrics together.
 
-    `fit` raises; it exists because scikit-learn requires it of estimators. A clone is
-    the object itself. Where it would be fitted, pass it as a ``FrozenEstimator``.
+    `fit` raises an error, and a clone is the object itself. If a meta-estimator would
+    fit the classifier, pass a ``FrozenEstimator``.
 
     Parameters
     ----------
     estimator : classifier
-        Fitted, with ``predict_proba``: the model that was measured.
+        Fitted classifier with ``predict_proba``, the model of `metrics`.
 
     metrics : PrivateMetrics
-        Its metrics.
+        Metrics of `estimator`.
 
     Attributes
     ----------
@@ -537,21 +538,22 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         Intercept for the second of two classes, or for each class.
 
     slopes_ : ndarray of shape (n_scored,)
-        Slopes in the same order.
+        Slope for the second of two classes, or for each class.
 
     n_features_in_, feature_names_in_ : object
         Attributes of the model, if the model has them.
 
     privacy_spent_ : PrivacySpent
         The sum of the statements of model and metrics. For a model without a statement,
-        it is the statement of the metrics alone. It then assumes that the rows which
-        the model was fitted on are public.
+        it is the statement of the metrics alone. It then assumes that the training rows
+        of the model are public.
 
     Notes
     -----
     Platt (1999), "Probabilistic outputs for support vector machines". With more than
-    two classes, each is corrected against all others, and probabilities are divided by
-    their sum, as in :class:`~sklearn.calibration.CalibratedClassifierCV`.
+    two classes, each class is corrected against all other classes, and probabilities
+    are divided by their sum, as in
+    :class:`~sklearn.calibration.CalibratedClassifierCV`.
 
     Examples
     --------
@@ -573,7 +575,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         self.metrics = metrics
 
     def fit(self, X: Any, y: Any = None) -> NoReturn:
-        """Raise TypeError: the model is fitted, and so is its correction.
+        """Raise TypeError, as model and correction are fitted already.
 
         Parameters
         ----------
@@ -600,12 +602,12 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows, as the model takes them.
+            Rows, as accepted by the model.
 
         Returns
         -------
         probabilities : ndarray of shape (n_rows, n_classes)
-            In the order of `classes_`.
+            One column per class in `classes_`.
         """
         scores = np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
         is_binary = len(self.classes_) == 2
@@ -621,7 +623,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows, as the model takes them.
+            Rows, as accepted by the model.
 
         Returns
         -------
@@ -661,12 +663,12 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def n_features_in_(self) -> int:
-        """Number of features, if the model has it."""
+        """Number of features, if known to the model."""
         return self.estimator.n_features_in_
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Array of feature names, if the model has them."""
+        """Array of feature names, if known to the model."""
         return self.estimator.feature_names_in_
 
     def __sklearn_is_fitted__(self) -> bool:

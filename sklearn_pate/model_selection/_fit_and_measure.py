@@ -44,22 +44,21 @@ _PROVED = (("row", "replace-one"), ("group", "add-remove-or-change"))
 
 
 class MeasuredFit(NamedTuple):
-    """A private fit, its metrics on other rows, and the cost of both.
+    """Private fit, its metrics on other rows, and the cost of both.
 
-    Created by :func:`~sklearn_pate.model_selection.fit_and_measure`. All of it may be
-    published.
+    Created by :func:`~sklearn_pate.model_selection.fit_and_measure`. May be published.
 
     Parameters
     ----------
     model : classifier
-        Fitted. ``privacy_spent_`` of the model is about the rows that it was fitted on.
+        Fitted model. Its ``privacy_spent_`` covers its training rows.
 
     metrics : PrivateMetrics
-        ``privacy_spent_`` of the metrics is about the rows that were scored.
+        Metrics. Their ``privacy_spent_`` covers the scored rows.
 
     privacy_spent : PrivacySpent
-        Statement of model and metrics together, about all rows. It is the larger of the
-        two other statements: do not add those.
+        Statement of model and metrics together, for all rows. It is the larger of the
+        statements of model and metrics: do not add these.
 
     Examples
     --------
@@ -93,50 +92,48 @@ def fit_and_measure(
     random_state: Any = None,
     **fit_params: Any,
 ) -> MeasuredFit:
-    """Fit a private classifier on a part of the rows, and measure it on the others.
+    """Fit a private classifier on a part of the rows, and measure it on other rows.
 
-    The costs of a fit and of its metrics add up if both may use the same rows. Here
-    each row, or each group, is in one part only. The larger of the two costs is then
-    the cost of both results together. By default, metrics add nothing to the cost of
-    the fit.
+    Costs of fit and metrics add up if both may use a row. Here, each row, or each
+    group, is in one part only, so the larger of the two costs is the cost of both
+    results together. By default, metrics add nothing to the cost of the fit.
 
-    The result holds for classifiers that protect groups, or rows under replace-one.
-    Other classifiers, such as :class:`~sklearn_pate.learners.DPSGDClassifier`, are
-    refused, as an added row moves later rows to other parts.
+    The classifier must protect groups, or rows under replace-one. Other classifiers,
+    such as :class:`~sklearn_pate.learners.DPSGDClassifier`, are refused, as an added
+    row would move later rows to other parts.
 
     Parameters
     ----------
     estimator : classifier
-        A private classifier with ``plan_privacy`` and ``predict_proba``. Or a Pipeline
-        that ends in such a classifier; its other steps must not depend on values of X.
-        A clone is fitted. The `ledger` of the estimator must be None.
+        Private classifier with ``plan_privacy`` and ``predict_proba``, or a Pipeline
+        that ends in such a classifier, if other steps do not depend on values of X. A
+        clone is fitted. The `ledger` of the estimator must be None.
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
         Private rows.
 
     y : array-like of shape (n_rows,)
-        Their labels.
+        Labels of these rows.
 
     metrics_epsilon : float, default=None
-        Privacy budget of the metrics. With None, the epsilon of the fit.
+        Epsilon of the metrics. None uses the epsilon of the fit.
 
     delta : float, default=1e-5
         Delta of the (epsilon, delta) guarantee, well below one over the number of rows.
 
     test_size : float, default=0.25
-        Share of the rows (of the groups, if they are the unit) to measure on. The share
-        does not change the cost of the metrics.
+        Share of the rows (of the groups, if they are the unit) for the metrics. Does
+        not change the cost of the metrics.
 
     subgroups, bins, class_prior : object
         As in :func:`~sklearn_pate.metrics.private_metrics`.
 
     ledger : PrivacyLedger, default=None
-        The privacy budget of the rows. The cost of fit and metrics is recorded once,
-        before the fit. Every call is a new release.
+        Privacy budget of the rows. The cost of fit and metrics is recorded once, before
+        the fit. Every call is a new release.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of the parts, and of the row of each group that is counted. The seed may be
-        public.
+        Seed of the parts, and of the choice of one row of each group. May be public.
 
     **fit_params : object
         Further arguments of the estimator's ``fit``, such as
@@ -174,16 +171,16 @@ def fit_and_measure(
 
     See Also
     --------
-    sklearn_pate.metrics.private_metrics : Metrics of any model, at a cost of their own.
-    GroupHashSplit : Parts for fits whose costs are recorded one by one.
+    sklearn_pate.metrics.private_metrics : Metrics of any model, at a further cost.
+    GroupHashSplit : Parts for separate fits.
 
     Notes
     -----
-    Parts are fixed by positions, or by keyed hashes of ids. Neighbouring data sets
-    differ in one part. If the first part differs, the metrics are a post-processing of
-    the model and of equal rows. If the second part differs, the model has the same law.
-    So Renyi curve and privacy profile are the pointwise maximum of both. Proof:
-    :doc:`/accounting`, "Private metrics".
+    Positions of rows, or keyed hashes of ids, determine the parts. Neighbouring data
+    sets differ in one part. If the training part differs, the metrics are a
+    post-processing of the model and of equal rows. If the test part differs, the
+    distribution of the model does not change. Renyi curve and privacy profile are thus
+    the pointwise maximum of both. Proof: :doc:`/accounting`, "Private metrics".
 
     Examples
     --------

@@ -246,68 +246,58 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
 
     GridSearchCV scores candidates on private labels: its choice has no guarantee, and
     every fit has its own cost. This search fits random candidates a random number of
-    times. Scores are computed with noise, on rows that the candidates were not fitted
-    on. Only the best fit and its parameters are released. The search costs about twice
-    as much as one fit, for any number of candidates and fits. So give the estimator
-    half of the epsilon of the search. `plan_privacy` states the exact cost.
+    times, and scores them with noise, on held-out rows. Only the best fit and its
+    parameters are released. The search costs about twice as much as one fit, for any
+    number of candidates and fits: give the estimator half of the epsilon of the search.
+    `plan_privacy` states the exact cost.
 
-    There is no ``cv_results_``, no ``best_score_``, and no number of fits: these are
-    secret.
+    ``cv_results_``, ``best_score_`` and the number of fits are secret, and not
+    available.
 
     Parameters
     ----------
     estimator : classifier
-        A private classifier with ``plan_privacy``. Or a Pipeline that ends in such a
-        classifier; its other steps must not depend on values of X. Each fit replaces
-        every `random_state` in it by a secret seed. Parameters that store something
-        across fits (`ledger`, `memory`) and `public_size` are refused. The search
-        switches off `verbose` of the estimator.
+        Private classifier with ``plan_privacy``, or a Pipeline that ends in such a
+        classifier, if other steps do not depend on values of X. Each fit replaces every
+        `random_state` by a secret seed. `ledger`, `memory` and `public_size` of the
+        estimator are refused.
 
     param_grid : dict or list of dict
-        As for GridSearchCV. The number of candidates has no privacy cost, but the more
-        there are, the less often each is tried. All candidates must protect the same
-        unit, with the same relation; the most costly one determines the cost. A
-        `random_state` is refused.
+        Parameters, as for GridSearchCV. More candidates have no privacy cost, but each
+        candidate is tried less often. All candidates must have one unit and relation,
+        and the most costly candidate determines the cost.
 
     n_trials_distribution : {"logarithmic", "geometric", "poisson", "disjoint"}, \
             default="logarithmic"
-        Distribution of the number of fits, which must be random and secret.
-        "logarithmic" costs about twice as much as one fit, or less, but often makes
-        only one or two fits, and rarely very many. "geometric" costs up to three times
-        as much. "poisson" nearly always makes about as many fits as expected. Ten
-        expected fits cost two and a half times as much as one fit with Gaussian noise,
-        the default of PATE. With other noise, they cost up to seven times as much.
-        "disjoint" fits each candidate once, on its own part of the rows, and costs no
-        more than one fit: for few candidates and many rows.
+        Distribution of the number of fits, which must be random and secret. "disjoint"
+        fits each candidate once, on its own part of the rows, and costs no more than
+        one fit. The notes compare the costs.
 
     mean_n_trials : float, default=10
         Expected number of fits, more than 1. More fits find a better candidate, at a
-        slightly higher privacy cost, or the same if fits are (epsilon, 0)-private. Not
-        used by "disjoint".
+        slightly higher privacy cost. Not used by "disjoint".
 
     test_size : float, default=0.2
-        Share of the rows (of the groups, if they are the unit) to compute scores on. No
-        candidate is fitted on these rows. The share does not change the privacy cost.
-        These rows are predicted one at a time for each fit, which takes from 0.2 to 4
-        milliseconds per row.
+        Share of the rows (of the groups, if they are the unit) to hold out for scores.
+        Does not change the privacy cost. Each fit predicts these rows one at a time,
+        which takes from 0.2 to 4 milliseconds per row.
 
     delta : float, default=1e-5
         Delta of the (epsilon, delta) guarantee, well below one over the number of rows.
-        Not used if everything is (epsilon, 0)-private.
+        Not used if all fits and scores are (epsilon, 0)-private.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. With None, the labels are read from y; the statement
-        then assumes that the set of labels is public. Classes are passed to an
-        estimator with ``classes=None``, as a part of the rows may lack a class.
+        All labels that may occur. None reads the labels from y: the statement then
+        assumes that the set of labels is public. Also used as `classes` of an estimator
+        with ``classes=None``.
 
     ledger : PrivacyLedger, default=None
-        The ledger of the private data over all fits. The cost of the whole search is
-        charged once, before the first fit; a search that would exceed the budget raises
-        BudgetExceededError and fits nothing.
+        Ledger of the private data over all fits. The cost of the whole search is
+        charged once, before the first fit.
 
     verbose : int or "auto", default="auto"
-        Progress, as for :class:`~sklearn_pate.PATEClassifier`. Candidates are counted
-        for "disjoint" only, as the number of trials is secret otherwise.
+        Progress, as for :class:`~sklearn_pate.PATEClassifier`. Only "disjoint" shows
+        the number of fits, which is secret otherwise.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the split into training and validation rows. May be public.
@@ -315,21 +305,21 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
     Attributes
     ----------
     best_params_ : dict
-        Parameters of the selected candidate; estimators in it are not fitted. May be
+        Parameters of the selected candidate, with unfitted estimators. May be
         published.
 
     best_estimator_ : classifier
-        Fitted with these parameters on the training rows. May be published; its
-        ``privacy_spent_`` states the cost of the whole search.
+        Selected fit. May be published. Its ``privacy_spent_`` states the cost of the
+        whole search.
 
     privacy_spent_ : PrivacySpent
         The privacy statement: ``epsilon, delta = search.privacy_spent_``. May be
-        published. It equals the statement of `plan_privacy`, with one exception. If
-        rows may be added or removed, and the cost of a fit depends on their number, the
-        number of training rows is random.
+        published. Equal to `plan_privacy`, unless rows may be added or removed and the
+        cost of a fit depends on their number, as the number of training rows is then
+        random.
 
     mechanism_ : SelectedFit
-        The selection with all its numbers. May be published.
+        The selection with all parameters. May be published.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.
@@ -342,26 +332,32 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
 
     Notes
     -----
+    A trial is a fit and its score. "logarithmic" costs about twice as much as one
+    trial, or less, but often has only one or two trials, and rarely very many.
+    "geometric" costs up to three times as much. "poisson" nearly always has about the
+    expected number of trials. Ten expected trials then cost two and a half times as
+    much as one trial with Gaussian noise, or up to seven times as much with other
+    noise. "disjoint" suits few candidates and many rows.
+
     A changed row is either a training or a validation row. If it is a training row, the
-    score is computed from the fit and unchanged rows. A trial then costs as much as its
+    score is computed from the fit and unchanged rows, and a trial costs as much as its
     fit. If it is a validation row, the fit does not change, and a trial costs as much
-    as its score. Rows are predicted one at a time, so that the prediction of a row is
-    independent of other rows, to the last bit. One row then changes the number of
+    as its score. As rows are predicted one at a time, one row changes the number of
     correct predictions by at most 1. Candidates are drawn uniformly, so that the
     largest cost of a candidate bounds the cost of a trial. The cost of the best of all
     trials follows from
     :class:`~sklearn_pate.accounting.composition.TruncatedNegativeBinomial` and
     :class:`~sklearn_pate.accounting.composition.TruncatedPoisson` (Liu and Talwar 2019,
     "Private selection from private candidates"; Papernot and Steinke 2022,
-    "Hyperparameter tuning with Renyi differential privacy"), and for "disjoint" from
-    Chaudhuri, Monteleoni, Sarwate (2011).
+    "Hyperparameter tuning with Renyi differential privacy"), For "disjoint", the cost
+    is by Chaudhuri, Monteleoni, Sarwate (2011).
 
     The noise on scores follows a fixed rule. If all fits are (epsilon, 0)-private, a
-    score costs as much as the most costly fit; otherwise, the noise is the least for
-    which the second case costs no more than the first, and the charge to a ledger,
-    which covers both, rises by at most one hundredth.
+    score costs as much as the most costly fit. Otherwise, the noise is the smallest
+    with two properties: a score costs no more than a fit, and the charge to a ledger,
+    which covers fits and scores, rises by at most one hundredth.
 
-    A failed fit may be selected; `fit` then raises RuntimeError, and its cost is spent.
+    If a failed fit is selected, `fit` raises RuntimeError, and the cost is spent.
 
     Examples
     --------
@@ -496,12 +492,12 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows. Prediction has no privacy cost, for any rows.
+            Rows. Prediction has no privacy cost, even on private rows.
 
         Returns
         -------
         y : ndarray of shape (n_rows,)
-            Labels out of ``classes_``.
+            Labels from ``classes_``.
         """
         X = self._check_before_predicting(X)
         return self.best_estimator_.predict(X)
@@ -518,7 +514,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         return without_caches(model)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Route further arguments of `fit`.
+        """Return the metadata routing of `fit`.
 
         Returns
         -------

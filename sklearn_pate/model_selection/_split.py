@@ -27,25 +27,25 @@ GROUP_SCORE = 100
 
 
 class GroupHashSplit(BaseCrossValidator):
-    """Training and test rows by a keyed hash of each row's group.
+    """Splitter into training and test rows by a keyed hash of each group id.
 
-    The part of a group depends on its id and on no other row: a patient who is added or
-    removed moves no other. A private fit on one part, with the same groups as its unit
-    of privacy, then has its guarantee for the whole table. GroupShuffleSplit and
-    GroupKFold count, shuffle or sort the groups. If one group is removed, they move
-    many others. So no privacy statement covers a fit on their parts.
+    The part of a group depends on its id alone: adding or removing a patient moves no
+    other patient. The guarantee of a private fit on one part, with these groups as unit
+    of privacy, thus holds for the whole table. GroupShuffleSplit and GroupKFold count,
+    shuffle or sort the groups, so removing one group moves many other groups. No
+    privacy statement covers a fit on their parts.
 
     Parameters
     ----------
     test_size : float, default=0.25
-        Share of the groups in the test part, in expectation; between 0 and 1.
+        Expected share of the groups in the test part, between 0 and 1.
 
     n_splits : int, default=1
         Number of independent splits. Each fit on a part has its own privacy cost.
 
     random_state : int, RandomState instance or None, default=None
-        Key of the hashes. The key need not be secret. To split one part again, use
-        another number than before: the same one would select the same groups.
+        Key of the hashes. The key need not be secret. To split a part again, use
+        another key, as an equal key would select equal groups.
 
     See Also
     --------
@@ -92,7 +92,7 @@ class GroupHashSplit(BaseCrossValidator):
 
         groups : array-like of shape (n_rows,)
             An id for each row: whole numbers or strings. A row without an id is in
-            neither part, as any person may own it.
+            neither part.
 
         Yields
         ------
@@ -106,7 +106,7 @@ class GroupHashSplit(BaseCrossValidator):
         ------
         ValueError
             If a parameter or an id cannot be used, or if a part is empty. The message
-            is for the data holder.
+            is sensitive.
         """
         check_parameters(self)
         if groups is None:

@@ -196,23 +196,23 @@ def _(block: Sources) -> str:
 
 
 class PrivacyReport:
-    """Privacy report of a fit: printed pages in plain words, with lines to sign.
+    """Privacy report of a fit, in plain words, to print and sign.
 
-    The report is for the person responsible for the data. It states the most that an
+    The report is for the person responsible for the data. It states how much an
     attacker can learn about one unit of privacy, limits of the guarantee,
-    responsibilities, evidence, and the assumptions to confirm. An appendix has the
-    method and its privacy cost. Create it by :meth:`from_estimator`.
+    responsibilities, evidence, and assumptions to confirm. An appendix has the method
+    and its privacy cost. Create the report by :meth:`from_estimator`.
 
-    A report with lines to fill in is a draft, and is marked as one.
+    A report with lines to fill in is marked as a draft.
 
     A report may be published with the model, unless it is *internal*. An internal
-    report has figures computed on private rows, or the history of a ledger. Every
-    format of an internal report starts with a warning.
+    report has numbers computed on private rows, or the history of a ledger. It starts
+    with a warning in every format.
 
     Parameters
     ----------
     facts : dict
-        Facts as :meth:`from_estimator` collects them.
+        Facts, as collected by :meth:`from_estimator`.
 
     Notes
     -----
@@ -222,9 +222,9 @@ class PrivacyReport:
     the card and `model_file`. The report uses neither the parameters of the estimator
     nor ``privacy_analysis_``.
 
-    The bounds on attackers follow from ``privacy_spent_.profile``, delta at every
-    epsilon, and are rounded up: see :class:`~sklearn_pate.accounting.PrivacyProfile`.
-    Bounds for a ledger follow from its budget.
+    The bounds on attackers follow from ``privacy_spent_.profile`` and are rounded up;
+    see :class:`~sklearn_pate.accounting.PrivacyProfile`. Bounds for a ledger follow
+    from its budget.
 
     Examples
     --------
@@ -272,52 +272,53 @@ class PrivacyReport:
         ----------
         clf : classifier
             Fitted classifier with ``privacy_spent_``: a private classifier, a
-            PrivateSearchCV, a PublishedClassifier, or a Pipeline that ends in one. For
-            a Pipeline, the page lists what :func:`~sklearn_pate.privacy_leaks` finds,
-            and states no guarantee if there is any.
+            PrivateSearchCV, a PublishedClassifier, or a Pipeline that ends in such a
+            classifier. For a Pipeline, the report lists all leaks by
+            :func:`~sklearn_pate.privacy_leaks`, and states no guarantee if there is a
+            leak.
 
         title : str, default=None
-            Heading of the page. None means the name and the organisation in
+            Title of the report. None uses the name and the organisation in
             `deployment`, or "Privacy report".
 
         quality : dict of str to float or dict, default=None
-            Figures such as ``{"accuracy": 0.84}``; a dict has one for each
-            subpopulation, as in ``{"accuracy by sex": {"women": 0.85, "men": 0.83}}``.
-            **No privacy statement covers figures computed on private rows**: they make
-            the report internal.
+            Metrics such as ``{"accuracy": 0.84}``, or by subpopulation, such as
+            ``{"accuracy by sex": {"women": 0.85, "men": 0.83}}``. **No privacy
+            statement covers metrics computed on private rows**: they make the report
+            internal.
 
         evaluated_on : str, default=None
-            One sentence about the rows that `quality` was computed on.
+            One sentence about the rows on which `quality` was computed.
 
         quality_is_public : bool, default=None
-            Whether these rows are public, labels included. If True, the report has one
-            more assumption to sign.
+            Whether the rows of `quality` are public, labels included. True adds an
+            assumption to confirm.
 
         metrics : PrivateMetrics, default=None
-            Metrics of the model on private rows, by
-            :func:`~sklearn_pate.metrics.private_metrics`. The metrics may be published.
-            The report has their privacy statement, and the total cost of fit and
-            metrics. With None, the report uses the card of a PublishedClassifier.
+            Publishable metrics on private rows, by
+            :func:`~sklearn_pate.metrics.private_metrics`. The report adds their privacy
+            statement, and the total cost of fit and metrics. None uses the metrics on
+            the card of a PublishedClassifier.
 
         ledger : PrivacyLedger, default=None
-            Ledger whose history is shown: its budget, and the user, time and cost of
-            each entry. **The history names users, and shows which fits used equal
-            data**: the report is internal.
+            Ledger whose budget and entries are shown, with user, time and cost. **The
+            entries name users, and show which fits used equal data**: they make the
+            report internal.
 
         model_file : str or path-like, default=None
-            File that a PublishedClassifier was saved to, such as "model.skops". The
-            page then names this file and its sha256. The file is compared with its
-            card, and this card with the card of `clf`. The model is not loaded.
+            File of a saved PublishedClassifier, such as "model.skops". The report
+            states its name and sha256. The file is compared with its card, and its card
+            with the card of `clf`, but not loaded.
 
         deployment : Deployment, default=None
-            Data, purpose and responsibilities, by the people who know them. With None,
-            the report uses the card of a PublishedClassifier. The page has a line to
-            fill in for what is missing.
+            Data, purpose and responsibilities of the model. None uses the card of a
+            PublishedClassifier. The report has a line to fill in for each missing
+            field.
 
         Returns
         -------
         report : PrivacyReport
-            Report that holds no reference to `clf`.
+            Report without a reference to `clf`.
 
         Raises
         ------
@@ -356,7 +357,7 @@ class PrivacyReport:
         Returns
         -------
         internal : bool
-            True for a report with private figures or the history of a ledger.
+            True for a report with metrics on private rows or the history of a ledger.
         """
         return self._facts["internal"]
 
@@ -367,8 +368,8 @@ class PrivacyReport:
         -------
         facts : dict
             Copy of the facts, for strict JSON: an infinite epsilon is None. "private"
-            is True if there is a guarantee, "internal" if the report must not be
-            published. Bounds are rounded up.
+            is True if there is a guarantee. "internal" is True if the report must not
+            be published. Bounds are rounded up.
         """
         return deepcopy(self._facts)
 
@@ -407,15 +408,15 @@ class PrivacyReport:
 
         The record is a draft in the schema of the registry of differential privacy
         deployments (https://registry.opendp.org). The privacy fields follow from the
-        statement. The other fields follow from `deployment`. A required field that is
-        missing there begins with "TO FILL IN". ``save("model.yaml")`` writes the
-        record, with a comment that lists these fields.
+        statement. The other fields follow from `deployment`. A missing required field
+        begins with "TO FILL IN". ``save("model.yaml")`` writes the record, with a
+        comment that lists the missing fields.
 
         Returns
         -------
         record : dict
             Plain values, with the status "Draft". The tier depends on the fields that
-            are filled in. It is 1 if a required field is missing.
+            are filled in, and is 1 if a required field is missing.
 
         Raises
         ------
@@ -437,7 +438,7 @@ class PrivacyReport:
         Parameters
         ----------
         path : str or path-like
-            Path of the file; its ending is the format: ".html", ".md" or ".json", or
+            Path of the file. The suffix is the format: ".html", ".md" or ".json", or
             ".yaml" for the record of :meth:`to_registry`.
 
         internal : bool, default=False
@@ -450,7 +451,7 @@ class PrivacyReport:
         Raises
         ------
         ValueError
-            If `path` has another ending, the report is internal and `internal` is
+            If `path` has another suffix, the report is internal and `internal` is
             False, or there is no record for a registry.
 
         FileNotFoundError

@@ -547,7 +547,7 @@ class SemiSupervisedNetwork(ProbabilityScoresMixin, ClassifierMixin, NetworkEsti
         Returns
         -------
         probabilities : ndarray of float32 of shape (n_rows, n_classes)
-            A column for each of ``classes_``.
+            One column per class in ``classes_``.
         """
         check_is_fitted(self, "module_")
         inputs = self._as_inputs(self._check_rows(X, reset=False))
@@ -565,7 +565,7 @@ class SemiSupervisedNetwork(ProbabilityScoresMixin, ClassifierMixin, NetworkEsti
         Returns
         -------
         y : ndarray of shape (n_rows,)
-            Labels out of ``classes_``.
+            Labels from ``classes_``.
         """
         probabilities = self.predict_proba(X)
         return self.classes_[probabilities.argmax(axis=1)]
