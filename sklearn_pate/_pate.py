@@ -377,10 +377,10 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         votes: Any,
         privacy_unit: Literal["row", "group"] | None = None,
     ) -> Self:
-        """Train a student on noisy answers from votes that were collected elsewhere.
+        """Train a student on noisy answers from votes of other parties.
 
-        Each party trains a classifier on its own data, labels the public rows with it,
-        and sends the labels. The unit of privacy is a party; `classes` is required. At
+        Each party labels the public rows with a classifier trained on its own data, and
+        sends the labels. The unit of privacy is a party, and `classes` is required. At
         epsilon 1, use a hundred votes or more. For few parties with many patients, see
         :func:`~sklearn_pate.distributed.cast_votes`.
 
@@ -388,15 +388,15 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         ----------
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features)
-            The rows that were labelled, in the same order.
+            The labelled rows, in the order of the labels.
 
         votes : Votes or iterable of array-like of shape (n_public,)
-            Vote counts, or for each party an array of labels of the public rows, as in
+            Vote counts, or one array of labels per party, as in
             :meth:`Votes.from_labels`.
 
         privacy_unit : {"row", "group"}, default=None
-            Unit of privacy of votes of :meth:`Votes.from_shards`: the unit that is
-            never split between shards. None protects a party.
+            Unit of privacy of votes by :meth:`Votes.from_shards`. None protects a
+            party.
 
         Returns
         -------

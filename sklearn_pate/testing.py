@@ -1,4 +1,4 @@
-"""Noise that can be repeated, for research and tests."""
+"""Repeatable noise, for research and tests."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,16 +13,16 @@ __all__ = ["seeded_noise"]
 
 @contextmanager
 def seeded_noise(seed: int) -> Iterator[None]:
-    """Seed the noise within a block, so that it can be repeated.
+    """Seed the noise within a block, so that results can be repeated.
 
-    For research and tests only: a seed **voids every guarantee**, as whoever knows it
-    can subtract the noise. A fit in the ``with`` block states an infinite epsilon, in
-    its statement, in the ledger, and on the card of a published model. The same fits in
-    the same order draw the same noise again. Two fits never share noise.
+    For research and tests only: a seed **voids every guarantee**, as an attacker with
+    the seed can subtract the noise. A fit in the ``with`` block states an infinite
+    epsilon, in its privacy statement, in the ledger, and on the privacy card. Equal
+    fits in equal order draw equal noise. Two fits never share noise.
 
-    The seed holds in this thread, until the block ends. The seed has no effect in other
-    threads or in worker processes, such as processes of joblib. A fit there draws its
-    noise from the operating system, and states its usual epsilon.
+    The seed holds in this thread, until the block ends. Fits in other threads or in
+    worker processes, such as processes of joblib, draw noise from the operating system,
+    and state their usual epsilon.
 
     Parameters
     ----------
@@ -37,12 +37,12 @@ def seeded_noise(seed: int) -> Iterator[None]:
     Raises
     ------
     ValueError
-        If `seed` is no integer of at least 0.
+        If `seed` is not an integer of at least 0.
 
     Warns
     -----
     PrivacyLeakWarning
-        When the first noise in the block is prepared.
+        At the first noise in the block.
 
     Examples
     --------

@@ -327,7 +327,7 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         Returns
         -------
         probabilities : ndarray of shape (n_rows, n_classes)
-            A column for each of ``classes_``, 0 for a class unknown to the model.
+            One column per class in ``classes_``; 0 for a class unknown to the model.
         """
         return self._scores("predict_proba", X, absent=0.0)
 
@@ -359,9 +359,9 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         Returns
         -------
         scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
-            A column for each of ``classes_``, the smallest float32 for a class unknown
-            to the model. Of an inner classifier without a decision function,
-            logarithms of the probabilities, or with two classes log-odds.
+            One column per class in ``classes_``; the smallest float32 for a class
+            unknown to the model. If the inner classifier has no decision function,
+            scores are logarithms of the probabilities, or, with two classes, log-odds.
         """
         return self._scores("decision_function", X, absent=_LOWEST_SCORE)
 

@@ -85,8 +85,8 @@ def read_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
 def encode_semi_supervised(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Read from y the sorted classes and class indices, -1 for unlabelled rows.
 
-    A row with y = -1 is unlabelled. Where y holds only one label beside -1, as in
-    {-1, 1}, -1 counts as a class. Among labels that are text, no row is unlabelled.
+    A row with y = -1 is unlabelled. If y has only one label beside -1, as in {-1, 1},
+    -1 is a class. Among labels that are text, no row is unlabelled.
     """
     classes, codes = read_classes(y)
     if classes.dtype.kind not in "if" or len(classes) == 2 or -1 not in classes:

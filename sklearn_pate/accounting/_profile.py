@@ -274,7 +274,7 @@ class PrivacyProfile:
         -----
         By the triangle inequality of hockey-stick divergences, delta_{k+1}(a + b) <=
         delta_1(b) + e^b delta_k(a) for all a and b. Vadhan (2017, "The complexity of
-        differential privacy", Lemma 2.2, is the case of equal steps).
+        differential privacy", Lemma 2.2) proves the case of equal steps.
         """
         check_count("n_units", n_units)
         resolved = self.epsilons <= LARGEST_EPSILON

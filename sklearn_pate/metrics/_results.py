@@ -330,9 +330,9 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     def plot_subgroups(self, metric: Any = "roc_auc", ax: Any = None) -> Any:
         """Draw the difference of a metric between each subgroup and all rows.
 
-        Differences have 95 % intervals. Both metrics come from the same counts. So an
-        interval of a difference is not the interval of two separate estimates. The plot
-        may be published, with the statement of these metrics. It needs matplotlib.
+        Differences have 95 % intervals. As both metrics share counts, this interval
+        differs from the interval for two independent estimates. The plot may be
+        published, with the statement of these metrics. It needs matplotlib.
 
         Parameters
         ----------

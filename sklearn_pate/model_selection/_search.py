@@ -349,8 +349,8 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
     :class:`~sklearn_pate.accounting.composition.TruncatedNegativeBinomial` and
     :class:`~sklearn_pate.accounting.composition.TruncatedPoisson` (Liu and Talwar 2019,
     "Private selection from private candidates"; Papernot and Steinke 2022,
-    "Hyperparameter tuning with Renyi differential privacy"), For "disjoint", the cost
-    is by Chaudhuri, Monteleoni, Sarwate (2011).
+    "Hyperparameter tuning with Renyi differential privacy"). For "disjoint", the cost
+    follows from Chaudhuri, Monteleoni, Sarwate (2011).
 
     The noise on scores follows a fixed rule. If all fits are (epsilon, 0)-private, a
     score costs as much as the most costly fit. Otherwise, the noise is the smallest

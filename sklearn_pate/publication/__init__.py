@@ -1,4 +1,4 @@
-"""Publication of a private model: the model and its privacy statement alone."""
+"""Publication of a private model with its privacy statement."""
 
 from sklearn_pate.publication._deployment import Deployment
 from sklearn_pate.publication._published import PublishedClassifier, publish

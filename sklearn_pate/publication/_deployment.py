@@ -24,10 +24,9 @@ JOINERS = "\u200c\u200d"
 class Deployment:
     """Description of a published model by the people responsible for it.
 
-    A deployment has facts that no software can know. All fields are optional; a privacy
-    report has lines to fill in for the missing ones that readers ask for. **All of it
-    is published, and no privacy statement covers it**: write no figure that was
-    computed on private rows.
+    All fields are optional. A privacy report has lines to fill in for missing fields
+    that readers ask for. **All fields are published, and no privacy statement covers
+    them**: write no number that was computed on private rows.
 
     Parameters
     ----------
@@ -35,19 +34,19 @@ class Deployment:
         Name of the model.
 
     prediction : str, default=None
-        Predicted quantity, and the people it is predicted for.
+        Predicted quantity, and people for whom it is predicted.
 
     one_row : str, default=None
         Content of one row of the data, such as "one stay in hospital".
 
     unit_name : str, default=None
-        Name of one unit of privacy, such as "patient": a noun in the singular, to be
-        read after "one". The report asks the data holder to confirm that each patient
-        is one unit.
+        Name of one unit of privacy, such as "patient": a noun in the singular, to
+        follow "one". The report asks the data holder to confirm that each patient is
+        one unit.
 
     n_units : int, default=None
-        Number of rows or parties, if the statement makes it public. The number of
-        groups is protected: if groups are the unit, `n_units` is refused.
+        Number of rows or parties, if public by the statement. Refused if groups are the
+        unit, as their number is protected.
 
     intended_use : str, default=None
         Users and purposes of the model.
@@ -66,10 +65,10 @@ class Deployment:
         Organisation that holds the private data.
 
     curator_kind : {"government", "industry", "nonprofit"}, default=None
-        Kind of this organisation.
+        Kind of `curator`.
 
     controller : str, default=None
-        Organisation responsible by law, in the sense of data protection.
+        Organisation responsible by data protection law.
 
     model_owner : str, default=None
         Person or team who maintains the model.
@@ -90,11 +89,11 @@ class Deployment:
         Reason why this epsilon is acceptable.
 
     tuning : str, default=None
-        Method by which parameters were chosen, and the data that were used.
+        Method that chose the parameters, and its data.
 
     audits : sequence of str, default=()
-        Tests against attacks, with their results, one text each. The result of an
-        audit on private rows is sensitive: name it only if it may be published.
+        Tests against attacks, with their results, one text each. The result of an audit
+        on private rows is sensitive: state it only if it may be published.
 
     legal_basis : str, default=None
         Legal basis of the processing.
@@ -109,14 +108,14 @@ class Deployment:
     ------
     ValueError
         If a field is invalid, such as a text that is empty, longer than 2000
-        characters, or has control characters.
+        characters, or with control characters.
 
     Notes
     -----
-    The fields are those asked for by the registry of differential privacy deployments
-    (https://registry.opendp.org), by NIST SP 800-226 (2025), "Guidelines for evaluating
-    differential privacy guarantees", and by Opinion 28/2024 of the European Data
-    Protection Board on AI models; see :doc:`/guide/statement`.
+    The fields follow the registry of differential privacy deployments
+    (https://registry.opendp.org), NIST SP 800-226 (2025), "Guidelines for evaluating
+    differential privacy guarantees", and Opinion 28/2024 of the European Data
+    Protection Board on AI models. See :doc:`/guide/statement`.
 
     Examples
     --------
@@ -190,7 +189,8 @@ class Deployment:
         Returns
         -------
         given : dict
-            For strict JSON, in the order of reports; ``Deployment(**given)`` is equal.
+            Values for strict JSON, in the order of reports. ``Deployment(**given)`` is
+            equal.
         """
         given = {one.name: getattr(self, one.name) for one in fields(self)}
         return {
@@ -210,7 +210,7 @@ class Deployment:
         Raises
         ------
         ValueError
-            If `n_units` is given and the statement does not make it public.
+            If `n_units` is given but not public by the statement.
         """
         if self.n_units is not None and not spent.facts.count_is_public:
             raise ValueError(

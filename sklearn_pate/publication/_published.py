@@ -75,19 +75,19 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     """Published model with its privacy statement.
 
     Created by ``publish()`` of a private classifier, such as
-    :meth:`PATEClassifier.publish`, or read by :meth:`load`. The model predicts like
-    that classifier. It contains none of its parameters: no teacher, no ledger, and no
-    index of a public row. The model may be published under its statement, saved by
+    :meth:`PATEClassifier.publish`, or read by :meth:`load`. The model predicts like the
+    private classifier, but contains none of its parameters: no teacher, no ledger, and
+    no index of a public row. The model may be published with its statement, saved by
     :meth:`save`, or pickled.
 
-    `fit` raises; it exists because scikit-learn requires it of estimators. A clone is
-    the object itself. Where it would be fitted, pass it as a ``FrozenEstimator``.
+    `fit` raises an error, and a clone is the object itself. If a meta-estimator would
+    fit the model, pass a ``FrozenEstimator``.
 
     Attributes
     ----------
     student_ : classifier
-        Student of PATE, Private-kNN or PETDL, or the model trained with noise. The
-        student predicts class indices.
+        Student of PATE, Private-kNN or PETDL, or model trained with noise. Predicts
+        class indices.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.
@@ -96,7 +96,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         Privacy statement of the model.
 
     metrics_ : PrivateMetrics or None
-        Metrics that were published with the model, with a statement of their own.
+        Metrics published with the model, with their own privacy statement.
 
     n_features_in_ : int
         Number of features.
@@ -106,13 +106,12 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
     Notes
     -----
-    The content of the student is published with it. Nearest neighbours, support vector
-    machines, LabelSpreading and Gaussian processes hold public rows, which are public
-    by assumption; seeds of students may be public. A student class of your own holds
-    whatever its `fit` keeps, and a FrozenEstimator in it the rows that it was fitted
-    on. A torch module that stores the rows that it is called on is published with those
-    it predicted last. Caches (`memory` of a Pipeline) and the callbacks and history of
-    skorch networks are left out, as they name folders and files.
+    All content of the student is published. Nearest neighbours, support vector
+    machines, LabelSpreading and Gaussian processes contain public rows. A student class
+    of your own contains all that its `fit` stores, and a FrozenEstimator may contain
+    its training rows. A torch module that stores its inputs contains the rows it
+    predicted last. Caches (`memory` of a Pipeline), callbacks and history of skorch
+    networks are left out, as they name folders and files.
 
     Examples
     --------
@@ -146,11 +145,11 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
     @property
     def card(self) -> dict[str, Any]:
-        """Privacy card: the facts about the model for its readers, as plain values.
+        """Privacy card: facts about the model for its users, as plain values.
 
         :meth:`save` writes the card beside the model, with the "sha256" of the model
         file. The statement covers everything on the card that depends on private data.
-        Without a guarantee, "private" is False and "epsilon" None.
+        Without a guarantee, "private" is False and "epsilon" is None.
 
         Returns
         -------
@@ -161,7 +160,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         return deepcopy(self._card)
 
     def fit(self, X: Any, y: Any = None) -> NoReturn:
-        """Raise TypeError: a published model cannot be fitted.
+        """Raise TypeError, as a published model cannot be fitted.
 
         Parameters
         ----------
@@ -187,13 +186,13 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     ) -> list[str]:
         """Write the model to `path` and its privacy card beside it.
 
-        skops writes the model file: loading it runs no code from the file. Both files
-        are written completely before they are renamed to their final names.
+        skops writes the model file, and loading runs no code from the file. Both files
+        are written completely before they get their final names.
 
         Parameters
         ----------
         path : str or path-like
-            Path of the model file, such as "model.skops". The card goes to
+            Path of the model file, such as "model.skops". The card is then
             "model.json".
 
         overwrite : bool, default=False
@@ -202,8 +201,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         Returns
         -------
         trusted : list of str
-            Types that a receiver has to trust, as ``load(path, trusted=trusted)``. Send
-            the list with the files. The list is empty for most models.
+            Types that a receiver must trust, as ``load(path, trusted=trusted)``. Send
+            this list with the files. Empty for most models.
 
         Raises
         ------
@@ -214,16 +213,16 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             If a file exists and `overwrite` is False.
 
         ValueError
-            If `path` does not end in ".skops", or the student cannot be saved. For
-            example, it has a torch module of your own (unless DP-SGD trained it from
-            its class).
+            If `path` does not end in ".skops", or the student cannot be saved, such as
+            a student with a torch module of your own (unless DP-SGD trained the module
+            from its class).
 
         Notes
         -----
-        The card holds the sha256 of the model file, and the model file a copy of the
-        rest of the card. The hash shows damage and mix-ups. The hash is no signature,
-        as a forger can replace both files. Publish the sha256 of the card file
-        elsewhere, for readers to compare.
+        The card has the sha256 of the model file, and the model file has a copy of the
+        rest of the card. The hash shows damage and mix-ups, but is not a signature, as
+        a forger can replace both files. Publish the sha256 of the card file elsewhere,
+        so that users can compare.
         """
         check_is_fitted(self, "student_")
         skops_io = import_skops()
@@ -242,25 +241,24 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     def load(
         cls, path: str | os.PathLike[str], *, trusted: Collection[str | type] = ()
     ) -> Self:
-        """Read a model and its privacy card, and check one against the other.
+        """Read a model and its privacy card, and check that they agree.
 
         Parameters
         ----------
         path : str or path-like
-            Path of the model file that :meth:`save` wrote; its card is beside it.
+            Path of the model file that :meth:`save` wrote. The card must be in the same
+            folder.
 
         trusted : collection of str or type, default=()
-            Types that may be loaded, in addition to types of this package and types
-            that skops trusts. The error names missing types. Loading a type may run its
-            code: trust none in files of strangers. From version 0.16, skops does not
-            trust the trees of scikit-learn, as forged ones may crash Python: a forest
-            needs ``trusted=["sklearn.tree._tree.Tree"]``. A mechanism of your own also
-            needs trust, as its class computes the cost.
+            Further types to load, beside types that this package and skops trust.
+            Loading a type may run its code: trust no type in files of strangers.
+            Forests need ``trusted=["sklearn.tree._tree.Tree"]``, as forged trees may
+            crash Python; mechanisms of your own need trust, too.
 
         Returns
         -------
         published : PublishedClassifier
-            Model that predicts as before.
+            Model with the predictions of the saved model.
 
         Raises
         ------
@@ -272,23 +270,22 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
         ValueError
             If a file is damaged, changed, too large or of an unknown format, or
-            contains types that are not trusted. Also if the stated cost is not the cost
-            of the mechanism, or the card belongs to another student.
+            contains types that are not trusted. Also if the stated cost differs from
+            the cost of the mechanism, or the card belongs to another student.
 
         Warns
         -----
         InconsistentVersionWarning
-            If it was published with another version of scikit-learn.
+            If the model was published with another version of scikit-learn.
 
         Notes
         -----
-        The statement is derived again from mechanism, delta, unit, assumptions and
-        numbers on the card. This takes up to a second, or several for
+        The statement is computed again from mechanism, delta, unit, assumptions and
+        numbers on the card. This takes up to a second, or several seconds for
         :class:`~sklearn_pate.mechanisms.LNMax` with much noise. All other fields about
-        the release must equal the derived fields, except for rounding. Costs may differ
-        by one part in 10^9, and epsilon and deltas of DP-SGD by one part in 10^5. The
-        check shows consistency, not authenticity. Only your signature shows who
-        published the files; see :meth:`save`.
+        the release must equal the computed fields, except for rounding. Relative
+        differences of costs may be up to 1e-9, and of epsilon and deltas of DP-SGD up
+        to 1e-5. The check shows consistency, not authenticity: see :meth:`save`.
         """
         skops_io = import_skops()
         trusted_names = TRUSTED | type_names(trusted)
@@ -531,8 +528,8 @@ def publish(
 ) -> PublishedClassifier:
     """Publish the model and the privacy statement of a fitted private classifier.
 
-    The result may be published under its statement. Publication has no privacy cost, as
-    it is post-processing of the release. ``estimator.publish()`` calls this function.
+    The result may be published with its statement. Publication is post-processing, and
+    has no privacy cost. ``estimator.publish()`` calls this function.
 
     Parameters
     ----------
@@ -540,23 +537,22 @@ def publish(
         Fitted :class:`~sklearn_pate.PATEClassifier`, classifier of
         ``sklearn_pate.learners``, or
         :class:`~sklearn_pate.model_selection.PrivateSearchCV`. The classifier is not
-        changed. It must not be published itself, as its parameters may name the ledger
-        and its key.
+        changed. Do not publish the classifier itself, as its parameters may name the
+        ledger and its key.
 
     deployment : Deployment, default=None
-        Description of data, purpose and responsibilities, which the card repeats. The
-        description is published, and no privacy statement covers it. None gives an
-        empty one.
+        Description of data, purpose and responsibilities, repeated on the privacy card.
+        No privacy statement covers this text. None is an empty description.
 
     metrics : PrivateMetrics, default=None
-        Metrics of this model by :func:`~sklearn_pate.metrics.private_metrics`, which
-        the card repeats with their own privacy statement. The costs of model and
-        metrics add.
+        Metrics of this model by :func:`~sklearn_pate.metrics.private_metrics`, repeated
+        on the privacy card with their own privacy statement. The costs of model and
+        metrics add up.
 
     Returns
     -------
     published : PublishedClassifier
-        Copy of the model, with its statement.
+        Copy of the model, with its privacy statement.
 
     Raises
     ------
@@ -564,14 +560,14 @@ def publish(
         If `estimator` is not fitted.
 
     ValueError
-        If `estimator` is no private classifier of this package, or another parameter
+        If `estimator` is not a private classifier of this package, or another parameter
         contradicts its statement. For example, `metrics` protect another unit, or
         `deployment` has a protected number of units.
 
     Warns
     -----
     PrivacyLeakWarning
-        If there is no privacy guarantee, because the noise was seeded.
+        If the noise was seeded: there is then no guarantee.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Query strategies and students, which use public rows and answers only."""
+"""Query strategies and students, which use public rows and noisy answers only."""
 
 from importlib import import_module
 from typing import Any

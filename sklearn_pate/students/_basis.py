@@ -284,43 +284,44 @@ def _whole_parts(
 
 
 class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
-    """Class probabilities of a row, by coefficients that a mechanism released.
+    """Classifier that computes class probabilities from released coefficients.
 
-    The default student of :class:`~sklearn_pate.mechanisms.MeanScores`, and the model
-    of :class:`~sklearn_pate.DPNewtonClassifier`. Prediction is a post-processing of the
+    Default student of :class:`~sklearn_pate.mechanisms.MeanScores`, and model of
+    :class:`~sklearn_pate.DPNewtonClassifier`. Prediction is post-processing of the
     release.
 
     Parameters
     ----------
     threshold : float or None, default=None
-        With two classes, the probability of the second above which it is predicted.
+        With two classes, the probability above which the second class is predicted.
         None predicts the most probable class.
 
     link : {"linear", "softmax"}, default="linear"
-        Link from scores to probabilities. It is linear for mean scores, and logistic
-        for :class:`~sklearn_pate.DPNewtonClassifier`.
+        Link from scores to probabilities: "linear" for mean scores, "softmax" for
+        :class:`~sklearn_pate.DPNewtonClassifier`.
 
     Attributes
     ----------
     representation_ : transformer
-        Fitted on public rows.
+        Transformer fitted on public rows.
 
     basis_ : transformer
-        Fitted on represented public rows; computes the functions that the coefficients
-        belong to.
+        Transformer that computes the functions of the coefficients, fitted on
+        represented public rows.
 
     coef_ : ndarray of shape (n_coordinates, n_classes - 1)
-        Released coefficients, without most of their noise.
+        Released coefficients, after most of the noise was removed.
 
     classes_ : ndarray of int of shape (n_classes,)
         Class indices.
 
     Notes
     -----
-    With the values b(x) of the basis at a row x, the coefficients C, and the Helmert
-    matrix H, whose columns are orthonormal and orthogonal to 1, the probabilities are
-    1/K + H C'b(x), scaled to sum to 1; or the softmax of H C'b(x). The former fall
-    exponentially below a quarter of their mean, so that none is negative.
+    Let b(x) be the values of the basis at a row x, C the coefficients, and H the
+    Helmert matrix, whose columns are orthonormal and orthogonal to 1. With a linear
+    link, the probabilities are 1/K + H C'b(x), scaled to sum to 1. They fall
+    exponentially below a quarter of their mean, so that no probability is negative.
+    With a softmax link, they are the softmax of H C'b(x).
 
     Examples
     --------
@@ -350,13 +351,13 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         coef : ndarray of shape (n_coordinates, n_classes - 1)
-            As the attribute.
+            Coefficients, as in `coef_`.
 
         representation, basis : transformer
-            As the attributes.
+            Transformers, as in `representation_` and `basis_`.
 
         link : {"linear", "softmax"}
-            As the parameter.
+            Link from scores to probabilities.
 
         Returns
         -------
@@ -380,7 +381,7 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         probabilities : ndarray of shape (n_rows, n_classes)
-            A column for each class.
+            One column per class.
         """
         return self.probabilities(
             self.basis_.transform(self.representation_.transform(X))
@@ -397,8 +398,8 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
-            Logarithms of the probabilities, a column for each class. With two classes,
-            the log-odds of the second class minus the log-odds of `threshold`.
+            Logarithms of the probabilities, one column per class. With two classes, the
+            log-odds of the second class minus the log-odds of `threshold`.
         """
         scores = log_odds(self.predict_proba(X))
         if self.threshold is None:
@@ -416,7 +417,7 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         probabilities : ndarray of shape (n_rows, n_classes)
-            A column for each class.
+            One column per class.
         """
         scores = values @ self.coef_
         if self.link == "linear":
@@ -444,7 +445,7 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         probabilities : ndarray of shape (n_rows, n_classes)
-            As `predict_proba` returns them.
+            Class probabilities, from `predict_proba`.
 
         Returns
         -------

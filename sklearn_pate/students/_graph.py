@@ -33,44 +33,44 @@ _RELATIVE = "rtol" if "rtol" in inspect.signature(cg).parameters else "tol"
 
 
 class GraphSelfTrainingClassifier(WrappingClassifier):
-    """Spread labels over a nearest-neighbour graph; train on the most confident rows.
+    """Student trained on labels that spread over a nearest-neighbour graph.
 
-    A student for :class:`~sklearn_pate.PATEClassifier` that learns from few answers or
+    The student of a :class:`~sklearn_pate.PATEClassifier` learns from few answers or
     soft labels, and from all public rows. It is fast without a GPU. Training uses
     public rows and released results only, so no parameter has a privacy cost.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        Classifier to train on all rows and their spread labels, as class indices. None
-        means ``RandomForestClassifier()``.
+        Classifier to train on rows and their spread labels, as class indices. None is
+        ``RandomForestClassifier()``.
 
     representation : transformer, default=None
-        Cloned, fitted on all rows, and used for distances only, such as
-        ``make_pipeline(StandardScaler(), PCA(50))``. Rows that are near each other in
-        it should be of the same class. None uses distances of the original features.
+        Transformer for distances only, such as
+        ``make_pipeline(StandardScaler(), PCA(50))``. Near rows should have one class. A
+        clone is fitted on all rows. None uses distances of the original features.
 
     n_neighbors : int, default=10
-        Number of nearest rows that each row is connected to.
+        Number of nearest rows to which each row is connected.
 
     alpha : float, default=0.98
         Weight of a row's neighbours against its own label, strictly between 0 and 1.
-        The larger it is, the farther labels spread, and the more often a label that
-        contradicts its neighbours is overruled.
+        With a larger value, labels spread farther, and neighbours more often overrule a
+        label.
 
     share : float, default=0.85
-        Share of the rows of each class, in (0, 1], that `estimator` is trained on: the
-        most confident ones. An estimator that accepts unlabelled rows also gets the
-        others, with y = -1.
+        Share of the rows of each class, in (0, 1], on which `estimator` is trained: the
+        most confident rows. An estimator that accepts unlabelled rows also gets the
+        other rows, with y = -1.
 
     n_rounds : int, default=1
         Number of times that `estimator` is trained: first on labels from the graph,
-        then on its own predictions, which needs ``predict_proba``. After the first or
-        second round, labels tend to drift.
+        then on its own predictions, by ``predict_proba``. More than two rounds seldom
+        help.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of every `random_state` inside `estimator` and `representation`. With None,
-        these parameters are not changed.
+        Seed of every `random_state` in `estimator` and `representation`. None does not
+        change these parameters.
 
     Attributes
     ----------
@@ -81,11 +81,11 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         Class labels.
 
     label_distributions_ : ndarray of shape (n_rows, n_classes)
-        Class probabilities from the graph of each row given to `fit`. A row without a
-        path to a label has the shares of the classes among the labels.
+        Class probabilities of each row of `fit`, from the graph. A row without a path
+        to a label has the class shares of the labels.
 
     transduction_ : ndarray of shape (n_rows,)
-        Label from the graph of each row given to `fit`.
+        Label of each row of `fit`, from the graph.
 
     n_features_in_ : int
         Number of features.
@@ -96,14 +96,14 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
     Notes
     -----
     Row i has weights exp(-4 norm(r_i - r_j)^2 / d_i^2) to its nearest rows r_j, where
-    d_i is the largest of their distances (Calder, Cook, Thorpe, Slepcev 2020), averaged
-    with those from j to i. With S = D^{-1/2} W D^{-1/2} and one column of Y per class,
-    labels spread to F = (I - alpha S)^{-1} Y (Zhou, Bousquet, Lal, Weston, Schoelkopf
-    2004), found by conjugate gradients. Each column of F is scaled to sum to the share
-    of its class among the labels and one additional label of each class (class-mass
-    normalisation: Zhu, Ghahramani, Lafferty 2003, Section 4). Then each row is scaled
-    to sum to 1. The most confident labelled row of each class keeps its label, so that
-    no class is lost.
+    d_i is the largest distance to these rows (Calder, Cook, Thorpe, Slepcev 2020). The
+    weights from i to j and from j to i are averaged. With S = D^{-1/2} W D^{-1/2} and
+    one column of Y per class, labels spread to F = (I - alpha S)^{-1} Y (Zhou,
+    Bousquet, Lal, Weston, Schoelkopf 2004), computed by conjugate gradients. Each
+    column of F is scaled to the share of its class among the labels, with one label
+    added to each class (class-mass normalisation: Zhu, Ghahramani, Lafferty 2003,
+    Section 4). Then each row is scaled to sum to 1. The most confident labelled row of
+    each class keeps its label, so that no class is lost.
 
     Examples
     --------
@@ -156,13 +156,13 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows, with and without label.
+            Labelled and unlabelled rows.
 
         y : array-like of shape (n_rows,) or (n_rows, n_classes)
-            Labels, -1 for an unlabelled row. Where y holds only one label beside -1, as
-            in {-1, 1}, -1 counts as a class. Among labels that are text, no row is
-            unlabelled. With several columns, y has probabilities of classes 0, 1, ....
-            A row of zeros, or with a NaN, is then unlabelled.
+            Labels; -1 for an unlabelled row. If y has only one label beside -1, as in
+            {-1, 1}, -1 is a class. With text labels, no row is unlabelled. With several
+            columns, y has probabilities of classes 0, 1, .... A row of zeros, or with a
+            NaN, is then unlabelled.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         Raises
         ------
         ValueError
-            If a parameter is invalid, or y holds one class only.
+            If a parameter is invalid, or y has one class only.
 
         Warns
         -----

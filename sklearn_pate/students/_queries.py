@@ -64,36 +64,36 @@ def standardized_features(X: Any, seed: int) -> NDArray[np.float64] | None:
 
 
 class QuerySession:
-    """Queries on public rows and their answers so far; nothing in it is sensitive.
+    """Queries on public rows and their answers. Not sensitive.
 
-    A query strategy gets this object only, so that its choices have no privacy cost.
+    A query strategy reads this object only, so its choices have no privacy cost.
 
     Parameters
     ----------
     answer : callable
         Function of public rows, an array of int of shape (n_rows,), and
-        `probabilities`, of shape (n_rows, n_classes) or None. It returns class indices,
-        -1 for no answer. The privacy cost of answers must be recorded: pass
-        :meth:`Oracle.answer <sklearn_pate.mechanisms.Oracle.answer>`.
+        `probabilities`, of shape (n_rows, n_classes) or None, that returns class
+        indices, -1 for no answer. Pass :meth:`Oracle.answer
+        <sklearn_pate.mechanisms.Oracle.answer>`, which records the privacy cost.
 
     X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
         Public rows.
 
     student : classifier
-        Student of the fit; cloned.
+        Student of the fit. A clone is trained.
 
     n_classes : int
         Number of classes.
 
     n_queries : int
-        Number of queries within the privacy cost. The Oracle refuses more.
+        Number of queries within the privacy cost. The Oracle refuses further queries.
 
     seed : int
-        Seed of all choices. The seed may be public.
+        Seed of all choices. May be public.
 
     features : ndarray of shape (n_public, n_dimensions) or None
-        Numeric features in which similar public rows are near each other, learned from
-        public rows alone. None if the strategy needs no features.
+        Numeric features of public rows, learned from public rows alone. Similar rows
+        are near each other. None if the strategy needs no features.
 
     Attributes
     ----------
@@ -104,13 +104,13 @@ class QuerySession:
         Public rows queried so far, in this order.
 
     answers : ndarray of int of shape (n_queried,)
-        Answers to them.
+        Answers to these queries.
 
     Notes
     -----
-    Queries may depend on earlier answers: worst-case Renyi costs add up all the same
-    (Mironov 2017, "Renyi differential privacy", Proposition 1), and the ledger charges
-    the cost of all `n_queries`.
+    Worst-case Renyi costs add up even if queries depend on earlier answers (Mironov
+    2017, "Renyi differential privacy", Proposition 1). The ledger charges the cost of
+    all `n_queries`.
 
     Examples
     --------
@@ -187,11 +187,11 @@ class QuerySession:
         Raises
         ------
         ValueError
-            If a row is repeated or was queried before; then no row is queried.
+            If a row is repeated or was queried before. No row is then queried.
 
         Exception
             Any exception of `answer`, such as
-            :class:`~sklearn_pate.BudgetExceededError`; then no answer is kept.
+            :class:`~sklearn_pate.BudgetExceededError`. No answer is then kept.
         """
         rows = np.asarray(rows, dtype=np.intp)
         queried = np.concatenate([self.queried, rows])
@@ -206,7 +206,7 @@ class QuerySession:
         return answers
 
     def new_rows(self) -> NDArray[np.intp]:
-        """Return the public rows that were not queried yet, in random order.
+        """Return public rows that were not queried yet, in random order.
 
         Returns
         -------
@@ -223,13 +223,13 @@ class QuerySession:
         Parameters
         ----------
         student : classifier, default=None
-            Classifier with `predict_proba`, cloned and trained on the answers so far.
-            None means the student of the fit.
+            Classifier with `predict_proba`. A clone is trained on the answers so far.
+            None is the student of the fit.
 
         Returns
         -------
         probabilities : ndarray of shape (n_public, n_classes)
-            All probabilities are equal if the answers have fewer than two classes.
+            Class probabilities, all equal if the answers have fewer than two classes.
         """
         if len(np.unique(self.answers[self.answers != UNLABELED])) < 2:
             return np.full((self.n_public, self.n_classes), 1 / self.n_classes)
@@ -249,14 +249,14 @@ class QuerySession:
 class QueryStrategy(BaseEstimator, ABC):
     """Base class of strategies that choose the public rows to query.
 
-    A strategy uses public rows and released answers, never votes, so that its choices
-    have no privacy cost. A subclass provides `query`.
+    A strategy uses public rows and released answers, never votes, so its choices have
+    no privacy cost. A subclass provides `query`.
 
     Notes
     -----
-    The privacy cost is the cost of ``session.n_queries`` queries, for any choice of
-    queries from earlier answers (Mironov 2017, "Renyi differential privacy",
-    Proposition 1). A strategy that used private rows or votes would void the statement.
+    The privacy cost covers ``session.n_queries`` queries, even if queries depend on
+    earlier answers (Mironov 2017, "Renyi differential privacy", Proposition 1). A
+    strategy that used private rows or votes would void the statement.
 
     Examples
     --------
@@ -288,7 +288,7 @@ class QueryStrategy(BaseEstimator, ABC):
     needs_features: ClassVar[bool] = False
 
     def classifiers(self, student: Any) -> tuple[Any, ...]:
-        """List the classifiers that `query` calls `predict_proba` of.
+        """List the classifiers of which `query` uses `predict_proba`.
 
         Parameters
         ----------
@@ -298,22 +298,22 @@ class QueryStrategy(BaseEstimator, ABC):
         Returns
         -------
         classifiers : tuple of classifiers
-            Empty unless a subclass overrides it.
+            Empty unless a subclass overrides this method.
         """
         return ()
 
     def check(self) -> None:
-        """Raise ValueError if a parameter is invalid; called at the start of a fit."""
+        """Raise ValueError if a parameter is invalid, at the start of a fit."""
         check_parameters(self)
 
     @abstractmethod
     def query(self, session: QuerySession) -> None:
-        """Make all queries within the privacy cost.
+        """Query ``session.n_queries`` rows.
 
         Parameters
         ----------
         session : QuerySession
-            Public rows and ``query``, for ``session.n_queries`` distinct rows.
+            Public rows, and ``query`` for distinct rows.
         """
 
 
@@ -339,12 +339,12 @@ class FixedQueries(QueryStrategy):
         """
 
     def query(self, session: QuerySession) -> None:
-        """Query the rows of `choose`.
+        """Query the rows that `choose` returns.
 
         Parameters
         ----------
         session : QuerySession
-            Public rows and ``query``.
+            Public rows, and ``query`` for distinct rows.
         """
         session.query(self.choose(session, session.n_queries))
 
@@ -354,8 +354,8 @@ class RandomQueries(FixedQueries):
 
     Notes
     -----
-    The queries of Papernot et al. 2017, Section 4.2, and the best choice where nothing
-    is known about the similarity of public rows.
+    Papernot et al. 2017, Section 4.2. The best choice if nothing is known about the
+    similarity of public rows.
 
     Examples
     --------
@@ -394,7 +394,7 @@ class RandomQueries(FixedQueries):
 
 
 class RepresentativeQueries(FixedQueries):
-    """Query the medoids of as many clusters of public rows as there are queries.
+    """Query medoids of clusters of public rows, one cluster per query.
 
     Useful for few queries, as each medoid is similar to many rows. With many queries,
     clusters are small, and some medoids are outliers. Clusters depend on public rows
@@ -402,9 +402,9 @@ class RepresentativeQueries(FixedQueries):
 
     Notes
     -----
-    k-means on ``session.features``; from each cluster, the row nearest to its centre
-    (Kang, Ryu, Kwon 2004, "Using cluster-based sampling to select initial training set
-    for active learning in text classification").
+    k-means clusters ``session.features``. The query of a cluster is the row nearest to
+    its centre (Kang, Ryu, Kwon 2004, "Using cluster-based sampling to select initial
+    training set for active learning in text classification").
 
     Examples
     --------
@@ -441,7 +441,8 @@ class RepresentativeQueries(FixedQueries):
         Returns
         -------
         rows : ndarray of int of shape (n_rows,)
-            Medoids in random order, then random rows if fewer than `n_rows` differ.
+            Medoids in random order, then random rows if fewer than `n_rows` medoids
+            differ.
         """
         of_row, rank = find_clusters(session.features, n_rows, session.random_state)
         medoids = np.flatnonzero(rank == 0)
@@ -542,27 +543,27 @@ class AdaptiveQueries(QueryStrategy):
 
 
 class UncertaintyQueries(AdaptiveQueries):
-    """Query the rows for which the present student is least confident.
+    """Query the rows for which the student is least confident.
 
-    The strategy uses released answers and no votes, so no parameter has a privacy cost.
+    The strategy uses released answers, never votes, so no parameter has a privacy cost.
 
     Parameters
     ----------
     n_rounds : int, default=5
-        Number of rounds of equal size; the student is trained before each round but
-        the first.
+        Number of rounds of equal size. The student is trained before each round but the
+        first.
 
     first : RandomQueries or RepresentativeQueries, default=None
-        Chooses the rows of the first round. None means RandomQueries().
+        Strategy of the first round. None is ``RandomQueries()``.
 
     student : classifier, default=None
-        Classifier that predicts the class probabilities. With None, the student of the
-        fit. A faster classifier may replace it.
+        Classifier that predicts the class probabilities, such as a faster classifier
+        than the student. None is the student of the fit.
 
     Notes
     -----
-    "Unconfident first" of Papernot et al. 2017, Appendix B.2: rows in order of
-    increasing maximum class probability.
+    Rows are queried in order of increasing maximum class probability ("unconfident
+    first", Papernot et al. 2017, Appendix B.2).
 
     Examples
     --------
@@ -584,7 +585,7 @@ class UncertaintyQueries(AdaptiveQueries):
         Parameters
         ----------
         session : QuerySession
-            Public rows and ``query``.
+            Public rows, and ``query`` for distinct rows.
         """
         first, *later = self._round_sizes(session)
         session.query(self._first().choose(session, first))
@@ -596,36 +597,38 @@ class UncertaintyQueries(AdaptiveQueries):
 class ExpertQueries(AdaptiveQueries):
     """Query the rows for which binary experts, one for each class, disagree.
 
-    No expert is confident, and several find their class possible. Experts learn from
-    released answers and no votes: no parameter has a privacy cost.
+    For a queried row, no expert is confident, and several experts find their class
+    possible. Experts learn from released answers, never votes, so no parameter has a
+    privacy cost.
 
     Parameters
     ----------
     n_rounds : int, default=5
-        Number of rounds of equal size; the experts are trained before each round but
+        Number of rounds of equal size. The experts are trained before each round but
         the first.
 
     first : RandomQueries or RepresentativeQueries, default=None
-        Chooses the rows of the first round. None means RandomQueries().
+        Strategy of the first round. None is ``RandomQueries()``.
 
     expert : classifier, default=None
-        Cloned for each class, and trained on answered rows to distinguish it from all
-        others. None means the student of the fit.
+        Classifier that is cloned for each class, and trained on answered rows to
+        distinguish this class from all others. None is the student of the fit.
 
     confident : float, default=0.9
-        No expert may give a row more than this probability.
+        Largest probability that any expert may give a queried row.
 
     doubtful : float, default=0.1
-        At least `n_doubtful` experts must give the row more than this probability.
+        At least `n_doubtful` experts must give a queried row more than this
+        probability.
 
     n_doubtful : int, default=2
         Number of experts that must exceed `doubtful`.
 
     Notes
     -----
-    Papernot et al. 2017, Appendix B.2, where `n_doubtful` is 4 others besides the
-    candidate. Rows that fulfil both conditions are queried in random order; if they are
-    too few, rows whose most confident expert is least confident follow.
+    Papernot et al. 2017, Appendix B.2, with `n_doubtful` of 4 other experts. Rows that
+    satisfy both conditions are queried in random order. If they are too few, rows whose
+    most confident expert is least confident follow.
 
     Examples
     --------
@@ -665,7 +668,7 @@ class ExpertQueries(AdaptiveQueries):
         self.n_doubtful = n_doubtful
 
     def classifiers(self, student: Any) -> tuple[Any, ...]:
-        """List the classifiers that `query` calls `predict_proba` of.
+        """List the classifiers of which `query` uses `predict_proba`.
 
         Parameters
         ----------
@@ -685,7 +688,7 @@ class ExpertQueries(AdaptiveQueries):
         Parameters
         ----------
         session : QuerySession
-            Public rows and ``query``.
+            Public rows, and ``query`` for distinct rows.
         """
         first, *later = self._round_sizes(session)
         session.query(self._first().choose(session, first))
@@ -733,22 +736,22 @@ class OneExpertPerClass(ClassifierMixin, BaseEstimator):
 class InteractiveQueries(AdaptiveQueries):
     """Query with the student's class probabilities, for the interactive mechanism.
 
-    For :class:`~sklearn_pate.mechanisms.InteractiveGNMax`. Where the teachers do not
-    contradict a confident student, its prediction is the answer, which does not count
-    against `max_answers`. In the first round, all classes have equal probabilities. The
-    student is trained on released answers only: no parameter has a privacy cost.
+    For :class:`~sklearn_pate.mechanisms.InteractiveGNMax`. If the teachers do not
+    contradict a confident student, its prediction is the answer, and does not count in
+    `max_answers`. In the first round, all classes have equal probabilities. The student
+    learns from released answers only, so no parameter has a privacy cost.
 
     Parameters
     ----------
     n_rounds : int, default=5
-        Number of rounds of equal size; the student is trained before each round but
-        the first.
+        Number of rounds of equal size. The student is trained before each round but the
+        first.
 
     first : RandomQueries or RepresentativeQueries, default=None
-        Chooses the rows of all rounds. None means RandomQueries().
+        Strategy that chooses the rows of all rounds. None is ``RandomQueries()``.
 
     student : classifier, default=None
-        Classifier that predicts the class probabilities. None means the student of the
+        Classifier that predicts the class probabilities. None is the student of the
         fit.
 
     Notes
@@ -777,7 +780,7 @@ class InteractiveQueries(AdaptiveQueries):
         Parameters
         ----------
         session : QuerySession
-            Public rows and ``query``.
+            Public rows, and ``query`` for distinct rows.
         """
         rows = self._first().choose(session, session.n_queries)
         ends = np.cumsum(self._round_sizes(session))

@@ -69,28 +69,26 @@ class TableRepresentation(
 ):
     """Principal components of the columns of a table, fitted on public rows.
 
-    Pass it as ``representation=`` to a private classifier: teachers with few rows learn
-    more from a few numbers per row than from many columns. The transformer is fitted on
-    public rows only, so it has no privacy cost. It then transforms private, public and
-    new rows, each on its own. Columns may be numbers, text, categories, booleans and
-    dates, with missing values. Values that no public row has, such as infinity or a new
-    category, neither raise an error nor warn.
+    As ``representation=`` of a private classifier, it lets teachers with few rows learn
+    from few numbers per row. The transformer has no privacy cost: it is fitted on
+    public rows only, and transforms each row by itself. Columns may be numbers, text,
+    categories, booleans and dates, with missing values. New values, such as infinity or
+    a new category, cause no error and no warning.
 
     Parameters
     ----------
     n_components : int, "auto" or None, default="auto"
-        Largest number of components. "auto" means 30, or 500 for "rbf", which never has
-        more than a tenth of the number of public rows. None returns the encoded columns
-        themselves, as a sparse matrix for sparse X.
+        Largest number of components. "auto" is 30, or 500 for "rbf", but at most a
+        tenth of the number of public rows for "rbf". None returns the encoded columns,
+        as a sparse matrix for sparse X.
 
     basis : {"linear", "rbf"}, default="linear"
-        "rbf" adds functions of the distances to means of clusters of public rows. These
-        functions give a linear classifier a curved boundary.
+        "rbf" adds functions of distances to cluster means of public rows, which give a
+        linear classifier a curved boundary.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of the choice of 20,000 rows if more are given, of the clusters of "rbf",
-        and of randomised principal components, which wide tables have. Pass an int for
-        the same components in every fit.
+        Seed of a sample of 20,000 rows, of the clusters of "rbf", and of randomised
+        principal components of wide tables. Pass an int to repeat the components.
 
     Attributes
     ----------
@@ -108,32 +106,30 @@ class TableRepresentation(
     All statistics are computed from public rows. In order:
 
     1. A column of a dataframe, or of an array of objects, has categories if it is
-       categorical or one of its public values is text. Other columns have numbers.
-       Dates are numbers of days. Text in a column of numbers is read as a number if it
-       is one, and is missing otherwise.
-    2. Numbers are clipped to the public range and scaled to [0, 1]. Missing ones become
-       the median, with an additional column of zeros and ones if a public row lacks the
-       number.
-    3. Where the skewness exceeds 2 in size, the distance z from the end of the range
-       with most of the rows becomes log(1 + z / u) / log(1 + 1 / u), where u is the
-       median of the distances above 0. Counts and amounts keep both their many zeros
-       and their largest values apart.
-    4. Categories become columns of zeros and ones; missing is a category. The 49 most
-       frequent categories have a column each, if they have 0.2 % of the rows. Other
-       categories share one column. New categories belong to this column, if it exists.
+       categorical or a public value is text. Other columns have numbers. Dates are
+       numbers of days. Text in a column of numbers is parsed as a number, or missing.
+    2. Numbers are clipped to the public range and scaled to [0, 1]. Missing numbers
+       become the median. If a public row has a missing number, a further column of
+       zeros and ones marks missing numbers.
+    3. If the absolute skewness exceeds 2, the distance z from the end of the range with
+       most rows becomes log(1 + z / u) / log(1 + 1 / u), where u is the median of the
+       positive distances. This suits counts and amounts with many zeros and few large
+       values.
+    4. Categories become columns of zeros and ones; missing is a category. Each of the
+       49 most frequent categories has a column, if it has 0.2 % of the rows. Other
+       categories and new categories share one column, if it exists.
     5. Numbers with more than two public values are divided by their standard deviation,
-       or by 0.1 if it is smaller. Without, informative columns of small variance would
-       be lost; zeros and ones stay as they are, as rare values would get too much
-       weight.
-    6. Principal components (:class:`~sklearn.decomposition.PCA`). For "rbf", these are
-       followed by functions of distances, from smooth to rough, by Nystroem's method
-       for the kernel exp(-gamma d^2) with gamma three times the inverse of the median
-       squared distance. Public rows have uncorrelated components of mean 0, the k-th
-       with variance 1 / k: the first ones matter most.
+       or by 0.1 if the standard deviation is smaller. Zeros and ones are not scaled, as
+       rare values would get too much weight.
+    6. Principal components follow (:class:`~sklearn.decomposition.PCA`). "rbf" adds
+       functions of distances d, from smooth to rough, by Nystroem's method for the
+       kernel exp(-gamma d^2). Here, gamma is three times the inverse of the median
+       squared distance. On public rows, components are uncorrelated with mean 0, and
+       the k-th component has variance 1 / k.
 
-    In a sparse matrix, zeros stay zeros, and a missing value is 0. Instead of steps 2
-    to 5, columns are divided by their largest absolute value. Instead of step 6,
-    :class:`~sklearn.decomposition.TruncatedSVD` is used.
+    In a sparse matrix, zeros stay zeros, and a missing value is 0. Division of columns
+    by their largest absolute value replaces steps 2 to 5.
+    :class:`~sklearn.decomposition.TruncatedSVD` replaces step 6.
 
     Examples
     --------
@@ -186,7 +182,7 @@ class TableRepresentation(
         Raises
         ------
         ValueError
-            If a parameter is invalid, or does not fit X.
+            If a parameter is invalid, or inconsistent with X.
         """
         check_count("n_components", self.n_components, also=("auto", None))
         check_option("basis", self.basis, ("linear", "rbf"))
@@ -233,7 +229,7 @@ class TableRepresentation(
         return self
 
     def transform(self, X: Any) -> Any:
-        """Compute the components of rows, each row on its own, to the last bit.
+        """Compute the components of each row, independently of other rows.
 
         Parameters
         ----------
@@ -243,7 +239,7 @@ class TableRepresentation(
         Returns
         -------
         components : ndarray of shape (n_rows, `n_components_`)
-            Finite numbers. Sparse for sparse X if `n_components` is None.
+            Finite components. Sparse for sparse X if `n_components` is None.
         """
         check_is_fitted(self)
         X = check_features(self, X, reset=False, private=True)
@@ -438,32 +434,31 @@ def _number(value: Any) -> float:
 class ImageRepresentation(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
-    """Components of images that small changes leave alike, fitted on public images.
+    """Components of images that small changes preserve, fitted on public images.
 
-    Pass it as ``representation=`` to :class:`~sklearn_pate.PATEClassifier`. Filters of
-    small patches are learned from public images without labels. Their responses are
-    averaged over regions. The components are linear functions of the averages. No
-    network and no torch is needed. The transformer is fitted on public images only, so
-    it has no privacy cost. It then transforms private, public and new images, each on
-    its own.
+    A ``representation=`` for :class:`~sklearn_pate.PATEClassifier`, without torch.
+    Filters of small patches are learned from public images without labels. Responses of
+    filters are averaged over regions, and the components are linear functions of the
+    averages. The transformer has no privacy cost: it is fitted on public images only,
+    and transforms each image by itself.
 
     Parameters
     ----------
     image_shape : tuple of int, default=None
         (height, width), (channels, height, width) or (height, width, channels) of
         images in flat rows. None means that X has these dimensions. The last axis has
-        the channels if it has 1, 3 or 4 values and the first has more than 4.
+        the channels if its length is 1, 3 or 4 and the length of the first axis exceeds
+        4.
 
     n_filters : int, default=400
-        Number of filters. More take longer, in proportion, and are more accurate on
-        photographs.
+        Number of filters. More filters are more accurate on photographs, and take
+        proportionally longer.
 
     n_components : int, default=500
-        Largest number of components. There are never more than public images.
+        Largest number of components, at most the number of public images.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of patches, filters and changes. Pass an int for the same components in
-        every fit.
+        Seed of patches, filters and changes. Pass an int to repeat the components.
 
     Attributes
     ----------
@@ -471,7 +466,7 @@ class ImageRepresentation(
         Filters of normalised patches.
 
     components_ : ndarray of shape (n_averages, n_components)
-        Components, from the one that changes alter least.
+        Components, in order of increasing sensitivity to changes.
 
     range_ : tuple of float
         Smallest and largest public value.
@@ -484,17 +479,18 @@ class ImageRepresentation(
     All statistics are computed from public images. In order:
 
     1. Each patch of 6 x 6 pixels is centred, divided by its standard deviation and
-       whitened. The filters are centres of clusters of patches, of length 1; a response
-       x counts as max(x - 0.5, 0) and max(-x - 0.5, 0). Responses are averaged over
-       each quarter of the image (Coates, Ng, Lee 2011, "An analysis of single-layer
-       networks in unsupervised feature learning"; Coates, Ng 2011, "The importance of
-       encoding versus training with sparse coding and vector quantization").
-    2. Square roots of the averages, and their first 1200 principal components.
+       whitened. The filters are cluster centres of patches, scaled to length 1. A
+       response x gives two values, max(x - 0.5, 0) and max(-x - 0.5, 0). These are
+       averaged over each quarter of the image (Coates, Ng, Lee 2011, "An analysis of
+       single-layer networks in unsupervised feature learning"; Coates, Ng 2011, "The
+       importance of encoding versus training with sparse coding and vector
+       quantization").
+    2. The first 1200 principal components of the square roots of the averages are
+       computed.
     3. Four copies of each public image are cropped, stretched and changed in contrast.
-       The components maximise the variance between images relative to that between the
-       copies of an image (Fisher's discriminant with each image as a class). The
-       variance of a component is this ratio, so that components are in decreasing
-       order.
+       The components maximise the ratio of the variance between images to the variance
+       between copies of an image (Fisher's discriminant with each image as a class).
+       The variance of a component is this ratio, in decreasing order.
 
     Examples
     --------
@@ -530,7 +526,7 @@ class ImageRepresentation(
         ----------
         X : array-like of shape (n_rows, n_features), (n_rows, height, width), \
                 (n_rows, channels, height, width) or (n_rows, height, width, channels)
-            Public images. A missing value counts as the smallest one.
+            Public images. A missing value counts as the smallest value.
 
         y : None
             Ignored.
@@ -543,7 +539,7 @@ class ImageRepresentation(
         Raises
         ------
         ValueError
-            If a parameter is invalid, or does not fit X.
+            If a parameter is invalid, or inconsistent with X.
         """
         for name in ("n_filters", "n_components"):
             check_count(name, getattr(self, name))
@@ -568,9 +564,9 @@ class ImageRepresentation(
         return self
 
     def transform(self, X: Any) -> NDArray[np.float32]:
-        """Compute the components of images, each on its own.
+        """Compute the components of each image.
 
-        The last bits of an image's components depend on its position in X.
+        Components depend on the position of an image in X by rounding only.
 
         Parameters
         ----------
@@ -582,7 +578,7 @@ class ImageRepresentation(
         Returns
         -------
         components : ndarray of float32 of shape (n_rows, n_components)
-            Finite numbers.
+            Finite components.
         """
         check_is_fitted(self)
         X = check_features(self, X, reset=False, private=True)

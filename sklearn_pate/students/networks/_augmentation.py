@@ -34,12 +34,12 @@ def check_augmentation(
 
 
 class ImageAugmentation(BaseEstimator):
-    """Random affine maps, elastic distortion, contrast and erasing, without mirroring.
+    """Random affine maps, elastic distortion, contrast and erasing of images.
 
-    A weak change is a shift. A strong change has all kinds of changes. Values from
-    outside an image repeat its border. Random numbers come from torch's generator,
-    which a student seeds from its `random_state`. A student changes public images only:
-    no parameter has a privacy cost, unless it was chosen on private images.
+    A weak change is a shift. A strong change combines all changes. Images are not
+    mirrored, and values outside an image repeat its border. A student seeds the
+    generator of torch from `random_state`. A student changes public images only, so no
+    parameter has a privacy cost, unless it was chosen on private images.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class ImageAugmentation(BaseEstimator):
         Largest shift in each direction, as a share of the image's width or height.
 
     scale : float, default=0.15
-        Width and height are stretched by factors between exp(-scale) and exp(scale).
+        Largest logarithm of the factors that stretch width and height.
 
     shear : float, default=0.2
         Largest shear, as a tangent.
@@ -60,12 +60,12 @@ class ImageAugmentation(BaseEstimator):
         width or height.
 
     erase : float, default=0
-        Largest width and height of the rectangle that is set to 0, as a share of the
+        Largest width and height of a rectangle that is set to 0, as shares of the
         image's width and height.
 
     contrast : float, default=0
-        Standard deviation of the logarithm of a random power that values are raised to,
-        which makes strokes thicker or thinner. Values lie between 0 and 1.
+        Standard deviation of the logarithm of a random power of the values, which makes
+        strokes thicker or thinner. Values must be between 0 and 1.
 
     weak_shift : float, default=0.06
         Largest shift of a weak change.
@@ -73,7 +73,7 @@ class ImageAugmentation(BaseEstimator):
     Notes
     -----
     Elastic distortion: Simard, Steinkraus, Platt (2003), "Best practices for
-    convolutional neural networks applied to visual document analysis"; erased squares:
+    convolutional neural networks applied to visual document analysis". Erasing:
     DeVries, Taylor (2017), "Improved regularization of convolutional neural networks
     with cutout".
 
@@ -119,7 +119,7 @@ class ImageAugmentation(BaseEstimator):
         self.weak_shift = weak_shift
 
     def weak(self, images: Tensor) -> Tensor:
-        """Shift images a little.
+        """Return slightly shifted images.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class ImageAugmentation(BaseEstimator):
         return _look_up(images, grid)
 
     def strong(self, images: Tensor) -> Tensor:
-        """Distort images, and erase a part of each.
+        """Return strongly distorted images with an erased part.
 
         Parameters
         ----------
@@ -222,11 +222,10 @@ def _erase(images: Tensor, largest: float) -> Tensor:
 class TabularAugmentation(BaseEstimator):
     """Random changes to rows of standardised features.
 
-    Values are swapped with values of other rows in the batch, which keeps them
-    plausible for any distribution of a feature. Or noise is added. Random numbers come
-    from torch's generator, which a student seeds from its `random_state`. A student
-    changes public rows only: no parameter has a privacy cost, unless it was chosen on
-    private rows. This noise gives no privacy guarantee.
+    Values are swapped between rows of a batch, which preserves the distribution of a
+    feature, or get noise. This noise gives no privacy guarantee. A student seeds the
+    generator of torch from `random_state`. A student changes public rows only, so no
+    parameter has a privacy cost, unless it was chosen on private rows.
 
     Parameters
     ----------
@@ -241,7 +240,7 @@ class TabularAugmentation(BaseEstimator):
         Share of values that a strong change sets to the feature's mean.
 
     weak_share : float, default=0.3
-        Strength of a weak change, as a share of a strong one.
+        Strength of a weak change, as a share of a strong change.
 
     Notes
     -----
@@ -281,7 +280,7 @@ class TabularAugmentation(BaseEstimator):
         self.weak_share = weak_share
 
     def weak(self, rows: Tensor) -> Tensor:
-        """Change rows a little.
+        """Return slightly changed rows.
 
         Parameters
         ----------
@@ -296,7 +295,7 @@ class TabularAugmentation(BaseEstimator):
         return self._change(rows, self.weak_share)
 
     def strong(self, rows: Tensor) -> Tensor:
-        """Change rows a lot.
+        """Return strongly changed rows.
 
         Parameters
         ----------

@@ -29,43 +29,41 @@ from sklearn_pate.students.networks._network_classifier import (
 
 
 class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
-    """Features in which a row is near its changed copies and far from other rows.
+    """Encoder whose features are similar for changed copies of a row only.
 
-    Fitted on public rows and used as ``representation=`` of
-    :class:`~sklearn_pate.PATEClassifier`, it lets teachers with few rows each learn a
-    linear classifier instead of a network. More teachers can then be used, and the
-    noise is smaller compared with their votes. Training uses neither labels nor
-    answers, and has no privacy cost. The features of a row depend on that row alone, up
-    to rounding if several rows are transformed together.
-    :class:`~sklearn_pate.learners.PrivateKNNClassifier` therefore transforms one row at
-    a time.
+    As ``representation=`` of :class:`~sklearn_pate.PATEClassifier`, it lets teachers
+    learn linear classifiers from few rows, instead of networks. More teachers can then
+    be used, whose votes exceed more noise. Training uses public rows without labels,
+    and has no privacy cost. The features of a row do not depend on other rows, except
+    for rounding. :class:`~sklearn_pate.learners.PrivateKNNClassifier` therefore
+    transforms one row at a time.
 
     Parameters
     ----------
     module : torch.nn.Module or callable, default=None
         Network from inputs to features of shape (n_rows, n_dimensions), or a callable
-        that builds one from the shape of an input. None means a small convolutional
-        network for images and a perceptron for rows, with 256 features.
+        that builds the network from the shape of an input. None is a small
+        convolutional network for images and a perceptron for rows, with 256 features.
 
     image_shape : tuple of int, default=None
         (height, width) or (channels, height, width) of images in flat rows.
 
     augmentation : object, default=None
-        Object with a method ``strong`` that changes a batch of inputs. None means
+        Object with a method ``strong`` that changes a batch of inputs. None is
         ``ImageAugmentation`` with elastic distortion and contrast for images, and
         ``TabularAugmentation()`` for rows.
 
     temperature : float, default=0.2
-        Temperature of the loss. The smaller it is, the more similar rows count.
+        Temperature of the loss. A smaller value gives more weight to similar rows.
 
     max_epochs : int, default=30
         Number of passes over the rows.
 
     batch_size : int, default=256
-        Number of rows in a batch, which are distinguished from each other.
+        Number of rows in a batch. The encoder learns to distinguish rows of a batch.
 
     lr : float, default=0.004
-        Largest learning rate; it rises to this value, then falls to zero.
+        Largest learning rate, which rises to this value, then falls to zero.
 
     device : str, default="cpu"
         Device of torch, "cpu" or "cuda".
@@ -82,7 +80,7 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
         Trained network.
 
     history_ : list of dict
-        skorch's record of each epoch.
+        Record of each epoch by skorch.
 
     n_features_in_ : int
         Number of values in a row.
@@ -90,10 +88,10 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
     Notes
     -----
     Chen, Kornblith, Norouzi, Hinton (2020), "A simple framework for contrastive
-    learning of visual representations": the loss of a row is
-    -ln exp(s(z, z') / t) / sum exp(s(z, .) / t), where s is the cosine between outputs
-    of a linear map of the features, z' belongs to another changed copy of the row, the
-    sum runs over all other copies in the batch, and t is the temperature.
+    learning of visual representations". The loss of a row is -ln exp(s(z, z') / t) /
+    sum exp(s(z, .) / t). Here, s is the cosine between outputs of a linear map of the
+    features, t is the temperature, and z' belongs to another changed copy of the row.
+    The sum runs over all other copies in the batch.
 
     Examples
     --------
@@ -211,7 +209,7 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """Compute features.
 
-        The last bits of a row's features depend on its position and the number of rows.
+        Features depend on the position and number of rows by rounding only.
 
         Parameters
         ----------

@@ -86,18 +86,18 @@ def shrunken_shares(targets: Tensor) -> Tensor:
 
 
 class FixMatchClassifier(SemiSupervisedNetwork):
-    """Network that learns its confident guesses on strongly changed inputs.
+    """Network trained on its own confident guesses for unlabelled rows.
 
     A network with averaged weights guesses the class of a weakly changed unlabelled
-    row. If the guess is confident, the network is trained on this class with a strongly
-    changed copy. So a few answers spread to all public rows. Training uses public rows
-    and released answers only, so no parameter has a privacy cost.
+    row. If the guess is confident, the network is trained on a strongly changed copy
+    with this class. A few answers thus spread to all public rows. Training uses public
+    rows and released answers only, so no parameter has a privacy cost.
 
     Parameters
     ----------
     module : torch.nn.Module or callable, default=None
-        Network from a batch of inputs to logits, or a callable that builds one from
-        (input_shape, n_classes). A module is copied with its weights. None means a
+        Network from a batch of inputs to logits, or a callable that builds the network
+        from (input_shape, n_classes). A module is copied with its weights. None is a
         small convolutional network for images and a perceptron for rows.
 
     image_shape : tuple of int, default=None
@@ -105,23 +105,23 @@ class FixMatchClassifier(SemiSupervisedNetwork):
 
     augmentation : object, default=None
         Object with methods ``weak`` and ``strong`` that return changed copies of a
-        batch. None means :class:`ImageAugmentation` for images and
+        batch. None is :class:`ImageAugmentation` for images and
         :class:`TabularAugmentation` for rows.
 
     threshold : float, default=0.8
-        Smallest probability of a guess that is learned.
+        Smallest probability of a guess that is used in training.
 
     unlabeled_weight : float, default=1.0
         Weight of the loss on guesses. The loss on labels has weight 1.
 
     align : bool, default=True
-        Adjust guesses to the class frequencies of the labels, or to equal frequencies
-        where the labels differ from those no more than by chance. Set it to False if
-        the labelled rows were chosen so that their classes are not representative.
+        Whether to adjust guesses to the class frequencies of the labels, or to equal
+        frequencies if labels differ from these by chance only. Use False if the classes
+        of labelled rows are not representative.
 
     max_epochs : int, default=40
-        Number of passes over the rows; on few rows, a pass is repeated until it has 20
-        batches.
+        Number of passes over the rows. With few rows, a pass is repeated until it has
+        20 batches.
 
     batch_size : int, default=128
         Number of rows, labelled or not, in a batch.
@@ -130,11 +130,11 @@ class FixMatchClassifier(SemiSupervisedNetwork):
         Number of additional labelled rows in a batch.
 
     lr : float, default=0.003
-        Learning rate at the start; it decays to zero along a cosine.
+        Initial learning rate, which decays to zero along a cosine.
 
     patience : int, default=None
-        Number of epochs after which training stops if at most a share `tol` of the
-        predictions on the public rows changed in each. None never stops early.
+        Training stops after this number of epochs that each change at most a share
+        `tol` of the predictions on public rows. None never stops early.
 
     tol : float, default=0.001
         Largest share of changed predictions, see `patience`.
@@ -146,7 +146,7 @@ class FixMatchClassifier(SemiSupervisedNetwork):
         1 prints a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of weights, batches and changes. The seed may be public.
+        Seed of weights, batches and changes. May be public.
 
     Attributes
     ----------
@@ -154,10 +154,10 @@ class FixMatchClassifier(SemiSupervisedNetwork):
         Class labels.
 
     module_ : torch.nn.Module
-        The network, with weights averaged over training. May be published.
+        Network with weights averaged over training. May be published.
 
     history_ : list of dict
-        skorch's record of each epoch.
+        Record of each epoch by skorch.
 
     n_iter_ : int
         Number of epochs.
@@ -175,8 +175,8 @@ class FixMatchClassifier(SemiSupervisedNetwork):
     -----
     Sohn, Berthelot, Li, Zhang, Carlini, Cubuk, Kurakin, Zhang, Raffel (2020),
     "FixMatch: simplifying semi-supervised learning with consistency and confidence",
-    equations 3 and 4; guesses by averaged weights: Tarvainen, Valpola (2017), "Mean
-    teachers are better role models"; alignment: Berthelot, Carlini, Cubuk, Kurakin,
+    equations 3 and 4. Guesses by averaged weights: Tarvainen, Valpola (2017), "Mean
+    teachers are better role models". Alignment: Berthelot, Carlini, Cubuk, Kurakin,
     Sohn, Zhang, Raffel (2020), "ReMixMatch".
 
     Examples

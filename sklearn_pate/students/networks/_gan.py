@@ -178,30 +178,27 @@ def _set_gradients(optimizer: torch.optim.Optimizer, loss: Tensor, **how: Any) -
 
 
 class GANClassifier(SemiSupervisedNetwork):
-    """Network that learns classes, and to distinguish real rows from generated ones.
+    """Network trained to classify rows and to detect generated rows.
 
-    The student of PATE-G. A generator makes rows; a discriminator distinguishes them
-    from the public rows, and classifies the answered rows. From the first task, the
-    discriminator learns the distribution of the rows. Few answers are then enough for
-    the classification. Training uses public rows and released answers only, so no
-    parameter has a privacy cost.
+    The student of PATE-G. A generator makes rows, and a discriminator distinguishes
+    them from public rows and classifies the answered rows. The first task teaches the
+    discriminator the distribution of rows, so few answers are enough. Training uses
+    public rows and released answers only, so no parameter has a privacy cost.
 
     Parameters
     ----------
     module : torch.nn.Module or callable, default=None
         Discriminator, from a batch of inputs to one logit per class, or a callable that
-        builds one from (input_shape, n_classes). A module is copied with its weights.
-        The generator is trained to match the inputs of the discriminator's last
-        ``torch.nn.Linear``. None means, for images, a small convolutional network with
-        batch normalisation. For rows, it means a perceptron with weight normalisation
-        and noise, as in the papers.
+        builds the network from (input_shape, n_classes). It must have a
+        ``torch.nn.Linear``, and is copied with its weights. None is a small
+        convolutional network for images, and the perceptron of the papers for rows.
 
     generator : torch.nn.Module or callable, default=None
         Network from latent vectors of shape (n_rows, n_latent), uniform between 0 and
-        1, to a batch of inputs, or a callable that builds one from (n_latent,
-        input_shape). Inputs are images scaled to lie between 0 and 1, or rows of
-        standardised features. None means a small convolutional network for images and a
-        perceptron for rows.
+        1, to a batch of inputs, or a callable that builds the network from (n_latent,
+        input_shape). Inputs are images with values between 0 and 1, or standardised
+        rows. None is a small convolutional network for images and a perceptron for
+        rows.
 
     image_shape : tuple of int, default=None
         (height, width) or (channels, height, width) of images in flat rows.
@@ -210,46 +207,45 @@ class GANClassifier(SemiSupervisedNetwork):
         Length of a latent vector.
 
     noise : float, default=0.5
-        Standard deviation of the noise after each hidden layer of the default
-        discriminator of rows, in training. The noise on inputs is 0.6 times as large.
-        Not used for images, or with a `module`.
+        Standard deviation of the training noise after each hidden layer of the default
+        discriminator for rows. The noise on inputs is 0.6 times as large. Not used for
+        images or with a `module`.
 
     augmentation : object or None, default="auto"
         Object with methods ``weak`` and ``strong`` that return changed copies of a
-        batch. The discriminator learns from strongly changed rows. "auto" means
-        :class:`ImageAugmentation` for images and None for rows; None changes nothing,
+        batch. The discriminator learns from strongly changed rows. "auto" is
+        :class:`ImageAugmentation` for images and None for rows. None changes nothing,
         as in the papers.
 
     adversarial_weight : float, default=1.0
         Weight of the loss on real and generated rows. The loss on labels has weight 1.
 
     guess_weight : float, default=1.0
-        Weight of the loss on the network's confident guesses for unlabelled rows. The
-        loss on labels has weight 1. 0 gives the losses of the papers.
+        Weight of the loss on confident guesses for unlabelled rows. The loss on labels
+        has weight 1. Use 0 for the losses of the papers.
 
     threshold : float, default=0.8
-        Smallest probability of a guess that is learned.
+        Smallest probability of a guess that is used in training.
 
     max_epochs : int, default=40
-        Number of passes over the rows; on few rows, a pass is repeated until it has 20
-        batches.
+        Number of passes over the rows. With few rows, a pass is repeated until it has
+        20 batches.
 
     batch_size : int, default=100
-        Number of rows, labelled or not, in a batch, and of generated ones.
+        Number of rows, labelled or not, in a batch, and number of generated rows.
 
     labeled_batch_size : int, default=32
         Number of additional labelled rows in a batch.
 
     lr : float, default=0.003
-        Learning rate of the discriminator at the start; it decays to zero along a
-        cosine.
+        Initial learning rate of the discriminator, which decays to zero along a cosine.
 
     generator_lr : float, default=0.002
-        Learning rate of the generator at the start; it decays in the same way.
+        Initial learning rate of the generator, which decays to zero along a cosine.
 
     patience : int, default=None
-        Number of epochs after which training stops if at most a share `tol` of the
-        predictions on the public rows changed in each. None never stops early.
+        Training stops after this number of epochs that each change at most a share
+        `tol` of the predictions on public rows. None never stops early.
 
     tol : float, default=0.001
         Largest share of changed predictions, see `patience`.
@@ -261,7 +257,7 @@ class GANClassifier(SemiSupervisedNetwork):
         1 prints a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of weights, batches, noise and changes. The seed may be public.
+        Seed of weights, batches, noise and changes. May be public.
 
     Attributes
     ----------
@@ -269,10 +265,10 @@ class GANClassifier(SemiSupervisedNetwork):
         Class labels.
 
     module_ : torch.nn.Module
-        The discriminator, with weights averaged over training. May be published.
+        Discriminator with weights averaged over training. May be published.
 
     history_ : list of dict
-        skorch's record of each epoch.
+        Record of each epoch by skorch.
 
     n_iter_ : int
         Number of epochs.
@@ -289,19 +285,20 @@ class GANClassifier(SemiSupervisedNetwork):
     Notes
     -----
     Salimans, Goodfellow, Zaremba, Cheung, Radford, Chen (2016), "Improved techniques
-    for training GANs", sections 3.1 and 5, the student of Papernot, Abadi, Erlingsson,
-    Goodfellow, Talwar (2017), "Semi-supervised knowledge transfer for deep learning
-    from private training data". With logits l and Z(x) = sum_k exp l_k(x), the
-    discriminator classifies x as real with probability D(x) = Z(x) / (Z(x) + 1): a
-    further class "generated" has the logit 0. It minimises
+    for training GANs", sections 3.1 and 5; used as student by Papernot, Abadi,
+    Erlingsson, Goodfellow, Talwar (2017), "Semi-supervised knowledge transfer for deep
+    learning from private training data". With logits l and Z(x) = sum_k exp l_k(x), the
+    discriminator classifies x as real with probability D(x) = Z(x) / (Z(x) + 1), as an
+    additional class "generated" has the logit 0. The discriminator minimises
 
         H(y, softmax l(x)) over labelled rows
         - (E ln D(x) + E ln(1 - D(G(z)))) / 2 over any rows x and latent z,
 
-    and the generator G the squared distance of E f(x) and E f(G(z)), where f are
-    features of the discriminator. `guess_weight` adds the cross entropy with confident
-    guesses on weakly changed rows, equation 4 of Sohn et al. (2020), "FixMatch:
-    simplifying semi-supervised learning with consistency and confidence".
+    and the generator G minimises the squared distance between E f(x) and E f(G(z)),
+    where f are the inputs of the last ``torch.nn.Linear`` of the discriminator.
+    `guess_weight` adds the cross entropy with confident guesses on weakly changed rows,
+    equation 4 of Sohn et al. (2020), "FixMatch: simplifying semi-supervised learning
+    with consistency and confidence".
 
     Examples
     --------

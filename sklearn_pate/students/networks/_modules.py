@@ -69,25 +69,25 @@ def default_module(input_shape: tuple[int, ...], n_classes: int) -> nn.Module:
 
 @dataclass(frozen=True)
 class ConvSmall:
-    """Builder of networks of the size of PETDL's students.
+    """Builder of small convolutional networks, similar to the students of PETDL.
 
-    The networks also take flat rows, and learn from a :class:`RelationalHint`. A
+    The networks also accept flat rows, and can learn from a :class:`RelationalHint`. A
     student with ``module=ConvSmall()`` can be published and saved. A student uses
     public rows and released answers only, so the width has no privacy cost.
 
     Parameters
     ----------
     compression : float, default=1
-        Divisor of the width of each layer, at least 1. Checked when a network is built.
+        Divisor of the width of each layer, at least 1.
 
     Notes
     -----
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
-    ensembles", call their network ConvSmall and give no layers, only 23.0 or 13.2
-    thousand parameters for MNIST, depending on the compression (Table 3). These layers
-    are strided convolutions and batch normalisation. For images of 28 x 28 pixels and
-    10 classes, the layers have 82 thousand parameters. With a compression of 2, they
-    have 21 thousand, and with 3, 9 thousand.
+    ensembles", use a network ConvSmall with 23.0 or 13.2 thousand parameters for MNIST,
+    depending on the compression (Table 3), but do not describe its layers. Here, the
+    layers are strided convolutions with batch normalisation. For 28 x 28 pixels and 10
+    classes, they have 82 thousand parameters, or 21 and 9 thousand with a compression
+    of 2 and 3.
 
     Examples
     --------

@@ -207,43 +207,42 @@ class SemiSupervisedNet(NeuralNet):
 class RelationalHint:
     """Similarities of clusters of public rows in the hidden layers of the teachers.
 
-    A network learns the similarities before the labels. The similarities were released,
-    and the clusters are public. So training on them has no privacy cost.
+    A network learns the similarities before the labels. As the similarities are
+    released and the clusters public, this training has no privacy cost.
 
     Parameters
     ----------
     cluster_of_row : ndarray of int of shape (n_public,)
-        Cluster of each public row; -1 for none. The assignment depends on public rows
-        alone.
+        Cluster of each public row, or -1 for no cluster. The assignment depends on
+        public rows alone.
 
     similarities : ndarray of shape (n_clusters, n_clusters)
         Released similarity of each pair of clusters: symmetric, noisy, possibly
-        negative, in any unit. The diagonal is not used, and is set to 0. Similarities
-        without noise, and a network that learns them, would be as sensitive as the
-        teachers.
+        negative, in any unit. The diagonal is set to 0. Similarities without noise, and
+        a network trained on them, would be as sensitive as the teachers.
 
     max_epochs : int
-        Number of passes over the rows in clusters; on few rows, a pass is repeated
+        Number of passes over the rows in clusters. With few rows, a pass is repeated
         until it has 20 batches.
 
     batch_size : int, default=128
-        Number of rows in a batch, which are compared with each other.
+        Number of rows in a batch. The loss compares rows of a batch.
 
     lr : float, default=0.003
-        Learning rate at the start; it decays to zero along a cosine.
+        Initial learning rate, which decays to zero along a cosine.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range, or `similarities` is not square, is not finite,
-        or lacks a cluster.
+        If a parameter is out of range, or `similarities` are not square, not finite, or
+        lack a cluster.
 
     Notes
     -----
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
-    ensembles", where the hint is the output of a hidden layer. Hidden layers of several
-    teachers have no axes in common, but similarities of rows in them can be compared,
-    as in Tung, Mori (2019), "Similarity-preserving knowledge distillation".
+    ensembles", use the output of a hidden layer as hint. Hidden layers of different
+    teachers cannot be averaged, but similarities of rows in these layers can (Tung,
+    Mori 2019, "Similarity-preserving knowledge distillation").
 
     Examples
     --------
@@ -293,12 +292,12 @@ class RelationalHint:
         object.__setattr__(self, "cluster_of_row", clusters)
 
     def teach(self, module: Any, inputs: Any, device: Any) -> Any:
-        """Train all of a network below its last linear layer.
+        """Train all layers of a network below the last linear layer.
 
         Parameters
         ----------
         module : torch.nn.Module
-            Network from a batch of inputs to logits; changed in place.
+            Network from a batch of inputs to logits, changed in place.
 
         inputs : Tensor of shape (n_public, ...)
             All public rows.
@@ -309,7 +308,7 @@ class RelationalHint:
         Returns
         -------
         module : torch.nn.Module
-            The same module, unchanged if all similarities are 0.
+            The trained module, unchanged if all similarities are 0.
 
         Raises
         ------
@@ -474,13 +473,13 @@ class SemiSupervisedNetwork(ProbabilityScoresMixin, ClassifierMixin, NetworkEsti
             Public rows, or images.
 
         y : array-like of shape (n_rows,) or (n_rows, n_classes)
-            Labels, -1 for an unlabelled row. Where y holds only one label beside -1, as
-            in {-1, 1}, -1 counts as a class. Several columns are probabilities of
-            classes 0, 1, ...; a row of zeros or with a NaN is unlabelled.
+            Labels; -1 for an unlabelled row. If y has only one label beside -1, as in
+            {-1, 1}, -1 is a class. Several columns are probabilities of classes 0, 1,
+            .... A row of zeros, or with a NaN, is then unlabelled.
 
         hint : RelationalHint, default=None
             Released similarities of clusters of these rows, which the network learns
-            before the labels. Learning it has no privacy cost.
+            before the labels, at no privacy cost.
 
         Returns
         -------
