@@ -121,8 +121,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         The representation has no privacy cost if it transforms each row by itself.
 
     epsilon : float or None, default=1.0
-        Publishable epsilon of this fit, to which the noise is calibrated. With None,
-        the noise is that of `mechanism`, and the fit states its epsilon.
+        The publishable epsilon of this fit, to which the noise is calibrated. With
+        None, the noise is that of `mechanism`, and the fit states its epsilon.
 
     delta : float, default=1e-5
         The probability that epsilon does not cover, well below 1 / (number of rows).
@@ -142,9 +142,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads the labels from y: the statement then
-        assumes that the set of labels is public. A private row with another label is
-        dropped, and counted in ``privacy_analysis_.data_problems``.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. A private row with another label
+        is dropped, and counted in ``privacy_analysis_.data_problems``.
 
     ledger : PrivacyLedger, default=None
         The privacy budget of the private data over all fits. The cost is recorded
@@ -304,12 +304,12 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         ----------
         X : {array-like, sparse matrix, dataframe, dask collection} of shape \
                 (n_rows, n_features)
-            Private rows. A row that the teacher does not accept is dropped. A dask
-            collection, with y and groups, stays on the dask workers.
+            Private rows. A row that the teacher does not accept is dropped in its
+            shard. A dask collection, with y and groups, stays on the dask workers.
 
         y : array-like of shape (n_rows,)
-            Labels of these rows. With `classes`, a row without a label (None, NaN) is
-            dropped.
+            Labels of the private rows. With `classes`, a row without a label (None,
+            NaN) is dropped.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
@@ -343,7 +343,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         -----
         PublicDataWarning, PrivacyLeakWarning, PrivacyUtilityWarning, TeacherWarning, \
                 StudentWarning
-            If public rows, noise, teachers or answers may differ from the intention.
+            If public rows, noise, teachers or answers may not be as intended.
         """
         with progress_of(self):
             # Plan: public rows and public numbers alone; teacher and student are tried.
@@ -391,12 +391,12 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
             The labelled rows, in the order of the labels.
 
         votes : Votes or iterable of array-like of shape (n_public,)
-            Vote counts, or one array of labels per party, as in
+            Vote counts, or one array of labels of public rows per party, as in
             :meth:`Votes.from_labels`.
 
         privacy_unit : {"row", "group"}, default=None
-            Unit of privacy of votes by :meth:`Votes.from_shards`. None protects a
-            party.
+            Unit of privacy of votes by :meth:`Votes.from_shards`. With None, the unit
+            is a party.
 
         Returns
         -------

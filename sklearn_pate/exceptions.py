@@ -58,7 +58,7 @@ class PrivacyLeakWarning(UserWarning):
 class PrivacyUtilityWarning(UserWarning):
     """Warning that noise is too large for the votes to train a student.
 
-    The warning does not depend on private data. It is raised before any teacher is
+    The warning does not depend on private data, and is raised before any teacher is
     trained and any cost is recorded. The message names the noise, the number of
     teachers, and sufficient settings. Turn the warning into an error to stop a fit that
     would waste its privacy budget.

@@ -163,7 +163,7 @@ class Votes(SensitiveSums):
     ----------
     votes_by_teacher : iterable of (ndarray of int of shape (n_public,) or None)
         One array per teacher: class indices in ``range(n_classes)``, or -1 for an
-        abstention. None means that the teacher abstains on all rows.
+        abstention. With None in place of an array, the teacher abstains on all rows.
 
     n_public : int
         Number of public rows.

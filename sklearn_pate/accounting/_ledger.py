@@ -60,7 +60,7 @@ def fitting_epsilon(largest: float, excess: Callable[[float], float]) -> float |
 class LedgerEntry:
     """Record of one release in a ledger, for auditors.
 
-    An entry must not be published. Its cost depends on no private value, but its
+    An entry must not be published. The cost depends on no private value, but
     fingerprints reveal which fits used equal data. Epsilon does not cover `time` and
     `who`.
 
@@ -248,21 +248,20 @@ class PrivacyLedger:
 
     epsilon : float, default=None
         Privacy budget of the data set. `epsilon` and `delta` create the file if it does
-        not exist, and cannot be changed afterwards. None reads the budget from the
-        file.
+        not exist, and cannot be changed afterwards. Default: the budget in the file.
 
     delta : float, default=None
         Delta of the (epsilon, delta) guarantee, well below one over the number of rows.
 
     orders : array-like of shape (n_orders,), default=None
-        Renyi orders at which costs add up, fixed when the file is created. None uses
-        the order that admits the most answers of the default mechanism. Several orders
+        Renyi orders at which costs add up, fixed when the file is created. Default: the
+        order that admits the most answers of the default mechanism. Several orders
         divide `delta` among them: they suit mixed mechanisms, and admit slightly fewer
         Gaussian releases.
 
     key_file : str or path-like, default=None
         File with the secret key of the fingerprints of data sets and fits, created if
-        missing. None uses `path` with ".key" added. Do not pass the key on with the
+        missing. Default: `path` with ".key" added. Do not pass the key on with the
         ledger: with the key, guesses about the data can be tested.
 
     Attributes
@@ -559,8 +558,8 @@ class PrivacyLedger:
 
         uncovered_delta : float, default=0.0
             Probability with which the release may reveal everything, in addition to the
-            cost of `curve`. It is subtracted from the delta of the budget. Only an
-            empty ledger admits such a release, see
+            cost of `curve`. The ledger subtracts it from the delta of its budget. Only
+            an empty ledger admits such a release, see
             :class:`~sklearn_pate.accounting.OtherRelease`.
 
         Returns

@@ -142,7 +142,7 @@ class RdpCurve:
         Returns
         -------
         curve : RdpCurve
-            The guarantee at these orders.
+            Curve with the given orders only.
 
         Raises
         ------
@@ -320,10 +320,10 @@ class RdpCurve:
         -------
         accountant : dp_accounting.rdp.RdpAccountant
             Accountant with relation REPLACE_ONE for "replace-one", and
-            ADD_OR_REMOVE_ONE otherwise. It refuses events without a cost for this
-            relation. Its orders end at 1024, as dp-accounting fails at larger orders
-            for most events. ``accountant.ledger`` lists only events that were composed
-            later.
+            ADD_OR_REMOVE_ONE otherwise. The accountant refuses events without a cost
+            for this relation. The orders end at 1024, as dp-accounting fails at larger
+            orders for most events. ``accountant.ledger`` lists only events that were
+            composed later.
 
         Raises
         ------

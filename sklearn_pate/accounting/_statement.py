@@ -341,8 +341,8 @@ class PrivacySpent:
 
     profile : PrivacyProfile, default=None
         Delta at every epsilon, for this fit alone. `profile` and `curve` must describe
-        one release: replace both together. None computes the profile from `curve`,
-        `epsilon` and `delta`.
+        one release: replace both together. Default: computed from `curve`, `epsilon`
+        and `delta`.
 
     n_tables : int, default=None
         Number of columns whose noisy counts replaced public rows. The cost includes
@@ -472,7 +472,7 @@ class PrivacySpent:
 
     @property
     def facts(self) -> StatementFacts:
-        """Facts derived from the statement, such as unprotected quantities.
+        """All facts of the statement, such as unprotected quantities.
 
         Returns
         -------

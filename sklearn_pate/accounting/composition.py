@@ -929,8 +929,8 @@ class RenyiFilter:
             Delta of the (epsilon, delta) guarantee, in (0, 0.1).
 
         orders : array-like of shape (n_orders,), default=None
-            Finite Renyi orders that share delta. None uses the one order that admits
-            the most releases with Gaussian noise.
+            Finite Renyi orders that share delta. Default: the one order that admits the
+            most releases with Gaussian noise.
 
         Returns
         -------

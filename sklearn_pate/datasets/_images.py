@@ -128,8 +128,8 @@ def fetch_mnist(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. None uses the environment variable ``SKLEARN_PATE_DATA``,
-        if set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
+        Folder of data sets. Default: the environment variable ``SKLEARN_PATE_DATA``, if
+        set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
 
     subset : {"all", "train", "test"}, default="all"
         Part of the original split. "all" is the 60000 training rows followed by the
@@ -205,8 +205,8 @@ def fetch_svhn(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. None uses the environment variable ``SKLEARN_PATE_DATA``,
-        if set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
+        Folder of data sets. Default: the environment variable ``SKLEARN_PATE_DATA``, if
+        set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
 
     subset : {"train", "test", "extra"}, default="train"
         Part of the original split: a file of 182 MB, 64 MB or 1.3 GB. Reading "extra"
@@ -286,8 +286,8 @@ def fetch_cifar10(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. None uses the environment variable ``SKLEARN_PATE_DATA``,
-        if set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
+        Folder of data sets. Default: the environment variable ``SKLEARN_PATE_DATA``, if
+        set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
 
     subset : {"train", "test"}, default="train"
         Part of the original split. Both parts are in one archive of 170 MB.

@@ -119,8 +119,8 @@ def fetch_adult(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. None uses the environment variable ``SKLEARN_PATE_DATA``,
-        if set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
+        Folder of data sets. Default: the environment variable ``SKLEARN_PATE_DATA``, if
+        set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
 
     subset : {"all", "train", "test"}, default="all"
         Part of the original split. "all" is the 32561 training rows followed by the
@@ -234,8 +234,8 @@ def fetch_diabetes130(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. None uses the environment variable ``SKLEARN_PATE_DATA``,
-        if set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
+        Folder of data sets. Default: the environment variable ``SKLEARN_PATE_DATA``, if
+        set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
 
     download_if_missing : bool, default=True
         Whether to download a missing file.

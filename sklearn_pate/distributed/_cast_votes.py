@@ -98,7 +98,7 @@ def cast_votes(
     Warns
     -----
     TeacherWarning
-        If the teacher failed, and so abstains. The message is sensitive. It names only
+        If the teacher failed, and so abstains. The message is sensitive, and names only
         the type of the error.
 
     Examples

@@ -368,8 +368,8 @@ def audit_neighbours(
 
     statistic : callable, default=None
         Function that computes a number from the published results of a fitted
-        estimator. NaN counts as above all numbers. None uses the log-likelihood ratio
-        of all answers, estimated from the first half of the runs.
+        estimator. NaN counts as above all numbers. Default: the log-likelihood ratio of
+        all answers, estimated from the first half of the runs.
 
     n_runs : int, default=200
         Number of fits on each data set. Half of the fits choose the event, half measure

@@ -257,7 +257,7 @@ class EpsilonDeltaDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on. None creates a new figure.
+            Axes to draw on. With None, a new figure is created.
 
         **kwargs : Any
             Arguments of ``ax.plot`` for each line.
@@ -517,8 +517,8 @@ class PrivacyUtilityDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on. None creates a new figure. Axes with another display of
-            equal unit and relation get a further line.
+            Axes to draw on. With None, a new figure is created. Axes with another
+            display of equal unit and relation get a further line.
 
         **kwargs : Any
             Arguments of ``ax.errorbar``. The legend shows `label`.
@@ -585,7 +585,7 @@ class PrivacyUtilityDisplay:
             True puts a warning stamp on the plot.
 
         scoring : str or callable, default=None
-            Argument of :func:`~sklearn.metrics.check_scoring`. None uses ``score`` of
+            Argument of :func:`~sklearn.metrics.check_scoring`. Default: ``score`` of
             the estimators.
 
         baseline : float, default=None
@@ -762,8 +762,8 @@ class PrivacyUtilityDisplay:
         -----
         The axis has the target epsilons. No statement covers the search: its scores
         have no noise, and are computed on rows that other fits used. Unit, relation and
-        delta are read from the selected fit. They are unknown for ``cv_results_``
-        alone, and with ``refit=False``.
+        delta are read from the selected fit. For ``cv_results_`` alone, and with
+        ``refit=False``, these fields are unknown.
 
         Examples
         --------

@@ -80,8 +80,8 @@ def plan_fit(
         Number of classes, which is public.
 
     epsilon : float or None, default=1.0
-        Publishable epsilon of the fit, to which the noise is calibrated. None uses the
-        noise of `mechanism` and states the resulting epsilon.
+        Publishable epsilon of the fit, to which the noise is calibrated. With None, the
+        fit uses the noise of `mechanism` and states the resulting epsilon.
 
     delta : float, default=1e-5
         Delta of the (epsilon, delta) guarantee. Must be well below one over the number

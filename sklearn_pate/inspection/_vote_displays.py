@@ -189,7 +189,7 @@ class AnswerCostDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on. None creates a new figure.
+            Axes to draw on. With None, a new figure is created.
 
         **kwargs : Any
             Arguments of ``ax.plot`` for each line.
@@ -243,7 +243,7 @@ class AnswerCostDisplay:
             such a classifier. For a PETDLClassifier, a query is a batch of public rows.
 
         n_queries : int, default=None
-            Largest number of queries. None means twice the number in the fit.
+            Largest number of queries. Default: twice the number of queries of the fit.
 
         ax, **kwargs : Any
             Arguments of :meth:`plot`.
@@ -513,7 +513,7 @@ class VoteMarginsDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on. None creates a new figure.
+            Axes to draw on. With None, a new figure is created.
 
         bins : int or sequence, default=20
             Argument of ``ax.hist``, for the range from 0 to 1.
@@ -658,7 +658,7 @@ class VoteMarginsDisplay:
             stamp.
 
         mechanism : Mechanism, default=None
-            Mechanism with its noise set. None draws the margins alone.
+            Mechanism with its noise set. With None, only margins are drawn.
 
         ax, **kwargs : Any
             Arguments of :meth:`plot`.

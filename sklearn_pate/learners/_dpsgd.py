@@ -147,8 +147,8 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
 
     Each step draws a random sample of the rows, clips the gradient of each sampled row,
     and follows the noisy sum of clipped gradients. The network may be published, with
-    ``privacy_spent_`` as privacy statement. It needs tens of thousands of private rows,
-    and no public rows. Opacus computes and clips the gradients: install the extra
+    ``privacy_spent_`` as privacy statement. Training needs tens of thousands of private
+    rows, and no public rows. Opacus computes and clips the gradients: install the extra
     ``dpsgd``.
 
     Parameters
@@ -159,8 +159,8 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         private data voids the statement. See Notes.
 
     epsilon : float or None, default=1.0
-        Publishable epsilon of this fit, to which the noise is calibrated. None uses
-        `noise_multiplier` and states the resulting epsilon.
+        Publishable epsilon of this fit, to which the noise is calibrated. With None,
+        the fit uses `noise_multiplier` and states the resulting epsilon.
 
     delta : float, default=1e-5
         Delta of the (epsilon, delta) guarantee. Must be well below one over the number
@@ -173,8 +173,9 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
 
     max_grad_norm : float, default=1.0
         L2 norm to which longer gradients of rows are scaled down. The noise is
-        proportional to this bound, so the privacy cost does not depend on it. If most
-        gradients are longer, halving the bound is similar to halving the learning rate.
+        proportional to the bound, so the privacy cost does not depend on the bound. If
+        most gradients are longer, halving the bound is similar to halving the learning
+        rate.
 
     accountant : {"pld", "rdp"}, default="pld"
         Composition of the steps. "pld" composes privacy loss distributions, and gives
@@ -185,11 +186,12 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         `fit` alone. See :class:`~sklearn_pate.learners.DPLogisticRegression`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads the labels from y: the statement then
-        assumes that the set of labels is public. A row with another label is not used.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. A row with another label is not
+        used.
 
     ledger : PrivacyLedger, default=None
-        Ledger of the private data over all fits. It records the cost of
+        Ledger of the private data over all fits, which records the cost of
         ``accountant="rdp"``.
 
     verbose : int or "auto", default="auto"
@@ -241,12 +243,12 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
 
     Of `estimator`, the fit uses `module`, `criterion`, `optimizer`, `lr`, `batch_size`
     (the **expected** sample size), `max_epochs`, `device`, and their parameters, such
-    as `optimizer__momentum`. It does not use `train_split` and refuses `callbacks`, as
-    these would read private rows again. A penalty in `get_loss` has no effect: use
-    ``optimizer__weight_decay``. The first axis of inputs must be the rows. A trial on a
-    few artificial rows refuses networks that mix rows, before any cost is recorded. The
-    trial may miss a module that mixes only some rows, or only large batches. The
-    statement assumes that no such module is used.
+    as `optimizer__momentum`. The fit does not use `train_split` and refuses
+    `callbacks`, as both would read private rows again. A penalty in `get_loss` has no
+    effect: use ``optimizer__weight_decay``. The first axis of inputs must be the rows.
+    A trial on a few artificial rows refuses networks that mix rows, before any cost is
+    recorded. The trial may miss a module that mixes only some rows, or only large
+    batches. The statement assumes that no such module is used.
 
     A value that is missing, infinite as float32, or text among numbers counts as 0, in
     training and in prediction. No row thus makes a fit fail, and the statement is

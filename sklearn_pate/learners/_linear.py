@@ -313,9 +313,10 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
 
     data_norm : float, default=None
         Public bound of the L2 norm of rows, after `feature_bounds` are applied. Longer
-        rows are scaled down to this norm. None uses the square root of the number of
-        features with `feature_bounds`. None without `feature_bounds` reads the bound
-        from X, and **nothing is private**: ``privacy_spent_.epsilon`` is infinite.
+        rows are scaled down to this norm. With `feature_bounds`, the default is the
+        square root of the number of features. Without `data_norm` and `feature_bounds`,
+        the bound is read from X, and **nothing is private**: ``privacy_spent_.epsilon``
+        is infinite.
 
     feature_bounds : tuple (low, high), default=None
         Public bounds of the features: two numbers, or two array-likes of shape
@@ -323,7 +324,7 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         that were read from private data void the statement.
 
     fit_intercept : bool, default=True
-        Whether to fit an intercept, which is regularised. Its constant column counts in
+        Whether to fit an intercept, which is regularised. The constant column counts in
         the norm of a row. Use False for one-hot encoded rows.
 
     intercept_scaling : float, default=1.0
@@ -333,13 +334,13 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
 
     representation : transformer or "auto", default=None
         Transformer that computes the features of each row, fitted on `X_public` of
-        `fit` alone. It has no privacy cost. "auto" is
-        ``TableRepresentation(basis="rbf")``, or an
-        :class:`~sklearn_pate.students.ImageRepresentation` for images.
+        `fit` alone, at no privacy cost. "auto" is ``TableRepresentation(basis="rbf")``,
+        or an :class:`~sklearn_pate.students.ImageRepresentation` for images.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads the labels from y: the statement then
-        assumes that the set of labels is public. A row with another label is not used.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. A row with another label is not
+        used.
 
     ledger : PrivacyLedger, default=None
         Ledger of the private data over all fits, see
@@ -363,7 +364,7 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         published.
 
     C_ : float
-        Value of C that was used. Does not depend on private values.
+        Value of C that was used, which does not depend on private values.
 
     data_norm_ : float
         Bound of the norm of rows that was used.
@@ -407,7 +408,7 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
     impute before `fit` with numbers that do not depend on private data.
 
     The number of iterations has no limit, as the proofs do not cover a fit that stops
-    early. It depends on private rows.
+    early. The number depends on private rows.
 
     ``C="auto"`` is 1 / lambda with lambda = b / 8 + c / (e^{epsilon/2} - 1), where
     epsilon is the part of one problem. b is about the length of the random linear term:
@@ -513,15 +514,15 @@ class DPLinearSVC(PrivateLinearClassifier):
 
     data_norm : float, default=None
         Public bound of the L2 norm of rows. Longer rows are scaled down to this norm.
-        None without `feature_bounds` reads the bound from X, and **nothing is
-        private**. See :class:`DPLogisticRegression`.
+        Without `data_norm` and `feature_bounds`, the bound is read from X, and
+        **nothing is private**. See :class:`DPLogisticRegression`.
 
     feature_bounds : tuple (low, high), default=None
         Public bounds of the features. Features are clipped to the bounds and scaled to
         [0, 1]. See :class:`DPLogisticRegression`.
 
     fit_intercept : bool, default=True
-        Whether to fit an intercept. Its constant column counts in the norm of a row.
+        Whether to fit an intercept. The constant column counts in the norm of a row.
 
     intercept_scaling : float, default=1.0
         Value of the constant column, relative to `data_norm`. See
@@ -537,8 +538,9 @@ class DPLinearSVC(PrivateLinearClassifier):
         `fit` alone. See :class:`DPLogisticRegression`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads the labels from y: the statement then
-        assumes that the set of labels is public. A row with another label is not used.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. A row with another label is not
+        used.
 
     ledger : PrivacyLedger, default=None
         Ledger of the private data over all fits, see :class:`DPLogisticRegression`.
@@ -560,7 +562,7 @@ class DPLinearSVC(PrivateLinearClassifier):
         published.
 
     C_ : float
-        Value of C that was used. Does not depend on private values.
+        Value of C that was used, which does not depend on private values.
 
     data_norm_ : float
         Bound of the norm of rows that was used.

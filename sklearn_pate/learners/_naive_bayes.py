@@ -118,8 +118,9 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         whole.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. A row with another label is not counted. None reads
-        the labels from y: the statement then assumes that the set of labels is public.
+        All labels that may occur. A row with another label is not counted. With None,
+        the labels are read from y; the statement then assumes that the set of labels is
+        public.
 
     ledger : PrivacyLedger, default=None
         Privacy budget of the private data over all fits, see

@@ -147,9 +147,9 @@ class DPNewtonClassifier(
         **without a look at private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads the labels from y: the statement then
-        assumes that the set of labels is public. A private row with another label is
-        dropped, and counted in ``data_problems_``.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. A private row with another label
+        is dropped, and counted in ``data_problems_``.
 
     ledger : PrivacyLedger, default=None
         Privacy budget of the private data over all fits. With an integer

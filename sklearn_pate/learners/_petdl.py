@@ -103,10 +103,11 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     """Private deep learning with teacher ensembles (PETDL) with a valid guarantee.
 
     Teachers are trained on disjoint shards of the private rows. Each teacher computes
-    its class probabilities for batches of public rows. It may add a hint: similarities
-    of batches in its hidden layer. The vectors of all teachers are clipped and added
-    up, and the sum is released once with Gaussian noise. A student learns from the sum,
-    and may be published, with ``privacy_spent_`` as privacy statement.
+    class probabilities for batches of public rows. A teacher may add a hint:
+    similarities of batches in a hidden layer of the teacher. The vectors of all
+    teachers are clipped and added up, and the sum is released once with Gaussian noise.
+    A student learns from the sum, and may be published, with ``privacy_spent_`` as
+    privacy statement.
 
     Parameters
     ----------
@@ -149,12 +150,12 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         teachers most.
 
     weighted : bool, default=False
-        Whether the teacher's confidence in a row is the weight of the row. Has no
-        privacy cost, and helps if teachers know different classes.
+        Whether the teacher's confidence in a row is the weight of the row, at no
+        privacy cost. Helps if teachers know different classes.
 
     noise_scale : float, default=None
         Standard deviation of the noise on each coordinate of the sum, over the clipping
-        bound. None calibrates the noise to `epsilon`.
+        bound. With None, the noise is calibrated to `epsilon`.
 
     hint_epochs : int, default=0
         Number of epochs of training on the hint, before training on labels. 0 releases
@@ -182,8 +183,8 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         rows.
 
     epsilon : float or None, default=1.0
-        Publishable epsilon, to which the noise is calibrated. None uses `noise_scale`
-        and states the resulting epsilon.
+        Publishable epsilon, to which the noise is calibrated. With None, the fit uses
+        `noise_scale` and states the resulting epsilon.
 
     delta : float, default=1e-5
         Delta of the (epsilon, delta) guarantee, well below one over the number of rows.
@@ -200,9 +201,9 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         :class:`~sklearn_pate.PrivateMarginals`. `epsilon` covers the counts.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. A private row with another label is dropped. None
-        reads the labels from y: the statement then assumes that the set of labels is
-        public. `fit_from_outputs` requires `classes`.
+        All labels that may occur. A private row with another label is dropped. With
+        None, the labels are read from y; the statement then assumes that the set of
+        labels is public. `fit_from_outputs` requires `classes`.
 
     ledger : PrivacyLedger, default=None
         Ledger of the private data over all fits, see
@@ -432,8 +433,8 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         """Train a student on the noisy outputs of models of several parties.
 
         Each party sends only the class probabilities of its model for the public rows.
-        This machine sees these outputs, clips and adds them up, and releases the noisy
-        sum. The statement protects all outputs of one party, for any `privacy_unit`.
+        This machine reads, clips and adds up the outputs, and releases the noisy sum.
+        The statement protects all outputs of one party, for any `privacy_unit`.
         `estimator` is not used, and `representation` is used for clusters only.
 
         Parameters

@@ -251,8 +251,8 @@ class PrivateKNNClassifier(StudentClassifier):
     less than an answer of :class:`~sklearn_pate.PATEClassifier`. The student may be
     published, with ``privacy_spent_`` as privacy statement.
 
-    The statement is for rows that are **added or removed**, not replaced. It can be
-    neither compared with nor added to a statement of
+    The statement is for rows that are **added or removed**, not replaced. The cost can
+    be neither compared with nor added to the cost of a
     :class:`~sklearn_pate.PATEClassifier` for rows.
     :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one` converts the
     cost.
@@ -267,7 +267,7 @@ class PrivateKNNClassifier(StudentClassifier):
 
     n_neighbors : int or "auto", default="auto"
         Number of rows (or groups) that vote on a query, which does not change the
-        privacy cost. It should exceed the noise scale `sigma`, and be less than
+        privacy cost. The number should exceed the noise scale `sigma`, and be less than
         ``sampling_rate * n`` for a class of n private rows. "auto" is 6 sigma, rounded
         up, for thousands of rows per class.
 
@@ -296,12 +296,12 @@ class PrivateKNNClassifier(StudentClassifier):
 
     representation : transformer, default=None
         Transformer fitted on public rows, applied to all rows before distances are
-        computed. It has no privacy cost, as it must transform each row by itself; see
-        Notes. With None, rows must be dense numbers.
+        computed. The transformer must transform each row by itself, and so has no
+        privacy cost; see Notes. With None, rows must be dense numbers.
 
     epsilon : float or None, default=1.0
-        Publishable epsilon of this fit, to which the noise is calibrated. None uses the
-        noise of `mechanism` and states the resulting epsilon.
+        Publishable epsilon of this fit, to which the noise is calibrated. With None,
+        the fit uses the noise of `mechanism` and states the resulting epsilon.
 
     delta : float, default=1e-5
         Delta of the (epsilon, delta) guarantee. Must be well below one over the number
@@ -323,9 +323,9 @@ class PrivateKNNClassifier(StudentClassifier):
         :class:`~sklearn_pate.PrivateMarginals`. `epsilon` covers the counts.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads the labels from y: the statement then
-        assumes that the set of labels is public. A private row with another label is
-        dropped.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. A private row with another label
+        is dropped.
 
     ledger : PrivacyLedger, default=None
         Ledger of the private data over all fits, see
@@ -479,8 +479,8 @@ class PrivateKNNClassifier(StudentClassifier):
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
             Private rows. A row with missing or infinite features moves to the middle of
-            the range of the public rows. It neither stops the fit nor changes other
-            votes.
+            the range of the public rows. Such a row neither stops the fit nor changes
+            other votes.
 
         y : array-like of shape (n_rows,)
             Labels of these rows.

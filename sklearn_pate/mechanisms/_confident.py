@@ -51,23 +51,22 @@ class ConfidentGNMax(PluralityMechanism):
     Parameters
     ----------
     threshold : int or float, default=0.8
-        Smallest noisy value of the largest count for an answer. A float of at most 1.0
-        is a share of the teachers; another number is a number of votes. Must be chosen
-        independently of the votes.
+        Smallest noisy value of the largest count for an answer, chosen independently of
+        the votes. A float of at most 1.0 is a share of the teachers; another number is
+        a number of votes.
 
     sigma_threshold : float, default=None
-        Scale of the noise on the largest count, in votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate the noise, to 3.75 times
+        Scale of the noise on the largest count, in votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise, to 3.75 times
         `sigma`.
 
     sigma : float, default=None
-        Scale of the noise on every count of an answer, in votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate the noise.
+        Scale of the noise on every count of an answer, in votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise.
 
     max_answers : int, default=None
         Maximum number of answers. The cost covers the check of every query and
-        `max_answers` answers, even if fewer are given. None means the number of
-        queries.
+        `max_answers` answers, even if fewer are given. Default: the number of queries.
 
     Notes
     -----
@@ -203,21 +202,21 @@ class InteractiveGNMax(ConfidentGNMax):
     ----------
     threshold : int or float, default=0.4
         Smallest noisy excess of a count over the count that the student's probabilities
-        predict. A float of at most 1.0 is a share of the teachers; another number is a
-        number of votes. Must be chosen independently of the votes.
+        predict, chosen independently of the votes. A float of at most 1.0 is a share of
+        the teachers; another number is a number of votes.
 
     sigma_threshold : float, default=None
-        Scale of the noise on the check, in votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate the noise, to 3.75 times
+        Scale of the noise on the check, in votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise, to 3.75 times
         `sigma`.
 
     sigma : float, default=None
-        Scale of the noise on every count of an answer, in votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate the noise.
+        Scale of the noise on every count of an answer, in votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise.
 
     confidence : float, default=0.9
-        Probability above which the student's class is the answer. This has no privacy
-        cost, as the student is public.
+        Probability above which the student's class is the answer, at no privacy cost,
+        as the student is public.
 
     n_teachers : int, default=None
         Number of teachers, which is public. :class:`~sklearn_pate.PATEClassifier` sets
@@ -288,14 +287,14 @@ class InteractiveGNMax(ConfidentGNMax):
             Votes per class, whole numbers. Sensitive.
 
         probabilities : array-like of shape (n_queries, n_classes)
-            The student's class probabilities. They may depend on votes through earlier
-            answers only.
+            The student's class probabilities. The probabilities may depend on votes
+            through earlier answers only.
 
         max_answers : int, default=None
             Maximum number of answers of the teachers.
 
         noise : NoiseSource, default=None
-            Source of the noise. None creates a new source.
+            Source of the noise. With None, a new source is created.
 
         Returns
         -------

@@ -53,10 +53,10 @@ class MeanScores(GaussianSum):
     The mean is released once, as a score model, in place of answers to queries. There
     are no queries, all public rows get soft labels, and noise does not hide a rare
     class. Public rows alone determine a basis of functions, in which each teacher's
-    class probabilities have coefficients. These are clipped to a ball around a centre,
-    rounded to whole numbers, added up over teachers, and released with noise. A noisy
-    count of the classes gives the first centre, and two steps for coefficients follow.
-    The centre of the second step is the estimate of the first step.
+    class probabilities have coefficients. The coefficients are clipped to a ball around
+    a centre, rounded to whole numbers, added up over teachers, and released with noise.
+    A noisy count of the classes gives the first centre, and two steps for coefficients
+    follow. The centre of the second step is the estimate of the first step.
 
     Parameters
     ----------
@@ -75,9 +75,9 @@ class MeanScores(GaussianSum):
 
     noise_scale : float, default=None
         Standard deviation of the noise on every coordinate of the sum, over the bound
-        on the length of a teacher's vectors. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate the noise to its `epsilon`. Must
-        be chosen independently of private data.
+        on the length of a teacher's vectors. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise to its `epsilon`. The
+        scale must be chosen independently of private data.
 
     Notes
     -----
@@ -134,7 +134,7 @@ class MeanScores(GaussianSum):
         Parameters
         ----------
         epsilon : float, default=None
-            Target epsilon of a fit. None keeps `noise_scale`.
+            Target epsilon of a fit. With None, `noise_scale` is kept.
 
         delta : float, default=1e-5
             Delta of the (epsilon, delta) guarantee, in (0, 1).
@@ -217,8 +217,8 @@ class MeanScores(GaussianSum):
             and of `scores`.
 
         entry : FitEntry, default=None
-            Ledger entry. Its cost is recorded before any noise is drawn. It stores the
-            result of each step before the next step is computed.
+            Ledger entry. The cost is recorded before any noise is drawn, and the result
+            of each step is stored before the next step.
 
         Returns
         -------

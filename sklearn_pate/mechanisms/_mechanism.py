@@ -172,8 +172,8 @@ class Mechanism(BaseEstimator, ABC):
         Returns
         -------
         text : str
-            Class name and the parameters that differ from their defaults. Does not
-            depend on the configuration of scikit-learn, unlike `repr`.
+            Class name and the parameters that differ from their defaults. Unlike
+            `repr`, the text does not depend on the configuration of scikit-learn.
         """
         written = {
             name: _written(value) for name, value in self.get_params(deep=False).items()
@@ -217,7 +217,7 @@ class Mechanism(BaseEstimator, ABC):
         Returns
         -------
         parts : tuple of (MarginalCounts or None, Mechanism)
-            Both parts of a release.
+            Mechanism of noisy counts, or None, and this mechanism.
         """
         return None, self
 

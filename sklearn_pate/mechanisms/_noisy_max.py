@@ -57,9 +57,9 @@ class GNMax(PluralityMechanism):
     ----------
     sigma : float, default=None
         Scale of the noise on every count, in votes: about the standard deviation,
-        except below one vote. None lets :class:`~sklearn_pate.PATEClassifier` calibrate
-        the noise to a target epsilon. More noise has a lower privacy cost. Must be
-        chosen independently of votes.
+        except below one vote. With None, :class:`~sklearn_pate.PATEClassifier`
+        calibrates the noise to a target epsilon. More noise has a lower privacy cost.
+        The scale must be chosen independently of votes.
 
     Notes
     -----
@@ -169,7 +169,7 @@ class NoisyHistogram(GNMax):
             Votes per class, whole numbers. Sensitive.
 
         noise : NoiseSource, default=None
-            Source of the noise. None creates a new source.
+            Source of the noise. With None, a new source is created.
 
         Returns
         -------
@@ -271,16 +271,16 @@ class LNMax(PluralityMechanism):
     Parameters
     ----------
     gamma : float, default=None
-        Inverse scale of the noise on every count, in 1 / votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate the noise to a target epsilon. A
-        smaller gamma means more noise and a lower privacy cost. Must be chosen
-        independently of votes.
+        Inverse scale of the noise on every count, in 1 / votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise to a target epsilon.
+        A smaller gamma means more noise and a lower privacy cost. The scale must be
+        chosen independently of votes.
 
     Notes
     -----
     The answer is argmax_j n_j + Z_j (Papernot et al. 2017, Section 3.1) with discrete
     Laplace noise, Pr[z] proportional to exp(-gamma abs(z)) (Canonne, Kamath, Steinke
-    2020). Ties are broken at random. An answer is 2 gamma-DP. Its privacy cost is
+    2020). Ties are broken at random. An answer is 2 gamma-DP, at the privacy cost
     :func:`~sklearn_pate.accounting.tight_laplace_worst_case`. Proof:
     :doc:`/accounting`.
 
@@ -358,9 +358,9 @@ class GumbelMax(_AcceptedByGap):
     Parameters
     ----------
     c : float, default=None
-        Inverse scale of the noise, in 1 / votes. None lets
-        :class:`~sklearn_pate.PATEClassifier` calibrate the noise to a target epsilon. A
-        smaller c means more noise and a lower privacy cost. Must be chosen
+        Inverse scale of the noise, in 1 / votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise to a target epsilon.
+        A smaller c means more noise and a lower privacy cost. The scale must be chosen
         independently of votes.
 
     Notes
@@ -421,9 +421,9 @@ class PermuteAndFlip(_AcceptedByGap):
     -----
     Classes are visited in random order. Each class is accepted with probability exp(-c
     (max n - n_j)), and the first accepted class is the answer (McKenna and Sheldon
-    2020). Its distribution is that of argmax_j n_j + Z_j with exponential noise of rate
-    c (Ding et al. 2021). For equal c, answers are more often correct than with
-    :class:`GumbelMax`, at a higher cost. The privacy cost is
+    2020). The distribution of the answer equals the distribution of argmax_j n_j + Z_j
+    with exponential noise of rate c (Ding et al. 2021). For equal c, answers are more
+    often correct than with :class:`GumbelMax`, at a higher cost. The privacy cost is
     :func:`~sklearn_pate.accounting.bounds.permute_and_flip_worst_case`.
 
     Examples

@@ -131,7 +131,7 @@ class GaussianSum(Mechanism):
             Sums of vectors, in units of 1/1024 of the clipping bound. Sensitive.
 
         noise : NoiseSource, default=None
-            Source of the noise. None creates a new source.
+            Source of the noise. With None, a new source is created.
 
         Returns
         -------
@@ -242,9 +242,9 @@ class NoisySum(GaussianSum):
     ----------
     noise_scale : float, default=None
         Standard deviation of the noise on every coordinate of the sum, over the
-        clipping bound. None lets :class:`~sklearn_pate.learners.PETDLClassifier`
-        calibrate the noise to a target epsilon. More noise has a lower privacy cost.
-        Must be chosen independently of private data.
+        clipping bound. With None, :class:`~sklearn_pate.learners.PETDLClassifier`
+        calibrates the noise to a target epsilon. More noise has a lower privacy cost.
+        The scale must be chosen independently of private data.
 
     n_parts : int, default=1
         Number of parts of a vector, each clipped to the bound. More parts have a higher
@@ -302,7 +302,7 @@ class NoisySum(GaussianSum):
             Number of parts of a vector.
 
         epsilon : float, default=None
-            Target epsilon of one query. None keeps `noise_scale`.
+            Target epsilon of one query. With None, `noise_scale` is kept.
 
         delta : float, default=1e-5
             Delta of the (epsilon, delta) guarantee, in (0, 1).

@@ -91,7 +91,7 @@ class Oracle:
         queries do not lower the cost.
 
     entry : FitEntry, default=None
-        Ledger entry. Its cost is recorded before any noise is drawn, and answers are
+        Ledger entry. The cost is recorded before any noise is drawn, and answers are
         stored before they are returned. With None, the caller must account for the
         cost.
 
@@ -177,9 +177,9 @@ class Oracle:
             Indices of public rows.
 
         probabilities : array-like of shape (n_queries, n_classes), default=None
-            The student's class probabilities, for a mechanism that needs them. They may
-            depend on earlier answers, but on no private value. Stored answers do not
-            change with the probabilities.
+            The student's class probabilities, for a mechanism that needs them. The
+            probabilities may depend on earlier answers, but on no private value. Stored
+            answers do not change with the probabilities.
 
         Returns
         -------

@@ -101,12 +101,12 @@ class PluralityMechanism(Mechanism):
             Votes per class, whole numbers. Sensitive.
 
         max_answers : int, default=None
-            Maximum number of answers; further queries get no answer. None uses the
-            limit of the mechanism. Must be fixed independently of votes, and does not
-            lower the cost.
+            Maximum number of answers; further queries get no answer. Default: the limit
+            of the mechanism. Must be fixed independently of votes, and does not lower
+            the cost.
 
         noise : NoiseSource, default=None
-            Source of the noise. None creates a new source.
+            Source of the noise. With None, a new source is created.
 
         Returns
         -------
@@ -239,7 +239,7 @@ class PluralityMechanism(Mechanism):
             Number of classes, which is public.
 
         epsilon : float, default=None
-            Target epsilon of the whole fit. None keeps the noise parameters.
+            Target epsilon of the whole fit. With None, the noise parameters are kept.
 
         delta : float, default=1e-5
             Delta of the (epsilon, delta) guarantee, in (0, 1).

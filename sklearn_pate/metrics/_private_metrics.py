@@ -111,7 +111,7 @@ def private_metrics(
 
     groups : array-like of shape (n_rows,), default=None
         Group id of each row, such as a patient, to protect groups. A keyed hash of the
-        id chooses one row of each group to count. None protects single rows.
+        id chooses one row of each group to count. With None, the unit is a row.
 
     subgroups : array-like of shape (n_rows,), default=None
         Value of each row, such as an age band, for metrics by subgroup, at no further

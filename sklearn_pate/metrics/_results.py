@@ -305,7 +305,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Parameters
         ----------
         axes : sequence of two matplotlib Axes, default=None
-            Axes for both plots. None creates a new figure.
+            Axes for both plots. With None, a new figure is created.
 
         Returns
         -------
@@ -330,8 +330,8 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     def plot_subgroups(self, metric: Any = "roc_auc", ax: Any = None) -> Any:
         """Draw the difference of a metric between each subgroup and all rows.
 
-        Differences have 95 % intervals. As both metrics share counts, this interval
-        differs from the interval for two independent estimates. The plot may be
+        Differences have 95 % intervals. As both metrics share counts, the interval
+        differs from an interval for two independent estimates. The plot may be
         published, with the statement of these metrics. It needs matplotlib.
 
         Parameters
@@ -341,7 +341,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
             tuple of name and class.
 
         ax : matplotlib Axes, default=None
-            Axes to draw on. None creates a new figure.
+            Axes to draw on. With None, a new figure is created.
 
         Returns
         -------
@@ -545,8 +545,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
 
     privacy_spent_ : PrivacySpent
         The sum of the statements of model and metrics. For a model without a statement,
-        it is the statement of the metrics alone. It then assumes that the training rows
-        of the model are public.
+        it is the statement of the metrics alone. The statement then assumes that the
+        training rows of the model are public.
 
     Notes
     -----

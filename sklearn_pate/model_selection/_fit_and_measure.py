@@ -57,8 +57,8 @@ class MeasuredFit(NamedTuple):
         Metrics. Their ``privacy_spent_`` covers the scored rows.
 
     privacy_spent : PrivacySpent
-        Statement of model and metrics together, for all rows. It is the larger of the
-        statements of model and metrics: do not add these.
+        Statement of model and metrics together, for all rows: the larger of both
+        statements. Do not add the statements.
 
     Examples
     --------
@@ -116,14 +116,14 @@ def fit_and_measure(
         Labels of these rows.
 
     metrics_epsilon : float, default=None
-        Epsilon of the metrics. None uses the epsilon of the fit.
+        Epsilon of the metrics. Default: the epsilon of the fit.
 
     delta : float, default=1e-5
         Delta of the (epsilon, delta) guarantee, well below one over the number of rows.
 
     test_size : float, default=0.25
-        Share of the rows (of the groups, if they are the unit) for the metrics. Does
-        not change the cost of the metrics.
+        Share of the rows (of the groups, if they are the unit) for the metrics. The
+        share does not change the cost of the metrics.
 
     subgroups, bins, class_prior : object
         As in :func:`~sklearn_pate.metrics.private_metrics`.

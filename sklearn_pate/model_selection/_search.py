@@ -279,17 +279,17 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
 
     test_size : float, default=0.2
         Share of the rows (of the groups, if they are the unit) to hold out for scores.
-        Does not change the privacy cost. Each fit predicts these rows one at a time,
-        which takes from 0.2 to 4 milliseconds per row.
+        The share does not change the privacy cost. Each fit predicts these rows one at
+        a time, which takes from 0.2 to 4 milliseconds per row.
 
     delta : float, default=1e-5
         Delta of the (epsilon, delta) guarantee, well below one over the number of rows.
         Not used if all fits and scores are (epsilon, 0)-private.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. None reads the labels from y: the statement then
-        assumes that the set of labels is public. Also used as `classes` of an estimator
-        with ``classes=None``.
+        All labels that may occur. With None, the labels are read from y; the statement
+        then assumes that the set of labels is public. Also used as `classes` of an
+        estimator with ``classes=None``.
 
     ledger : PrivacyLedger, default=None
         Ledger of the private data over all fits. The cost of the whole search is

@@ -281,9 +281,9 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         Notes
         -----
         The statement is computed again from mechanism, delta, unit, assumptions and
-        numbers on the card. This takes up to a second, or several seconds for
-        :class:`~sklearn_pate.mechanisms.LNMax` with much noise. All other fields about
-        the release must equal the computed fields, except for rounding. Relative
+        numbers on the card. The computation takes up to a second, or several seconds
+        for :class:`~sklearn_pate.mechanisms.LNMax` with much noise. All other fields
+        about the release must equal the computed fields, except for rounding. Relative
         differences of costs may be up to 1e-9, and of epsilon and deltas of DP-SGD up
         to 1e-5. The check shows consistency, not authenticity: see :meth:`save`.
         """

@@ -294,7 +294,7 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
     ----------
     threshold : float or None, default=None
         With two classes, the probability above which the second class is predicted.
-        None predicts the most probable class.
+        With None, the most probable class is predicted.
 
     link : {"linear", "softmax"}, default="linear"
         Link from scores to probabilities: "linear" for mean scores, "softmax" for
@@ -319,7 +319,7 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
     -----
     Let b(x) be the values of the basis at a row x, C the coefficients, and H the
     Helmert matrix, whose columns are orthonormal and orthogonal to 1. With a linear
-    link, the probabilities are 1/K + H C'b(x), scaled to sum to 1. They fall
+    link, the probabilities are 1/K + H C'b(x), scaled to sum to 1. Probabilities fall
     exponentially below a quarter of their mean, so that no probability is negative.
     With a softmax link, they are the softmax of H C'b(x).
 

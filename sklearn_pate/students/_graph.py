@@ -36,7 +36,7 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
     """Student trained on labels that spread over a nearest-neighbour graph.
 
     The student of a :class:`~sklearn_pate.PATEClassifier` learns from few answers or
-    soft labels, and from all public rows. It is fast without a GPU. Training uses
+    soft labels, and from all public rows. Training is fast without a GPU. Training uses
     public rows and released results only, so no parameter has a privacy cost.
 
     Parameters
@@ -48,7 +48,8 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
     representation : transformer, default=None
         Transformer for distances only, such as
         ``make_pipeline(StandardScaler(), PCA(50))``. Near rows should have one class. A
-        clone is fitted on all rows. None uses distances of the original features.
+        clone is fitted on all rows. With None, distances are between the original
+        features.
 
     n_neighbors : int, default=10
         Number of nearest rows to which each row is connected.
@@ -69,8 +70,8 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         help.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of every `random_state` in `estimator` and `representation`. None does not
-        change these parameters.
+        Seed of every `random_state` in `estimator` and `representation`. With None,
+        these parameters are not changed.
 
     Attributes
     ----------

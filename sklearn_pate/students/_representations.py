@@ -69,18 +69,18 @@ class TableRepresentation(
 ):
     """Principal components of the columns of a table, fitted on public rows.
 
-    As ``representation=`` of a private classifier, it lets teachers with few rows learn
-    from few numbers per row. The transformer has no privacy cost: it is fitted on
-    public rows only, and transforms each row by itself. Columns may be numbers, text,
-    categories, booleans and dates, with missing values. New values, such as infinity or
-    a new category, cause no error and no warning.
+    As ``representation=`` of a private classifier, the transformer lets teachers with
+    few rows learn from few numbers per row. The transformer has no privacy cost: it is
+    fitted on public rows only, and transforms each row by itself. Columns may be
+    numbers, text, categories, booleans and dates, with missing values. New values, such
+    as infinity or a new category, cause no error and no warning.
 
     Parameters
     ----------
     n_components : int, "auto" or None, default="auto"
         Largest number of components. "auto" is 30, or 500 for "rbf", but at most a
-        tenth of the number of public rows for "rbf". None returns the encoded columns,
-        as a sparse matrix for sparse X.
+        tenth of the number of public rows for "rbf". With None, the encoded columns are
+        returned, as a sparse matrix for sparse X.
 
     basis : {"linear", "rbf"}, default="linear"
         "rbf" adds functions of distances to cluster means of public rows, which give a
@@ -446,7 +446,7 @@ class ImageRepresentation(
     ----------
     image_shape : tuple of int, default=None
         (height, width), (channels, height, width) or (height, width, channels) of
-        images in flat rows. None means that X has these dimensions. The last axis has
+        images in flat rows. With None, X must have these dimensions. The last axis has
         the channels if its length is 1, 3 or 4 and the length of the first axis exceeds
         4.
 
@@ -480,11 +480,10 @@ class ImageRepresentation(
 
     1. Each patch of 6 x 6 pixels is centred, divided by its standard deviation and
        whitened. The filters are cluster centres of patches, scaled to length 1. A
-       response x gives two values, max(x - 0.5, 0) and max(-x - 0.5, 0). These are
-       averaged over each quarter of the image (Coates, Ng, Lee 2011, "An analysis of
-       single-layer networks in unsupervised feature learning"; Coates, Ng 2011, "The
-       importance of encoding versus training with sparse coding and vector
-       quantization").
+       response x gives two values, max(x - 0.5, 0) and max(-x - 0.5, 0), averaged over
+       each quarter of the image (Coates, Ng, Lee 2011, "An analysis of single-layer
+       networks in unsupervised feature learning"; Coates, Ng 2011, "The importance of
+       encoding versus training with sparse coding and vector quantization").
     2. The first 1200 principal components of the square roots of the averages are
        computed.
     3. Four copies of each public image are cropped, stretched and changed in contrast.

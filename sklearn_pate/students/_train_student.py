@@ -82,8 +82,8 @@ class DistillationClassifier(WrappingClassifier):
         favours the plurality, and reduces the noise in classes without votes.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of every `random_state` in `estimator`. None does not change these
-        parameters.
+        Seed of every `random_state` in `estimator`. With None, these parameters are not
+        changed.
 
     Attributes
     ----------

@@ -310,8 +310,8 @@ def local_cost(
 
     ceiling : RdpCurve, default=None
         Worst case of one query at `orders`. It replaces costs that float64 cannot
-        represent, or that exceed it by rounding only. A cost that exceeds the worst
-        case by more is kept: the worst case is then wrong.
+        represent, and costs that exceed the worst case by rounding only. A cost that
+        exceeds the worst case by more is kept: the worst case is then wrong.
 
     check : NoisyCheck, default=None
         Check before each answer, for mechanisms that may not answer. Any limit on the

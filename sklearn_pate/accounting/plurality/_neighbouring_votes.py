@@ -409,7 +409,7 @@ def sanitize(
     released cost is clipped to between 0 and the worst case, and rounded up to 0.001.
     Epsilon (Canonne, Kamath, Steinke 2020, Proposition 12, at `order`) is also rounded
     up to 0.001. Low bits of a floating-point sum may reveal the cost. Rounding hides
-    these bits, without a proof.
+    the low bits, which is not proved.
 
     The guarantee describes the given votes only: epsilon bounds what these answers
     reveal about one teacher, plus the worst-case cost of this release.

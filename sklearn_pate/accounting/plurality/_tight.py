@@ -82,7 +82,7 @@ def tight_gaussian_worst_case(
     Returns
     -------
     curve : RdpCurve
-        The curve does not depend on data. It is at most
+        Data-independent curve, at most
         :func:`~sklearn_pate.accounting.bounds.gaussian_worst_case`.
 
     Raises
@@ -93,7 +93,7 @@ def tight_gaussian_worst_case(
 
     Notes
     -----
-    This is the cost of :class:`~sklearn_pate.mechanisms.GNMax`. Two classes and a
+    The result is the cost of :class:`~sklearn_pate.mechanisms.GNMax`. Two classes and a
     threshold attain the largest divergence over all votes (Lemma 1 of :doc:`Privacy
     cost of an answer </accounting>`). Whole leads on a coarse lattice with slightly
     less noise cover all leads (Lemma 2). Closed forms cover leads outside the search.
@@ -137,7 +137,7 @@ def tight_threshold_worst_case(
     Returns
     -------
     curve : RdpCurve
-        The curve does not depend on data, and holds for any threshold. It is at most
+        Data-independent curve for any threshold, at most
         :func:`~sklearn_pate.accounting.bounds.threshold_worst_case`.
 
     Raises
@@ -147,8 +147,9 @@ def tight_threshold_worst_case(
 
     Notes
     -----
-    This is the cost of each check of :class:`~sklearn_pate.mechanisms.ConfidentGNMax`
-    and :class:`~sklearn_pate.mechanisms.InteractiveGNMax`, with or without an answer
+    The result is the cost of each check of
+    :class:`~sklearn_pate.mechanisms.ConfidentGNMax` and
+    :class:`~sklearn_pate.mechanisms.InteractiveGNMax`, with or without an answer
     (Papernot et al. 2018, Section 4.2). One moved vote changes the largest count by at
     most one, so the worst case depends on a single lead over the threshold. Search and
     proof are as for :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`; see
@@ -426,7 +427,7 @@ def tight_laplace_worst_case(
     Returns
     -------
     curve : RdpCurve
-        The curve does not depend on data. It is at most
+        Data-independent curve, at most
         :func:`~sklearn_pate.accounting.bounds.discrete_laplace_worst_case`.
 
     Raises
@@ -437,8 +438,8 @@ def tight_laplace_worst_case(
 
     Notes
     -----
-    This is the cost of :class:`~sklearn_pate.mechanisms.LNMax`. :doc:`Privacy cost of
-    an answer </accounting>` proves the reduction to two classes and a geometric
+    The result is the cost of :class:`~sklearn_pate.mechanisms.LNMax`. :doc:`Privacy
+    cost of an answer </accounting>` proves the reduction to two classes and a geometric
     threshold, and bounds for boxes of leads (Lemma 3 on monotone ratios). The result is
     thus an upper bound, not only a maximum over a grid.
 

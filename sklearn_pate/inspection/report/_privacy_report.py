@@ -278,8 +278,8 @@ class PrivacyReport:
             leak.
 
         title : str, default=None
-            Title of the report. None uses the name and the organisation in
-            `deployment`, or "Privacy report".
+            Title of the report. Default: the name and the organisation in `deployment`,
+            or "Privacy report".
 
         quality : dict of str to float or dict, default=None
             Metrics such as ``{"accuracy": 0.84}``, or by subpopulation, such as
@@ -297,7 +297,7 @@ class PrivacyReport:
         metrics : PrivateMetrics, default=None
             Publishable metrics on private rows, by
             :func:`~sklearn_pate.metrics.private_metrics`. The report adds their privacy
-            statement, and the total cost of fit and metrics. None uses the metrics on
+            statement, and the total cost of fit and metrics. Default: the metrics on
             the card of a PublishedClassifier.
 
         ledger : PrivacyLedger, default=None
@@ -311,9 +311,9 @@ class PrivacyReport:
             with the card of `clf`, but not loaded.
 
         deployment : Deployment, default=None
-            Data, purpose and responsibilities of the model. None uses the card of a
-            PublishedClassifier. The report has a line to fill in for each missing
-            field.
+            Data, purpose and responsibilities of the model. Default: the description on
+            the card of a PublishedClassifier. The report has a line to fill in for each
+            missing field.
 
         Returns
         -------

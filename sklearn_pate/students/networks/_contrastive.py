@@ -31,11 +31,11 @@ from sklearn_pate.students.networks._network_classifier import (
 class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
     """Encoder whose features are similar for changed copies of a row only.
 
-    As ``representation=`` of :class:`~sklearn_pate.PATEClassifier`, it lets teachers
-    learn linear classifiers from few rows, instead of networks. More teachers can then
-    be used, whose votes exceed more noise. Training uses public rows without labels,
-    and has no privacy cost. The features of a row do not depend on other rows, except
-    for rounding. :class:`~sklearn_pate.learners.PrivateKNNClassifier` therefore
+    As ``representation=`` of :class:`~sklearn_pate.PATEClassifier`, the encoder lets
+    teachers learn linear classifiers from few rows, instead of networks. More teachers
+    can then be used, whose votes exceed more noise. Training uses public rows without
+    labels, and has no privacy cost. The features of a row do not depend on other rows,
+    except for rounding. :class:`~sklearn_pate.learners.PrivateKNNClassifier` therefore
     transforms one row at a time.
 
     Parameters

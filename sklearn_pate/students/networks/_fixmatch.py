@@ -134,7 +134,7 @@ class FixMatchClassifier(SemiSupervisedNetwork):
 
     patience : int, default=None
         Training stops after this number of epochs that each change at most a share
-        `tol` of the predictions on public rows. None never stops early.
+        `tol` of the predictions on public rows. With None, training never stops early.
 
     tol : float, default=0.001
         Largest share of changed predictions, see `patience`.

@@ -189,7 +189,7 @@ class GANClassifier(SemiSupervisedNetwork):
     ----------
     module : torch.nn.Module or callable, default=None
         Discriminator, from a batch of inputs to one logit per class, or a callable that
-        builds the network from (input_shape, n_classes). It must have a
+        builds the network from (input_shape, n_classes). The discriminator must have a
         ``torch.nn.Linear``, and is copied with its weights. None is a small
         convolutional network for images, and the perceptron of the papers for rows.
 
@@ -214,8 +214,8 @@ class GANClassifier(SemiSupervisedNetwork):
     augmentation : object or None, default="auto"
         Object with methods ``weak`` and ``strong`` that return changed copies of a
         batch. The discriminator learns from strongly changed rows. "auto" is
-        :class:`ImageAugmentation` for images and None for rows. None changes nothing,
-        as in the papers.
+        :class:`ImageAugmentation` for images and None for rows. With None, nothing is
+        changed, as in the papers.
 
     adversarial_weight : float, default=1.0
         Weight of the loss on real and generated rows. The loss on labels has weight 1.
@@ -245,7 +245,7 @@ class GANClassifier(SemiSupervisedNetwork):
 
     patience : int, default=None
         Training stops after this number of epochs that each change at most a share
-        `tol` of the predictions on public rows. None never stops early.
+        `tol` of the predictions on public rows. With None, training never stops early.
 
     tol : float, default=0.001
         Largest share of changed predictions, see `patience`.
