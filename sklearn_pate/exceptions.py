@@ -161,7 +161,7 @@ class BudgetExceededError(RuntimeError):
 
     Raised by a fit or a charge that exceeds the budget of its
     :class:`~sklearn_pate.PrivacyLedger`. Also raised by an
-    :class:`~sklearn_pate.mechanisms.Oracle` with more queries than its cost covers. No
+    :class:`~sklearn_pate.mechanisms.Oracle` for more queries than its cost covers. No
     noise was drawn. The message has no private value. Use fewer queries or more noise.
     `budget_fractions` of the ledger returns the fraction of the budget that a cost
     takes, and the fraction left. Do not create a new ledger, as it would not include

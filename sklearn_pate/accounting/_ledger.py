@@ -242,9 +242,9 @@ class PrivacyLedger:
     Parameters
     ----------
     path : str or path-like
-        File of the ledger, one for each sensitive data set. Keep it on a local disk, as
-        locks are unreliable on network drives. Make backups, as a lost or older file
-        lacks later entries.
+        File of the ledger, one for each sensitive data set. Keep the file on a local
+        disk, as locks are unreliable on network drives. Make backups, as a lost or
+        older file lacks later entries.
 
     epsilon : float, default=None
         Privacy budget of the data set. `epsilon` and `delta` create the file if it does
@@ -256,8 +256,8 @@ class PrivacyLedger:
     orders : array-like of shape (n_orders,), default=None
         Renyi orders at which costs add up, fixed when the file is created. Default: the
         order that admits the most answers of the default mechanism. Several orders
-        divide `delta` among them: they suit mixed mechanisms, and admit slightly fewer
-        Gaussian releases.
+        share `delta`, and suit mixed mechanisms, but admit slightly fewer Gaussian
+        releases.
 
     key_file : str or path-like, default=None
         File with the secret key of the fingerprints of data sets and fits, created if
@@ -419,7 +419,7 @@ class PrivacyLedger:
         Returns
         -------
         file : context manager of sqlite3.Connection
-            Connection in a transaction, which is on disk once the block has ended.
+            Connection in a transaction, written to disk at the end of the block.
         """
         return self._transaction("IMMEDIATE")
 

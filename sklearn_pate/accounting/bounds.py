@@ -157,8 +157,8 @@ def laplace_2017_strong_composition(
 
     Notes
     -----
-    Papernot et al. 2017, Section 3.2, for continuous noise. :func:`laplace_worst_case`
-    is never larger.
+    Papernot et al. 2017, Section 3.2, for continuous noise. The epsilon of
+    :func:`laplace_worst_case` is never larger.
 
     Examples
     --------

@@ -88,8 +88,8 @@ def add_remove_to_replace_one(curve: RdpCurve) -> RdpCurve:
     -----
     D_a(P || R) <= (a - 1/p)/(a - 1) D_{pa}(P || Q) + D_{(pa - 1)/(p - 1)}(Q || R) for
     every p > 1 (Mironov 2017, "Renyi differential privacy", Proposition 11, by
-    Hoelder's inequality). The best of many p is used. For Gaussian noise the result is
-    exactly four times the cost for add/remove. (a-1) D_a is convex in a, so
+    Hoelder's inequality). The result uses the best of many p. For Gaussian noise the
+    result is exactly four times the cost for add/remove. (a-1) D_a is convex in a, so
     interpolation between orders of `curve` gives an upper bound. Below the first order,
     D_a is at most its value at the first order. Beyond the last order, no bound is
     known. A pure epsilon doubles, and randomised response with the doubled epsilon
@@ -646,17 +646,18 @@ class TruncatedNegativeBinomial:
         -----
         e'(a) = e(a) + ln(E[K]) / (a - 1) + (1 + eta) min over b >= 1 of { (1 - 1/b)
         e(b) + ln(1 / gamma) / b } (Papernot and Steinke 2022, Theorem 2). At b = 1 the
-        braces are ln(1 / gamma). K, and all trials but the best, must stay secret. A
-        random number drawn with each trial breaks ties.
+        braces are ln(1 / gamma). The number K of trials, and all trials but the best,
+        must stay secret. A random number drawn with each trial breaks ties.
 
-        Proof. With f the generating function of K, the best is y with probability
-        f(Q(<= y)) - f(Q(< y)) = Q(y) E f'(U), U uniform between the two, and likewise
-        for a neighbour, Q'. Both sum over y to D_a(Q || Q') if f'(q)^a f'(q')^{1-a} is
-        at most its supremum over q = E g(Q), q' = E g(Q'), for any g to [0, 1]. f'(q)
-        is at most E[K], and f'(q) / f'(q') = (p' / p)^{1 + eta}, where
-        p = gamma + (1 - gamma)(1 - q) is a probability under Q, and p' under Q'. Hence
-        p'^b p^{1-b} <= e^{(b-1) e(b)}, so that p' / p <= e^{(1 - 1/b) e(b)} p^{-1/b},
-        and p >= gamma.
+        Proof. Let f be the generating function of K, and Q the distribution of a trial.
+        The best trial is y with probability f(Q(<= y)) - f(Q(< y)) = Q(y) E f'(U),
+        where U is uniform between Q(< y) and Q(<= y). The neighbour has Q' in place of
+        Q. The divergence of the best trial exceeds D_a(Q || Q') by at most the supremum
+        of ln(f'(q)^a f'(q')^{1-a}) / (a - 1) over q = E g(Q) and q' = E g(Q'), for any
+        g to [0, 1]. f'(q) is at most E[K], and f'(q) / f'(q') = (p' / p)^{1 + eta}.
+        Here, p = gamma + (1 - gamma)(1 - q) is a probability under Q, and p' is the
+        corresponding probability under Q'. Hence p'^b p^{1-b} <= e^{(b-1) e(b)}, so
+        that p' / p <= e^{(1 - 1/b) e(b)} p^{-1/b}, and p >= gamma.
         """
         orders, ratio = curve.orders, self._ratio(curve)
         return _sound(orders, curve.values + ratio + np.log(self.mean) / (orders - 1))
@@ -776,14 +777,14 @@ class TruncatedPoisson:
 
         Notes
         -----
-        e'(a) = e(a) + m d + ln(E[K]) / (a - 1), with m the rate and d the delta of one
-        trial at epsilon ln(1 + 1/(a-1)) (Papernot and Steinke 2022, Theorem 6, for the
-        law without the condition, whose mean is m). The proof is that of
-        :meth:`TruncatedNegativeBinomial.cost` up to f'(q)^a f'(q')^{1-a}, which here
-        is E[K] exp(m [(a-1) p' - a p]) with p = 1 - q and p' = 1 - q'. As
-        p' <= a / (a-1) p + d, the bracket is at most (a-1) d. The delta is that of the
-        curve at its best order c: e^{(c-1)(e(c) - epsilon)} (1 - 1/c)^{c-1} / c
-        (Canonne, Kamath, Steinke 2020, Proposition 12).
+        e'(a) = e(a) + m d + ln(E[K]) / (a - 1), where m is the rate and d is the delta
+        of one trial at epsilon ln(1 + 1/(a-1)). Papernot and Steinke 2022, Theorem 6,
+        prove this without the condition K > 0, with mean m. The proof follows
+        :meth:`TruncatedNegativeBinomial.cost`, with E[K] exp(m [(a-1) p' - a p]) for
+        f'(q)^a f'(q')^{1-a}, where p = 1 - q and p' = 1 - q'. As p' <= a / (a-1) p + d,
+        the bracket is at most (a-1) d. The delta d follows from the curve at its best
+        order c: e^{(c-1)(e(c) - epsilon)} (1 - 1/c)^{c-1} / c (Canonne, Kamath, Steinke
+        2020, Proposition 12).
         """
         orders = curve.orders
         epsilons = -np.log1p(-1 / orders)

@@ -112,9 +112,9 @@ def fetch_adult(
 ) -> Any:
     """Load UCI Adult, downloading it if necessary.
 
-    The task is to predict who earns more than 50,000 dollars a year. The data are from
-    a census of the USA in 1994, with one row per person. The rows are public: a fit
-    that treats them as private is a demonstration only.
+    The task is to predict which people earn more than 50,000 dollars a year. The data
+    are from a census of the USA in 1994, with one row per person. The rows are public:
+    a fit that treats them as private is a demonstration only.
 
     Parameters
     ----------

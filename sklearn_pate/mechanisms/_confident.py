@@ -45,8 +45,8 @@ _THRESHOLD_NOISE_RATIO = 3.75
 class ConfidentGNMax(PluralityMechanism):
     """GNMax that answers only if a noisy check shows that enough teachers agree.
 
-    Answers, including "no answer", may be published, at the privacy cost that `cost`
-    computes. The cost does not depend on the number of answers given.
+    All results, including "no answer", may be published, at the privacy cost that
+    `cost` computes. The cost does not depend on the number of answers given.
 
     Parameters
     ----------

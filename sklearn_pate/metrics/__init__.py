@@ -1,4 +1,4 @@
-"""Metrics of a classifier on private rows, as a private release."""
+"""Metrics of a classifier on private rows, released with noise."""
 
 from sklearn_pate.metrics._private_metrics import private_metrics
 from sklearn_pate.metrics._results import (

@@ -179,8 +179,9 @@ def fit_and_measure(
     Positions of rows, or keyed hashes of ids, determine the parts. Neighbouring data
     sets differ in one part. If the training part differs, the metrics are a
     post-processing of the model and of equal rows. If the test part differs, the
-    distribution of the model does not change. Renyi curve and privacy profile are thus
-    the pointwise maximum of both. Proof: :doc:`/accounting`, "Private metrics".
+    distribution of the model does not change. The Renyi curve is thus the pointwise
+    maximum of both curves, and so is the privacy profile. Proof: :doc:`/accounting`,
+    "Private metrics".
 
     Examples
     --------

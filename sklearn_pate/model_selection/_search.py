@@ -314,8 +314,8 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
 
     privacy_spent_ : PrivacySpent
         The privacy statement: ``epsilon, delta = search.privacy_spent_``. May be
-        published. Equal to `plan_privacy`, unless rows may be added or removed and the
-        cost of a fit depends on their number, as the number of training rows is then
+        published. Equal to `plan_privacy`. Exceptions are fits whose cost depends on a
+        number of rows that is not public, as the number of training rows is then
         random.
 
     mechanism_ : SelectedFit
@@ -339,13 +339,13 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
     much as one trial with Gaussian noise, or up to seven times as much with other
     noise. "disjoint" suits few candidates and many rows.
 
-    A changed row is either a training or a validation row. If it is a training row, the
-    score is computed from the fit and unchanged rows, and a trial costs as much as its
-    fit. If it is a validation row, the fit does not change, and a trial costs as much
-    as its score. As rows are predicted one at a time, one row changes the number of
-    correct predictions by at most 1. Candidates are drawn uniformly, so that the
-    largest cost of a candidate bounds the cost of a trial. The cost of the best of all
-    trials follows from
+    A changed row is either a training or a validation row. After a change of a training
+    row, the score is computed from the fit and unchanged rows, so a trial costs as much
+    as its fit. After a change of a validation row, the fit does not change, so a trial
+    costs as much as its score. As rows are predicted one at a time, one row changes the
+    number of correct predictions by at most 1. Candidates are drawn uniformly, so that
+    the largest cost of a candidate bounds the cost of a trial. The cost of the best of
+    all trials follows from
     :class:`~sklearn_pate.accounting.composition.TruncatedNegativeBinomial` and
     :class:`~sklearn_pate.accounting.composition.TruncatedPoisson` (Liu and Talwar 2019,
     "Private selection from private candidates"; Papernot and Steinke 2022,

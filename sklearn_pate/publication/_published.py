@@ -126,6 +126,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     ...     mechanism=GNMax(sigma=10),
     ...     n_queries=10,
     ...     epsilon=None,
+    ...     random_state=0,
     ... )
     >>> clf = clf.fit(X[:500], y[:500], X_public=PublicData(X[500:]))
     >>> published = clf.publish()
@@ -250,8 +251,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             folder.
 
         trusted : collection of str or type, default=()
-            Further types to load, beside types that this package and skops trust.
-            Loading a type may run its code: trust no type in files of strangers.
+            Types that may be loaded, in addition to types that this package and skops
+            trust. Loading a type may run its code: trust no type in files of strangers.
             Forests need ``trusted=["sklearn.tree._tree.Tree"]``, as forged trees may
             crash Python; mechanisms of your own need trust, too.
 

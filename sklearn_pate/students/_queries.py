@@ -626,9 +626,9 @@ class ExpertQueries(AdaptiveQueries):
 
     Notes
     -----
-    Papernot et al. 2017, Appendix B.2, with `n_doubtful` of 4 other experts. Rows that
-    satisfy both conditions are queried in random order. If they are too few, rows whose
-    most confident expert is least confident follow.
+    Papernot et al. 2017, Appendix B.2, where 4 other experts must exceed `doubtful`.
+    Rows that satisfy both conditions are queried in random order. If they are too few,
+    rows whose most confident expert is least confident follow.
 
     Examples
     --------

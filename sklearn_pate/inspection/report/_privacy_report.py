@@ -240,6 +240,7 @@ class PrivacyReport:
     ...     mechanism=GNMax(sigma=10),
     ...     n_queries=10,
     ...     epsilon=None,
+    ...     random_state=0,
     ... )
     >>> clf = clf.fit(X[:500], y[:500], X_public=PublicData(X[500:]))
     >>> report = PrivacyReport.from_estimator(clf, title="Which of two blobs")

@@ -32,8 +32,8 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
     """Encoder whose features are similar for changed copies of a row only.
 
     As ``representation=`` of :class:`~sklearn_pate.PATEClassifier`, the encoder lets
-    teachers learn linear classifiers from few rows, instead of networks. More teachers
-    can then be used, whose votes exceed more noise. Training uses public rows without
+    teachers learn linear classifiers from few rows, instead of networks. A fit can then
+    use more teachers, whose votes exceed more noise. Training uses public rows without
     labels, and has no privacy cost. The features of a row do not depend on other rows,
     except for rounding. :class:`~sklearn_pate.learners.PrivateKNNClassifier` therefore
     transforms one row at a time.
