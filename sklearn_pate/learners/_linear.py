@@ -300,9 +300,9 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
     C : float or "auto", default="auto"
         Inverse of the regularisation strength, as in
         :class:`~sklearn.linear_model.LogisticRegression`, for rows scaled to norms of
-        at most 1. "auto" is a rule of numbers that do not depend on private data; see
-        Notes. A value that is too large is lowered to ``C_``. A choice of C by scores
-        on private rows voids the statement.
+        at most 1. "auto" depends on `epsilon`, `delta` and the shape of the data, not
+        on values; see Notes. A value that is too large is lowered to ``C_``. A choice
+        of C by scores on private rows voids the statement.
 
     epsilon : float, default=1.0
         Publishable epsilon of this fit. A smaller epsilon needs more noise.
@@ -314,9 +314,9 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
     data_norm : float, default=None
         Public bound of the L2 norm of rows, after `feature_bounds` are applied. Longer
         rows are scaled down to this norm. With `feature_bounds`, the default is the
-        square root of the number of features. Without `data_norm` and `feature_bounds`,
-        the bound is read from X, and **nothing is private**: ``privacy_spent_.epsilon``
-        is infinite.
+        square root of the number of features. Without `data_norm`, `feature_bounds` and
+        `representation`, the bound is read from X, and **nothing is private**:
+        ``privacy_spent_.epsilon`` is infinite.
 
     feature_bounds : tuple (low, high), default=None
         Public bounds of the features: two numbers, or two array-likes of shape
@@ -339,8 +339,8 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. With None, the labels are read from y; the statement
-        then assumes that the set of labels is public. A row with another label is not
-        used.
+        then assumes that the set of labels is public. A row with another label
+        contributes no loss.
 
     ledger : PrivacyLedger, default=None
         Ledger of the private data over all fits, see
@@ -502,8 +502,8 @@ class DPLinearSVC(PrivateLinearClassifier):
         statement. See :class:`DPLogisticRegression`.
 
     C : float or "auto", default="auto"
-        Inverse of the regularisation strength. "auto" is a rule of numbers that do not
-        depend on private data. See :class:`DPLogisticRegression`.
+        Inverse of the regularisation strength. "auto" does not depend on private
+        values. See :class:`DPLogisticRegression`.
 
     epsilon : float, default=1.0
         Publishable epsilon of this fit. A smaller epsilon needs more noise.
@@ -514,8 +514,8 @@ class DPLinearSVC(PrivateLinearClassifier):
 
     data_norm : float, default=None
         Public bound of the L2 norm of rows. Longer rows are scaled down to this norm.
-        Without `data_norm` and `feature_bounds`, the bound is read from X, and
-        **nothing is private**. See :class:`DPLogisticRegression`.
+        Without `data_norm`, `feature_bounds` and `representation`, the bound is read
+        from X, and **nothing is private**. See :class:`DPLogisticRegression`.
 
     feature_bounds : tuple (low, high), default=None
         Public bounds of the features. Features are clipped to the bounds and scaled to
@@ -539,8 +539,8 @@ class DPLinearSVC(PrivateLinearClassifier):
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. With None, the labels are read from y; the statement
-        then assumes that the set of labels is public. A row with another label is not
-        used.
+        then assumes that the set of labels is public. A row with another label
+        contributes no loss.
 
     ledger : PrivacyLedger, default=None
         Ledger of the private data over all fits, see :class:`DPLogisticRegression`.
