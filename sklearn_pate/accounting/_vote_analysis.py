@@ -71,11 +71,10 @@ class PrivacyAnalysis:
     -----
     `optimal_epsilon` is the tightest bound of the form of Theorem 6 of Papernot et al.
     2018. `paper_epsilon` is by :func:`~sklearn_pate.accounting.bounds.laplace_2017`,
-          :func:`~sklearn_pate.accounting.bounds.gaussian_2018` or
-          :func:`~sklearn_pate.accounting.bounds.confident_2018`, converted as in the
-          papers. `epsilon` and `optimal_epsilon` are converted by Canonne, Kamath,
-          Steinke (2020), Proposition 12. See
-    :doc:`Privacy cost of an answer </accounting>`.
+    :func:`~sklearn_pate.accounting.bounds.gaussian_2018` or
+    :func:`~sklearn_pate.accounting.bounds.confident_2018`, converted as in the papers.
+    `epsilon` and `optimal_epsilon` are converted by Canonne, Kamath, Steinke (2020),
+    Proposition 12. See :doc:`Privacy cost of an answer </accounting>`.
 
     Examples
     --------
