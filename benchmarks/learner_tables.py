@@ -1,18 +1,10 @@
 """Tables of other private learners, and of searches."""
 
 from record import load
-from reporting import area, cross_table, decimals, markdown, percent, source, table
+from reporting import area, decimals, markdown, percent, table
 
-#: Units and relations of result files, in words.
-UNITS = {
-    "row": "one row replaced",
-    "party": "one teacher's votes",
-    "group": "one patient added, removed or changed",
-    "row-add-remove": "one row added or removed",
-    "group-add-remove": "one patient added or removed",
-}
-#: The same units on Diabetes, without the relation.
-_UNITS_ALONE = {
+#: Units on Diabetes, in words.
+_UNITS = {
     None: "",
     "row": "encounter",
     "row-add-remove": "encounter",
@@ -31,7 +23,7 @@ _IN_SHORT = (
 )
 #: Learners of the table of docs/benchmarks.md.
 _HEADLINES = (*_IN_SHORT[:3], "Private-kNN", "PETDL", *_IN_SHORT[3:])
-_SHOWN = 1.0  # the epsilon of the third column
+_SHOWN = 1.0  # the epsilon of tables with one epsilon
 
 
 def by_learner(name):
@@ -40,54 +32,6 @@ def by_learner(name):
     for row in load("private_learners")[name]["rows"]:
         learners.setdefault(row["learner"], {})[row["target"]] = row
     return learners
-
-
-def _comparison(name, write):
-    learners = by_learner(name)
-    targets = sorted({one for rows in learners.values() for one in rows if one})
-    lines = []
-    for learner, rows in learners.items():
-        if None in rows:
-            blank = [""] * (len(targets) - 1)
-            lines.append([learner, "", "", write(rows[None]["score"]), *blank])
-            continue
-        shown = rows[_SHOWN]
-        lines.append(
-            [
-                learner,
-                UNITS[shown["unit"]],
-                decimals(2)(shown["replace_one_epsilon"]),
-                *(write(rows[one]["score"]) for one in targets),
-            ]
-        )
-    columns = ["", "neighbours", f"replace-one epsilon at {_SHOWN:g}"]
-    columns += [f"epsilon {one:g}" for one in targets]
-    versions = learners.get("diffprivlib, logistic", {}).get(_SHOWN, {}).get("versions")
-    note = ""
-    if versions:
-        names = ("diffprivlib", "scikit-learn")
-        note = f" Peer: {', '.join(f'{one} {versions[one]}' for one in names)}."
-    return table(load("private_learners")[name], columns, rows=lines, note=note)
-
-
-def learners_adult():
-    """Comparison of all learners on Adult."""
-    return _comparison("adult", percent)
-
-
-def learners_kddcup99():
-    """Comparison of all learners on KDDCup99."""
-    return _comparison("kddcup99", percent)
-
-
-def learners_diabetes():
-    """Comparison of all learners on Diabetes."""
-    return _comparison("diabetes", area)
-
-
-def learners_mnist():
-    """Comparison of all learners on MNIST."""
-    return _comparison("mnist", percent)
 
 
 def replace_one():
@@ -104,7 +48,7 @@ def replace_one():
             [
                 learner,
                 "" if target is None else decimals(2)(rows[0]["epsilon"]),
-                _UNITS_ALONE[rows[2] and rows[2]["unit"]],
+                _UNITS[rows[2] and rows[2]["unit"]],
                 *_scores([row and row["score"] for row in rows]),
             ]
         )
@@ -122,21 +66,14 @@ def _scores(scores):
 
 
 def replace_one_adult():
-    """Accuracy and AUC of all learners on Adult, by the epsilon of replacing a row."""
+    """Accuracy of all learners on Adult, by the epsilon of replacing a row."""
     learners = by_learner("replace-one-adult")
     targets = sorted({one for rows in learners.values() for one in rows if one})
-    lines = []
-    for learner, rows in learners.items():
-        found = [rows.get(one, rows.get(None)) for one in targets]
-        lines.append(
-            [
-                learner,
-                *(percent(row["score"]) for row in found),
-                *(area(row["auc"]) for row in found),
-            ]
-        )
-    columns = ["", *(f"accuracy, epsilon {one:g}" for one in targets)]
-    columns += [f"AUC, {one:g}" for one in targets]
+    lines = [
+        [learner] + [percent(rows.get(one, rows.get(None))["score"]) for one in targets]
+        for learner, rows in learners.items()
+    ]
+    columns = ["accuracy, %", *(f"epsilon {one:g}" for one in targets)]
     results = load("private_learners")["replace-one-adult"]
     versions = {}
     for row in results["rows"]:
@@ -263,68 +200,17 @@ def dpsgd_mnist():
     return table(load("dpsgd")["mnist"], columns)
 
 
-def _errors(name, column, heading):
-    """Format test errors of private empirical risk minimisation."""
-
-    def line(row):
-        words = [row["data"], row["loss"], row["method"] or "not private"]
-        if column != "epsilon" and row["epsilon"]:
-            words.append(f"epsilon {row['epsilon']:g}")
-        return ", ".join(words)
-
-    results = load("erm")[name]
-    errors = cross_table(
-        results["rows"],
-        "data, loss, method",
-        line,
-        column=lambda row: row[column],
-        cell=lambda row: percent(row["error"]),
-        heading=heading,
-    )
-    return f"{errors}\n\nTest errors, %. {source(results)}"
-
-
-def erm_epsilon():
-    """Test errors against epsilon."""
-    return _errors("epsilon", "epsilon", "epsilon {:g}".format)
-
-
-def erm_size():
-    """Test errors against the number of rows."""
-    return _errors("size", "n_rows", "{:,} rows".format)
-
-
 def search_costs():
     """Privacy cost of a private search."""
     columns = {
         "number of trials": "trials",
         "epsilon of one fit (delta 0)": ("epsilon_of_one", decimals(2)),
-        "the same at delta 1e-5": ("one_at_delta", decimals(3)),
         "total epsilon": ("total", decimals(3)),
-        "its delta": ("delta", "{:g}".format),
-        "total / one fit": ("ratio", decimals(2)),
+        "total delta": ("delta", "{:g}".format),
     }
-    return table(load("private_search")["costs"], columns)
-
-
-def search_adult():
-    """Results of private searches and of a grid search."""
-    results = load("private_search")["adult"]
-    lines = []
-    for row in results["rows"]:
-        found, plain = row["candidates"], row["plain"]
-        scores = ", ".join(
-            f"{name} {100 * found[name]:.1f}" for name in ("worst", "median", "best")
-        )
-        lines.append([decimals(2)(row["epsilon_of_one"]), "candidates", "", scores])
-        for name in ("logarithmic", "disjoint"):
-            total, accuracy = row[name]["total"], percent(row[name]["accuracy"])
-            lines.append(["", f"PrivateSearchCV, {name}", f"{total:.2f}", accuracy])
-        cost = f"{plain['epsilon_of_fits']:.2f} for the fits, none for its scores"
-        name = f"GridSearchCV, {plain['n_fits']} fits"
-        lines.append(["", name, cost, percent(plain["accuracy"])])
-    columns = ["epsilon of one fit", "", "total epsilon", "accuracy, %"]
-    return table(results, columns, rows=lines)
+    results = load("private_search")["costs"]
+    rows = [row for row in results["rows"] if row["epsilon_of_one"] == _SHOWN]
+    return table(results, columns, rows=rows)
 
 
 #: Ways to choose C, in words.
@@ -360,16 +246,9 @@ def search_tuning():
 LEARNER_TABLES = (
     replace_one,
     replace_one_adult,
-    learners_adult,
-    learners_kddcup99,
-    learners_diabetes,
-    learners_mnist,
     dpsgd_mnist,
-    erm_epsilon,
-    erm_size,
     sizes,
     sizes_adult,
     search_costs,
-    search_adult,
     search_tuning,
 )
