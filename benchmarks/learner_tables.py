@@ -83,18 +83,9 @@ def replace_one_adult():
     return table(results, columns, rows=lines, note=note)
 
 
-def sizes():
-    """Accuracy of learners by the number of private rows."""
-    return _by_size("nonlinear")
-
-
 def sizes_adult():
     """Accuracy of learners by the number of private rows of Adult."""
-    return _by_size("adult")
-
-
-def _by_size(name):
-    results = load("sizes")[name]
+    results = load("sizes")["adult"]
     learners, numbers = {}, set()
     for row in results["rows"]:
         learners.setdefault(row["learner"], {})[row["n_rows"]] = row["accuracy"]
@@ -193,9 +184,7 @@ def dpsgd_mnist():
         "accuracy, %": ("accuracy", percent),
         "2016 paper, %": lambda row: claims.get(row["target"], ""),
         "stated: add or remove a row": ("epsilon", decimals(2)),
-        "the same by moments": ("rdp_epsilon", decimals(2)),
         "replace a row, by moments": ("replace_one_epsilon", decimals(2)),
-        "noise multiplier": ("noise_multiplier", decimals(2)),
     }
     return table(load("dpsgd")["mnist"], columns)
 
@@ -247,7 +236,6 @@ LEARNER_TABLES = (
     replace_one,
     replace_one_adult,
     dpsgd_mnist,
-    sizes,
     sizes_adult,
     search_costs,
     search_tuning,

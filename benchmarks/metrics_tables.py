@@ -3,7 +3,6 @@
 from record import load
 from reporting import decimals, source, table
 
-DATA = {"diabetes": "Diabetes, patients", "adult": "Adult", "kddcup99": "KDDCup99"}
 NAMES = {
     "roc_auc": "AUC",
     "accuracy": "accuracy",
@@ -15,8 +14,7 @@ NAMES = {
     "brier_score": "Brier score",
     "calibration_error": "calibration error",
 }
-SHOWN = ("roc_auc", "accuracy", "sensitivity", "brier_score")
-# The epsilon of all tables; the result file has more.
+# The epsilon of the comparison; the result file has more.
 EPSILON = 0.5
 # What an interval of 95 % has to hold in, and where it is narrow, at most.
 LEAST, MOST, NARROW = 0.93, 0.97, 0.2
@@ -45,35 +43,6 @@ def metrics_target():
         "sampling error",
     ]
     return table(results, columns, rows=lines)
-
-
-def metrics_data():
-    """Metrics of three data sets, one release each, beside the true ones."""
-    results = load("private_metrics")
-    lines = []
-    for name, title in DATA.items():
-        [row] = [one for one in results[name]["rows"] if one["epsilon"] == EPSILON]
-        for metric in SHOWN:
-            one = row["metrics"][metric]
-            lines.append(
-                [
-                    f"{title}, {row['n_rows']:,} rows",
-                    NAMES[metric],
-                    _number(one["true"]),
-                    _interval(one["first"]),
-                    _number(one["rmse"]),
-                    _number(one["sampling"]),
-                ]
-            )
-    columns = [
-        f"epsilon {EPSILON:g}",
-        "metric",
-        "true",
-        "one release",
-        "RMSE",
-        "sampling error",
-    ]
-    return table(results["diabetes"], columns, rows=lines)
 
 
 def metrics_coverage():
@@ -120,7 +89,6 @@ def _interval(estimate):
 
 METRICS_TABLES = (
     metrics_target,
-    metrics_data,
     metrics_coverage,
     metrics_others,
 )

@@ -25,18 +25,6 @@ _SMALL = 2  # epsilons of the order of the paper's, on MNIST
 _MANY = 250  # teachers on MNIST; papers.md has fewer
 
 
-def petdl_reachable():
-    """Claims of the paper, and what Gaussian noise of the claimed epsilon allows."""
-    columns = {
-        "data": "data",
-        "teachers": "n_teachers",
-        "claimed epsilon": ("claimed_epsilon", decimals(2)),
-        "claimed accuracy, %": ("claimed_accuracy", decimals(2)),
-        "right labels at most, %": lambda row: percent(row["right"], 0),
-    }
-    return table(load("petdl")["reachable"], columns)
-
-
 def petdl_claims():
     """Tables 1 and 2 of the paper, compared with measurements."""
     claims = load("petdl")["reachable"]["rows"]
@@ -112,5 +100,4 @@ def petdl_noise_on_loss():
 PETDL_TABLES = (
     petdl_claims,
     petdl_noise_on_loss,
-    petdl_reachable,
 )

@@ -121,15 +121,6 @@ def diabetes():
     return table(load("tabular")["diabetes"], columns)
 
 
-def diabetes_balanced():
-    """Effect of balancing on the accuracy of a forest."""
-    columns = {
-        "Diabetes balanced, a forest without privacy": "balancing",
-        "accuracy": ("accuracy", percent),
-    }
-    return table(load("tabular")["diabetes_balanced"], columns)
-
-
 def overhead_fits():
     """Time of fits with known noise, and of a loop of clone, fit, predict and count."""
     columns = {
@@ -415,7 +406,6 @@ TABULAR_TABLES = (
     adult_2017,
     adult,
     diabetes,
-    diabetes_balanced,
     six_tables,
     release_utility,
 )
