@@ -64,9 +64,7 @@ def images_ablation():
         "publishable epsilon 0.5": "setting",
         **ACCURACY,
     }
-    return _images(
-        "ablation", columns, lambda row: row["setting"] not in _NOT_SHOWN
-    )
+    return _images("ablation", columns, lambda row: row["setting"] not in _NOT_SHOWN)
 
 
 def images_distillation():
