@@ -88,20 +88,6 @@ def images_svhn():
     return _images("svhn", columns)
 
 
-def images_noise():
-    """Accuracy of noisy labels, by the number of teachers."""
-    paper = {250: "83.86 / 93.18"}
-    columns = {
-        "teachers": "n_teachers",
-        "mean accuracy, %": ("mean_accuracy", percent),
-        "gap, % of teachers": ("gap", percent),
-        "right plurality, %": ("plurality", percent),
-        "right answers with Laplace noise of scale 20, %": ("scale_20", percent),
-        "2017 paper: mean / noisy": lambda row: paper.get(row["n_teachers"], ""),
-    }
-    return table(load("images")["noise"], columns)
-
-
 #: Data sets and epsilons of the comparison of learners; the result file has more.
 _SHOWN = {"mnist": (0.1, 1.0), "svhn": (1.0, 8.0), "cifar10": (1.0, 8.0)}
 
@@ -123,19 +109,6 @@ def recipe():
     return f"{table_of_learners}\n\n{source(results['mnist'])}"
 
 
-def recipe_limits():
-    """Votes of teachers on the colour digits of SVHN."""
-    columns = {
-        "teachers": "n_teachers",
-        "rows of each": ("rows_of_teacher", decimals(0)),
-        "linear discriminants on": "representation",
-        "mean accuracy, %": ("mean_accuracy", percent),
-        "gap, % of teachers": ("gap", percent),
-        "right plurality, %": ("plurality", percent),
-    }
-    return table(load("image_recipe")["limits"], columns)
-
-
 def recipe_network():
     """MNIST with a network as student."""
     results = load("image_recipe")["network"]
@@ -149,12 +122,10 @@ def recipe_network():
 
 IMAGE_TABLES = (
     recipe,
-    recipe_limits,
     recipe_network,
     images_pate_g,
     images_ours,
     images_ablation,
-    images_noise,
     images_distillation,
     images_svhn,
 )

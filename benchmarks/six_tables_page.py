@@ -59,7 +59,7 @@ def six_tables():
         for learner, row in _at_one(name).items():
             if learner in OTHERS:
                 continue
-            lines.setdefault(learner, {})[name] = area(row["auc"])
+            lines.setdefault(learner, {})[name] = decimals(3)(row["auc"])
     auc = markdown(
         ["AUC at epsilon 1", *DATA.values()],
         [[one, *(row[name] for name in DATA)] for one, row in lines.items()],
