@@ -176,19 +176,6 @@ def _images(name):
     }
 
 
-def dpsgd_mnist():
-    """DP-SGD with a network, compared with its 2016 paper."""
-    claims = {2.0: "95", 8.0: "97"}
-    columns = {
-        "target epsilon": ("target", decimals(1)),
-        "accuracy, %": ("accuracy", percent),
-        "2016 paper, %": lambda row: claims.get(row["target"], ""),
-        "stated: add or remove a row": ("epsilon", decimals(2)),
-        "replace a row, by moments": ("replace_one_epsilon", decimals(2)),
-    }
-    return table(load("dpsgd")["mnist"], columns)
-
-
 def search_costs():
     """Privacy cost of a private search."""
     columns = {
@@ -237,7 +224,6 @@ def search_tuning():
 LEARNER_TABLES = (
     replace_one,
     replace_one_adult,
-    dpsgd_mnist,
     sizes_adult,
     search_costs,
     search_tuning,

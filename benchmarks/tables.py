@@ -366,39 +366,6 @@ def _range(rows):
     return f"{min(means):.1f} to {max(means):.1f}"
 
 
-# Rows of the speed table: computation, votes, queries, classes and orders.
-SHOWN = (
-    ("Theorem 6", "repeated", 100_000, 10, 100),
-    ("Theorem 6, plain loop", "repeated", 100_000, 10, 100),
-    ("exact, permute-and-flip", "distinct", 1000, 1000, 40),
-    ("exact, Gaussian", "repeated", 1_000_000, 10, 40),
-    ("tight worst case", None, 1000, 10, 385),
-    ("calibration", None, 1000, 10, 385),
-)
-
-
-def accounting_speed():
-    """Time and peak memory of the main computations."""
-    results = load("accounting")["speed"]
-    names = ("computation", "votes", "n_queries", "n_classes", "n_orders")
-    measured = {tuple(row[name] for name in names): row for row in results["rows"]}
-    columns = {
-        "": lambda row: ", ".join(
-            filter(None, (row["computation"], row["votes"] and f"{row['votes']} votes"))
-        ),
-        "queries": "n_queries",
-        "classes": "n_classes",
-        "orders": "n_orders",
-        "seconds": ("seconds", decimals(2)),
-        # Results that do not depend on votes are cached.
-        "second call": lambda row: (
-            "" if row["votes"] else decimals(3)(row["seconds_again"])
-        ),
-        "peak memory, MiB": ("peak_mebibytes", decimals(0)),
-    }
-    return table(results, columns, rows=[measured[one] for one in SHOWN])
-
-
 TABULAR_TABLES = (
     readme,
     adult_2017,
@@ -419,7 +386,6 @@ SPEED_TABLES = (
     overhead_fits,
     cluster,
     engines,
-    accounting_speed,
 )
 
 
