@@ -1,18 +1,10 @@
 """Tables of other private learners, and of searches."""
 
 from record import load
-from reporting import area, cross_table, decimals, markdown, percent, source, table
+from reporting import area, decimals, markdown, percent, table
 
-#: Units and relations of result files, in words.
-UNITS = {
-    "row": "one row replaced",
-    "party": "one teacher's votes",
-    "group": "one patient added, removed or changed",
-    "row-add-remove": "one row added or removed",
-    "group-add-remove": "one patient added or removed",
-}
-#: The same units on Diabetes, without the relation.
-_UNITS_ALONE = {
+#: Units on Diabetes, in words.
+_UNITS = {
     None: "",
     "row": "encounter",
     "row-add-remove": "encounter",
@@ -31,7 +23,7 @@ _IN_SHORT = (
 )
 #: Learners of the table of docs/benchmarks.md.
 _HEADLINES = (*_IN_SHORT[:3], "Private-kNN", "PETDL", *_IN_SHORT[3:])
-_SHOWN = 1.0  # the epsilon of the third column
+_SHOWN = 1.0  # the epsilon of tables with one epsilon
 
 
 def by_learner(name):
@@ -40,54 +32,6 @@ def by_learner(name):
     for row in load("private_learners")[name]["rows"]:
         learners.setdefault(row["learner"], {})[row["target"]] = row
     return learners
-
-
-def _comparison(name, write):
-    learners = by_learner(name)
-    targets = sorted({one for rows in learners.values() for one in rows if one})
-    lines = []
-    for learner, rows in learners.items():
-        if None in rows:
-            blank = [""] * (len(targets) - 1)
-            lines.append([learner, "", "", write(rows[None]["score"]), *blank])
-            continue
-        shown = rows[_SHOWN]
-        lines.append(
-            [
-                learner,
-                UNITS[shown["unit"]],
-                decimals(2)(shown["replace_one_epsilon"]),
-                *(write(rows[one]["score"]) for one in targets),
-            ]
-        )
-    columns = ["", "neighbours", f"replace-one epsilon at {_SHOWN:g}"]
-    columns += [f"epsilon {one:g}" for one in targets]
-    versions = learners.get("diffprivlib, logistic", {}).get(_SHOWN, {}).get("versions")
-    note = ""
-    if versions:
-        names = ("diffprivlib", "scikit-learn")
-        note = f" Peer: {', '.join(f'{one} {versions[one]}' for one in names)}."
-    return table(load("private_learners")[name], columns, rows=lines, note=note)
-
-
-def learners_adult():
-    """Comparison of all learners on Adult."""
-    return _comparison("adult", percent)
-
-
-def learners_kddcup99():
-    """Comparison of all learners on KDDCup99."""
-    return _comparison("kddcup99", percent)
-
-
-def learners_diabetes():
-    """Comparison of all learners on Diabetes."""
-    return _comparison("diabetes", area)
-
-
-def learners_mnist():
-    """Comparison of all learners on MNIST."""
-    return _comparison("mnist", percent)
 
 
 def replace_one():
@@ -100,21 +44,23 @@ def replace_one():
     for learner, shown in tables["adult"].items():
         target = None if None in shown else _SHOWN
         rows = [found.get(learner, {}).get(target) for found in tables.values()]
+        if not any(rows[1:]):
+            continue
         lines.append(
             [
                 learner,
                 "" if target is None else decimals(2)(rows[0]["epsilon"]),
-                _UNITS_ALONE[rows[2] and rows[2]["unit"]],
-                *_scores([row and row["score"] for row in rows]),
+                _UNITS[rows[2] and rows[2]["unit"]],
+                *_scores([row and row["score"] for row in rows[1:]]),
             ]
         )
     columns = ["", "own epsilon on Adult", "unit on Diabetes"]
-    columns += ["Adult, accuracy", "KDDCup99, accuracy", "Diabetes, AUC"]
-    return table(load("private_learners")["replace-one-adult"], columns, rows=lines)
+    columns += ["KDDCup99, accuracy", "Diabetes, AUC"]
+    return table(load("private_learners")["replace-one-kddcup99"], columns, rows=lines)
 
 
 def _scores(scores):
-    writers = (percent, percent, area)
+    writers = (percent, area)
     return [
         "" if score is None else write(score)
         for score, write in zip(scores, writers, strict=True)
@@ -122,21 +68,14 @@ def _scores(scores):
 
 
 def replace_one_adult():
-    """Accuracy and AUC of all learners on Adult, by the epsilon of replacing a row."""
+    """Accuracy of all learners on Adult, by the epsilon of replacing a row."""
     learners = by_learner("replace-one-adult")
     targets = sorted({one for rows in learners.values() for one in rows if one})
-    lines = []
-    for learner, rows in learners.items():
-        found = [rows.get(one, rows.get(None)) for one in targets]
-        lines.append(
-            [
-                learner,
-                *(percent(row["score"]) for row in found),
-                *(area(row["auc"]) for row in found),
-            ]
-        )
-    columns = ["", *(f"accuracy, epsilon {one:g}" for one in targets)]
-    columns += [f"AUC, {one:g}" for one in targets]
+    lines = [
+        [learner] + [percent(rows.get(one, rows.get(None))["score"]) for one in targets]
+        for learner, rows in learners.items()
+    ]
+    columns = ["accuracy, %", *(f"epsilon {one:g}" for one in targets)]
     results = load("private_learners")["replace-one-adult"]
     versions = {}
     for row in results["rows"]:
@@ -146,18 +85,9 @@ def replace_one_adult():
     return table(results, columns, rows=lines, note=note)
 
 
-def sizes():
-    """Accuracy of learners by the number of private rows."""
-    return _by_size("nonlinear")
-
-
 def sizes_adult():
     """Accuracy of learners by the number of private rows of Adult."""
-    return _by_size("adult")
-
-
-def _by_size(name):
-    results = load("sizes")[name]
+    results = load("sizes")["adult"]
     learners, numbers = {}, set()
     for row in results["rows"]:
         learners.setdefault(row["learner"], {})[row["n_rows"]] = row["accuracy"]
@@ -248,85 +178,21 @@ def _images(name):
     }
 
 
-def dpsgd_mnist():
-    """DP-SGD with a network, compared with its 2016 paper."""
-    claims = {2.0: "95", 8.0: "97"}
-    columns = {
-        "target epsilon": ("target", decimals(1)),
-        "accuracy, %": ("accuracy", percent),
-        "2016 paper, %": lambda row: claims.get(row["target"], ""),
-        "stated: add or remove a row": ("epsilon", decimals(2)),
-        "the same by moments": ("rdp_epsilon", decimals(2)),
-        "replace a row, by moments": ("replace_one_epsilon", decimals(2)),
-        "noise multiplier": ("noise_multiplier", decimals(2)),
-    }
-    return table(load("dpsgd")["mnist"], columns)
-
-
-def _errors(name, column, heading):
-    """Format test errors of private empirical risk minimisation."""
-
-    def line(row):
-        words = [row["data"], row["loss"], row["method"] or "not private"]
-        if column != "epsilon" and row["epsilon"]:
-            words.append(f"epsilon {row['epsilon']:g}")
-        return ", ".join(words)
-
-    results = load("erm")[name]
-    errors = cross_table(
-        results["rows"],
-        "data, loss, method",
-        line,
-        column=lambda row: row[column],
-        cell=lambda row: percent(row["error"]),
-        heading=heading,
-    )
-    return f"{errors}\n\nTest errors, %. {source(results)}"
-
-
-def erm_epsilon():
-    """Test errors against epsilon."""
-    return _errors("epsilon", "epsilon", "epsilon {:g}".format)
-
-
-def erm_size():
-    """Test errors against the number of rows."""
-    return _errors("size", "n_rows", "{:,} rows".format)
-
-
 def search_costs():
     """Privacy cost of a private search."""
     columns = {
         "number of trials": "trials",
         "epsilon of one fit (delta 0)": ("epsilon_of_one", decimals(2)),
-        "the same at delta 1e-5": ("one_at_delta", decimals(3)),
         "total epsilon": ("total", decimals(3)),
-        "its delta": ("delta", "{:g}".format),
-        "total / one fit": ("ratio", decimals(2)),
+        "total delta": ("delta", "{:g}".format),
     }
-    return table(load("private_search")["costs"], columns)
+    results = load("private_search")["costs"]
+    rows = [row for row in results["rows"] if row["epsilon_of_one"] == _SHOWN]
+    return table(results, columns, rows=rows)
 
 
-def search_adult():
-    """Results of private searches and of a grid search."""
-    results = load("private_search")["adult"]
-    lines = []
-    for row in results["rows"]:
-        found, plain = row["candidates"], row["plain"]
-        scores = ", ".join(
-            f"{name} {100 * found[name]:.1f}" for name in ("worst", "median", "best")
-        )
-        lines.append([decimals(2)(row["epsilon_of_one"]), "candidates", "", scores])
-        for name in ("logarithmic", "disjoint"):
-            total, accuracy = row[name]["total"], percent(row[name]["accuracy"])
-            lines.append(["", f"PrivateSearchCV, {name}", f"{total:.2f}", accuracy])
-        cost = f"{plain['epsilon_of_fits']:.2f} for the fits, none for its scores"
-        name = f"GridSearchCV, {plain['n_fits']} fits"
-        lines.append(["", name, cost, percent(plain["accuracy"])])
-    columns = ["epsilon of one fit", "", "total epsilon", "accuracy, %"]
-    return table(results, columns, rows=lines)
-
-
+#: Total epsilons of searches; the result file has more.
+_TOTALS = (0.2, 1.0)
 #: Ways to choose C, in words.
 WAYS = {
     "one fit": 'one fit, `C="auto"`, no search',
@@ -342,34 +208,25 @@ WAYS = {
 def search_tuning():
     """Accuracy of ways to choose C, at equal total epsilon."""
     results = load("private_search")["tuning"]
+    shown = [row for row in results["rows"] if row["target"] in _TOTALS]
     lines = []
     for data in dict.fromkeys(row["data"] for row in results["rows"]):
         for way, words in WAYS.items():
-            rows = [r for r in results["rows"] if (r["data"], r["way"]) == (data, way)]
+            rows = [one for one in shown if (one["data"], one["way"]) == (data, way)]
             share = rows[-1]["epsilon_of_one"] / rows[-1]["target"]
             lines.append(
                 [data, words, f"{share:.2f}"]
                 + [percent(row["accuracy"]) for row in rows]
             )
-    totals = dict.fromkeys(row["target"] for row in results["rows"])
     columns = ["data", "choice of C", "epsilon of one fit / total"]
-    columns += [f"total epsilon {total:g}" for total in totals]
+    columns += [f"total epsilon {total:g}" for total in _TOTALS]
     return table(results, columns, rows=lines)
 
 
 LEARNER_TABLES = (
     replace_one,
     replace_one_adult,
-    learners_adult,
-    learners_kddcup99,
-    learners_diabetes,
-    learners_mnist,
-    dpsgd_mnist,
-    erm_epsilon,
-    erm_size,
-    sizes,
     sizes_adult,
     search_costs,
-    search_adult,
     search_tuning,
 )

@@ -50,7 +50,8 @@ def markdown(header, rows):
 
 def source(results):
     """Describe command, date and duration of a measurement, and what it needs."""
-    seeds = f", seeds {results['seeds']}" if "seeds" in results else ""
+    n_seeds = len(results.get("seeds", ()))
+    seeds = f", {n_seeds} seed{'s' * (n_seeds > 1)}" if n_seeds else ""
     needs = f"; needs {results['needs']}" if results["needs"] else ""
     return (
         f"`{results['command']}`, {results['date']}{seeds}{_duration(results)}{needs}."

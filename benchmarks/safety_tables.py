@@ -3,15 +3,6 @@
 from record import load
 from reporting import decimals, markdown, percent, source, table
 
-AUDITS = {
-    "delta": ("delta", "{:g}".format),
-    "epsilon shown": ("epsilon_lower", decimals(2)),
-    "claimed": ("epsilon_claimed", decimals(2)),
-    "audits that contradict": lambda row: (
-        f"{row['n_contradicted']} of {row['n_audits']}"
-    ),
-}
-
 
 def safety_kills():
     """Outcome of fits that were killed at random instants."""
@@ -58,17 +49,41 @@ def safety_noise():
     return table(results, columns, rows=rows)
 
 
+#: The deltas of the audits, as columns.
+_DELTAS = (1e-5, 0.01)
+
+
 def audits_mechanisms():
     """Audits of the mechanisms, compared with their stated costs."""
-    columns = {
-        "no defect": "mechanism",
-        "queries": "n_queries",
-        "delta": AUDITS["delta"],
-        "epsilon shown": AUDITS["epsilon shown"],
-        "exact, at these votes": ("epsilon_exact", decimals(2)),
-        **AUDITS,
-    }
-    return table(load("audits")["mechanisms"], columns)
+    results = load("audits")["mechanisms"]
+    names = ("epsilon_lower", "epsilon_exact", "epsilon_claimed")
+    lines = _by_delta(results["rows"], lambda row: row["mechanism"], names)
+    columns = ["no defect", *_headings("shown, exact and claimed"), "contradicted"]
+    return table(results, columns, rows=lines)
+
+
+def _headings(words):
+    return [f"{words} at delta {delta:g}" for delta in _DELTAS]
+
+
+def _by_delta(rows, name, numbers):
+    """Return a line for each name, with the numbers at each delta."""
+    found = {}
+    for row in rows:
+        found.setdefault(name(row), {})[row["delta"]] = row
+    lines = []
+    for one, by_delta in found.items():
+        cells = [
+            "; ".join(decimals(2)(by_delta[delta][number]) for number in numbers)
+            if delta in by_delta
+            else ""
+            for delta in _DELTAS
+        ]
+        counts = [
+            f"{row['n_contradicted']} of {row['n_audits']}" for row in by_delta.values()
+        ]
+        lines.append([one, *cells, "; ".join(counts)])
+    return lines
 
 
 def _defect(row):
@@ -77,7 +92,8 @@ def _defect(row):
         "repeats": row.get("n_repeats"),
     }
     settings = ", ".join(f"{key} {value}" for key, value in settings.items() if value)
-    return f"{row['defect']} ({settings})" if settings else row["defect"]
+    defect = f"{row['defect']} ({settings})" if settings else row["defect"]
+    return f"{defect}: {row.get('mechanism', 'a whole fit')}"
 
 
 def audits_defects():
@@ -88,12 +104,9 @@ def audits_defects():
         for row in results["rows"]
         if row.get("factor", 2) in (2, 4) and row.get("n_repeats") not in (5, 40)
     ]
-    columns = {
-        "planted defect": _defect,
-        "mechanism": lambda row: row.get("mechanism", "a whole fit"),
-        **AUDITS,
-    }
-    return table(results, columns, rows=shown)
+    lines = _by_delta(shown, _defect, ("epsilon_lower", "epsilon_claimed"))
+    columns = ["planted defect", *_headings("shown and claimed"), "contradicted"]
+    return table(results, columns, rows=lines)
 
 
 def audits_learners():
@@ -101,8 +114,11 @@ def audits_learners():
     columns = {
         "learner": "learner",
         "planted defect": "defect",
-        "fits on each data set": "n_runs",
-        **AUDITS,
+        "fits": "n_runs",
+        "delta": ("delta", "{:g}".format),
+        "epsilon shown": ("epsilon_lower", decimals(2)),
+        "claimed": ("epsilon_claimed", decimals(2)),
+        "contradicted": lambda row: f"{row['n_contradicted']} of {row['n_audits']}",
     }
     return table(load("audits")["learners"], columns)
 

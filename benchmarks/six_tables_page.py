@@ -1,7 +1,7 @@
 """Tables of the results of six_tables.py."""
 
 from record import load
-from reporting import area, decimals, percent, table
+from reporting import area, decimals, markdown, percent, source, table
 
 DATA = {
     "adult": "Adult",
@@ -26,6 +26,23 @@ TURNS = {
     "adult missing": "Adult, a fifth of all values missing",
     "nonlinear": "500,000 nonlinear rows",
 }
+#: Learners whose predictions are compared with the share of a class.
+PREDICTED = (
+    "DPNewton",
+    "PATE, mean scores",
+    "PATE, votes",
+    "objective perturbation, columns",
+    "DP-SGD, columns",
+    "naive Bayes, no public rows",
+)
+#: Learners that only the result file has, or another page.
+OTHERS = (
+    "DPNewton, linear",
+    "DPNewton, public_size",
+    "PATE, mean scores, no public rows",
+    "PATE, mean scores, forests",
+    "PATE, votes, forests",
+)
 FEW = (
     "DPNewton",
     "DPNewton, no public rows",
@@ -36,37 +53,37 @@ FEW = (
 
 
 def six_tables():
-    """Every learner on every table: AUC by epsilon, and more at epsilon 1."""
-    return "\n\n".join(_of_data(name, title) for name, title in DATA.items())
-
-
-def _of_data(name, title):
-    results = load("six_tables")[name]
-    found, learners = _by_learner(results["rows"])
-    share, constant = (results["rows"][0][one]["mean"] for one in ("share", "constant"))
-    lines = []
-    for learner in learners:
-        of_learner = [found.get((learner, one)) for one in (*EPSILONS, None)]
-        at_one = of_learner[-1] or of_learner[2]
-        lines.append(
-            [
-                learner,
-                *(area(row["auc"]) if row else "" for row in of_learner[:4]),
-                area(of_learner[4]["auc"]) if of_learner[4] else "",
-                percent(at_one["accuracy"]),
-                percent(at_one["balanced_accuracy"]),
-                *(
-                    f"{at_one[one]['mean']:.3f}"
-                    for one in ("log_loss", "mean", "predicted")
-                ),
-            ]
-        )
-    columns = [f"{title}: AUC", *(f"{one:g}" for one in EPSILONS), "no noise"]
-    columns += ["accuracy", "balanced", "log loss", "mean", "predicted"]
-    return (
-        f"{title}. Share of the last class {share:.3f}; log loss of a constant "
-        f"{constant:.3f}.\n\n" + table(results, columns, rows=lines)
+    """AUC of every learner on every table, at one epsilon or without noise."""
+    lines = {}
+    for name in DATA:
+        for learner, row in _at_one(name).items():
+            if learner in OTHERS:
+                continue
+            lines.setdefault(learner, {})[name] = decimals(3)(row["auc"])
+    auc = markdown(
+        ["AUC at epsilon 1", *DATA.values()],
+        [[one, *(row[name] for name in DATA)] for one, row in lines.items()],
     )
+    names = [name for name in DATA if name != "obesity"]
+    learners = {name: _at_one(name) for name in names}
+    first = {name: next(iter(rows.values())) for name, rows in learners.items()}
+    shares = [["rows of the class", *(_share(first[one]["share"]) for one in names)]]
+    shares += [
+        [learner, *(_share(learners[name][learner]["predicted"]) for name in names)]
+        for learner in PREDICTED
+    ]
+    predicted = markdown(["share of the last class, %", *map(DATA.get, names)], shares)
+    return f"{auc}\n\n{predicted}\n\n{source(load('six_tables')['adult'])}"
+
+
+def _at_one(name):
+    """Return the rows of a table at epsilon 1 or without noise, by learner."""
+    found, learners = _by_learner(load("six_tables")[name]["rows"])
+    return {one: found.get((one, 1.0)) or found[one, None] for one in learners}
+
+
+def _share(value):
+    return f"{100 * value['mean']:.1f}"
 
 
 def six_tables_sources():

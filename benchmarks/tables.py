@@ -12,7 +12,16 @@ from metrics_tables import METRICS_TABLES
 from paper_tables import PAPER_TABLES, guide_papers
 from petdl_tables import PETDL_TABLES
 from record import MissingTableError, load, names
-from reporting import area, cross_table, decimals, markdown, percent, spread, table
+from reporting import (
+    area,
+    cross_table,
+    decimals,
+    markdown,
+    percent,
+    source,
+    spread,
+    table,
+)
 from safety_tables import SAFETY_TABLES
 from six_tables_page import (
     six_tables,
@@ -74,30 +83,27 @@ def adult():
             f"**epsilon {row['target_epsilon']:g}**"
         ),
         "accuracy": lambda row: f"**{percent(row['accuracy'])}**",
-        "exact epsilon": ("exact_epsilon", decimals(2)),
-        "2018 bound": ("epsilon_2018", decimals(2)),
         "teachers": "n_teachers",
         "queries": "n_queries",
         "noise sigma": ("sigma", decimals(0)),
         "student": "student",
     }
     plain = [
-        [row["student"], percent(row["accuracy"]), *[""] * 6]
+        [row["student"], percent(row["accuracy"]), *[""] * 4]
         for row in results["rows"]
         if "n_queries" not in row
     ]
-    students = list(dict.fromkeys(row["student"] for row in private))
-    all_private = cross_table(
-        private,
-        "queries",
-        line=lambda row: str(row["n_queries"]),
-        column=lambda row: (row["target_epsilon"], students.index(row["student"])),
+    by_queries = cross_table(
+        [row for row in private if row["target_epsilon"] == 1.0],
+        "student at epsilon 1, by the number of queries",
+        line=lambda row: row["student"],
+        column=lambda row: row["n_queries"],
         cell=lambda row: percent(row["accuracy"]),
-        heading=lambda one: f"{students[one[1]]}, epsilon {one[0]:g}",
+        heading=str,
     )
     rows = [*plain, *(best[epsilon] for epsilon in sorted(best))]
     [summary, note] = table(results, columns, rows=rows).split("\n\n")
-    return f"{summary}\n\n{all_private}\n\n{note}"
+    return f"{summary}\n\n{by_queries}\n\n{note}"
 
 
 def diabetes():
@@ -111,33 +117,8 @@ def diabetes():
         "AUC": ("auc", area),
         "balanced accuracy": ("balanced_accuracy", percent),
         "accuracy": ("accuracy", percent),
-        "exact epsilon": ("exact_epsilon", decimals(2)),
-        "2018 bound": ("epsilon_2018", decimals(2)),
     }
     return table(load("tabular")["diabetes"], columns)
-
-
-def diabetes_balanced():
-    """Effect of balancing on the accuracy of a forest."""
-    columns = {
-        "Diabetes balanced, a forest without privacy": "balancing",
-        "accuracy": ("accuracy", percent),
-    }
-    return table(load("tabular")["diabetes_balanced"], columns)
-
-
-def release_time():
-    """Time and memory of the release of mean scores, and of the poll before it."""
-    columns = {
-        "coordinates": "n_coordinates",
-        "public rows": "n_public",
-        "teachers": "n_teachers",
-        "poll, s": ("poll", decimals(2)),
-        "basis, s": ("basis", decimals(2)),
-        "release, s": ("release", decimals(2)),
-        "scores of all teachers, KiB": ("kibibytes", decimals(0)),
-    }
-    return table(load("mean_scores")["time"], columns)
 
 
 def overhead_fits():
@@ -154,7 +135,7 @@ def overhead_fits():
 
 
 def overhead():
-    """Time of the poll and of a plain loop, memory, and growth of the time."""
+    """Time of the poll and of a plain loop, and memory."""
     results = load("overhead")
     [race] = results["poll"]["rows"]
     loop, poll = race["median_loop_seconds"], race["median_poll_seconds"]
@@ -184,15 +165,7 @@ def overhead():
             for name, row in peaks
         ],
     )
-    columns = {
-        "varied": "varied",
-        "teachers": "n_teachers",
-        "rows per teacher": "n_rows_per_teacher",
-        "public rows": "n_public",
-        "seconds, median of 3": ("median_seconds", decimals(2)),
-    }
-    time = table(results["poll"], columns, rows=results["scaling"]["rows"])
-    return f"{against_loop}\n\n{memory}\n\n{time}"
+    return f"{against_loop}\n\n{memory}\n\n{source(results['poll'])}"
 
 
 def cluster():
@@ -208,10 +181,7 @@ def cluster():
                 f"{seconds:.0f}",
                 f"{row['by hand']['seconds']:.0f}",
                 f"{seconds / row['by hand']['seconds']:.2f}",
-                f"{row['n_rows'] / seconds / 2:,.0f}",
-                f"{fit['peak_mebibytes']:.0f}",
                 f"{fit['bytes_received'] / 1e3:,.0f}",
-                f"{row['by hand']['bytes_received'] / 1e3:,.0f}",
             ]
         )
     logistic = table(
@@ -223,10 +193,7 @@ def cluster():
             "whole fit, s",
             "by hand, s",
             "fit / by hand",
-            "rows a second a core",
-            "client, MiB",
-            "to the client, kB",
-            "by hand, kB",
+            "sent to the client, kB",
         ],
         rows=rows,
     )
@@ -266,14 +233,11 @@ def _mechanism(row):
 
 
 def accounting_votes():
-    """Every epsilon for the queries of the papers, on the published votes."""
+    """Epsilons for the queries of the papers, on the published votes."""
 
-    def worst_case(name):
-        def write(row):
-            capped = row.get("max_answers") is not None
-            return decimals(2)(row[f"{name}_capped" if capped else name])
-
-        return write
+    def worst_case(row):
+        capped = row.get("max_answers") is not None
+        return decimals(2)(row["tight_capped" if capped else "tight"])
 
     def queries(row):
         answers = row.get("max_answers")
@@ -285,44 +249,37 @@ def accounting_votes():
         "delta": lambda row: f"{row['delta']:.0e}".replace("e-0", "e-"),
         "paper": ("printed", decimals(2)),
         "its bound, recomputed": ("reproduced", decimals(2)),
-        "tightest given q": ("optimal", decimals(2)),
         "exact": ("exact", decimals(2)),
         "released": lambda row: "{mean:.2f} ± {std:.2f}".format(**row["sanitized"]),
-        "**worst case**": worst_case("tight"),
-        "classical worst case": worst_case("classical"),
+        "**worst case**": worst_case,
     }
-    return table(load("accounting")["published_votes"], columns)
+    results = load("accounting")["published_votes"]
+    rows = [row for row in results["rows"] if row.get("printed") is not None]
+    return table(results, columns, rows=rows)
 
 
 def accounting_mechanisms():
     """Privacy cost of each mechanism at equal agreement with the plurality."""
     results = load("accounting")["default_mechanism"]
-    names = list(dict.fromkeys(row["mechanism"] for row in results["rows"]))
+    rows = [row for row in results["rows"] if row["agreement"] == 0.95]
+    names = list(dict.fromkeys(row["mechanism"] for row in rows))
     cases = {}
-    for row in results["rows"]:
-        case = f"{row['data']}, {100 * row['agreement']:.0f} %"
-        cases.setdefault(case, {})[row["mechanism"]] = row
+    for row in rows:
+        cases.setdefault(row["data"], {})[row["mechanism"]] = row
     lines = [
         [
             case,
-            *_lowest_in_bold([row[name].get("worst_case") for name in names]),
-            *_lowest_in_bold([row[name].get("exact") for name in names]),
+            *_lowest_in_bold([row[name]["worst_case"] for name in names]),
         ]
         for case, row in cases.items()
     ]
-    columns = ["1000 queries, agreement"]
-    columns += [f"{name}, worst case" for name in names]
-    columns += [f"{name}, exact" for name in names]
+    columns = ["1000 queries, 95 % agreement", *names]
     return table(results, columns, rows=lines)
 
 
 def _lowest_in_bold(values):
-    lowest = min(value for value in values if value is not None)
-    shown = ["" if value is None else f"{value:.2f}" for value in values]
-    return [
-        f"**{text}**" if value == lowest else text
-        for value, text in zip(values, shown, strict=True)
-    ]
+    lowest = min(values)
+    return [f"**{one:.2f}**" if one == lowest else f"{one:.2f}" for one in values]
 
 
 def accounting_worst_case():
@@ -333,41 +290,21 @@ def accounting_worst_case():
         "worst case": ("tight", decimals(3)),
         "whole histogram": ("histogram", decimals(3)),
         "classical worst case": ("classical", decimals(3)),
-        "worst case / classical": ("ratio", decimals(3)),
     }
-    return table(load("accounting")["worst_case"], columns)
-
-
-def adaptive_cost():
-    """Exact cost of adaptive answers, between bounds."""
-    columns = {
-        "GNMax sigma": ("sigma", "{:g}".format),
-        "answers": "n_answers",
-        "exact": ("exact", decimals(3)),
-        "lower bound": ("lower", decimals(3)),
-        "Renyi": ("renyi", decimals(3)),
-        "whole histogram": ("histogram", decimals(3)),
-        "exact / Renyi": lambda row: decimals(3)(row["exact"] / row["renyi"]),
-        "best guess, %": ("best_guess", percent),
-        "seconds": ("seconds", decimals(2)),
-    }
-    return table(load("adaptive_cost")["cost"], columns)
+    results = load("accounting")["worst_case"]
+    rows = [row for row in results["rows"] if row["n_answers"] in (100, 1000)]
+    return table(results, columns, rows=rows)
 
 
 def adaptive_classes():
-    """Exact cost of adaptive answers on three and more classes."""
+    """Exact cost of adaptive answers of GNMax, between bounds."""
     columns = {
         "GNMax sigma": ("sigma", "{:g}".format),
         "answers": "n_answers",
-        "exact, 3, 10 and 100 classes": ("exact", decimals(4)),
-        "exact, 2 classes": ("two_classes", decimals(4)),
-        "lower bound": ("lower", decimals(4)),
-        "Renyi": ("renyi", decimals(4)),
-        "above the lower bound, %": lambda row: percent(
-            row["exact"] / row["lower"] - 1
-        ),
-        "exact / Renyi": lambda row: decimals(3)(row["exact"] / row["renyi"]),
-        "seconds": ("seconds", decimals(2)),
+        "lower bound": ("lower", decimals(3)),
+        "exact, 2 classes": ("two_classes", decimals(3)),
+        "exact, 3 to 100 classes": ("exact", decimals(3)),
+        "Renyi": ("renyi", decimals(3)),
     }
     return table(load("adaptive_cost")["classes"], columns)
 
@@ -378,128 +315,55 @@ def adaptive_mechanisms():
         "mechanism": "mechanism",
         "queries": "n_queries",
         "classes": "n_classes",
-        "exact": ("exact", decimals(3)),
         "reached": ("reached", decimals(3)),
+        "exact": ("exact", decimals(3)),
         "Renyi": ("renyi", decimals(3)),
-        "exact / Renyi": lambda row: decimals(3)(row["exact"] / row["renyi"]),
-        "seconds": ("seconds", decimals(2)),
     }
-    return table(load("adaptive_cost")["mechanisms"], columns)
-
-
-def adaptive_noise():
-    """Time of the search for noise."""
-    columns = {
-        "mechanism": "mechanism",
-        "queries": "n_queries",
-        "classes": "n_classes",
-        "noise": ("noise", "{:g}".format),
-        "seconds": ("seconds", decimals(2)),
-        "again, s": ("again", decimals(2)),
-    }
-    results = load("adaptive_cost")["noise"]
-    rows = [
-        row
-        for row in results["rows"]
-        if row["n_classes"] in (2, 10) and row["n_queries"] in (100, 2000)
-    ]
-    return table(results, columns, rows=rows)
-
-
-def adaptive_accuracy():
-    """Accuracy of PATE with noise by the Renyi cost and by the exact cost."""
-    results = load("adaptive_cost")["accuracy"]
-    rows = results["rows"]
-    lines = [
-        [
-            before["data"],
-            f"{before['epsilon']:g}",
-            f"{before['sigma']:.1f}",
-            percent(before["accuracy"]),
-            f"{after['sigma']:.1f}",
-            percent(after["accuracy"]),
-        ]
-        for before, after in zip(rows[::2], rows[1::2], strict=True)
-    ]
-    headings = (
-        "data",
-        "epsilon",
-        "sigma by the Renyi cost",
-        "accuracy with it",
-        "sigma by the exact cost",
-        "accuracy with that",
-    )
-    return table(results, dict.fromkeys(headings), rows=lines)
+    results = load("adaptive_cost")["mechanisms"]
+    # The first setting of each mechanism; the result file has more.
+    firsts = {}
+    for row in results["rows"]:
+        firsts.setdefault(row["mechanism"].partition("(")[0], row)
+    return table(results, columns, rows=firsts.values())
 
 
 def release_utility():
-    """Students of fits with and without a warning."""
-    columns = {
-        "data": "data",
-        "teachers": "n_teachers",
-        "epsilon": ("epsilon", "{:g}".format),
-        "noise sigma": ("sigma", decimals(0)),
-        "warning": lambda row: "yes" if row["warning"] else "",
-        "most frequent class": ("most_frequent", percent),
-        "accuracy": ("accuracy", percent),
-        "AUC": ("auc", decimals(3)),
-    }
-    return table(load("release_utility")["settings"], columns)
+    """Count settings with and without a warning, with the accuracy of students."""
+    results = load("release_utility")
+    lines = []
+    for part, title in (("settings", "votes of GNMax"), ("small", "DPNewton")):
+        rows = results[part]["rows"]
+        for data in dict.fromkeys(row["data"] for row in rows):
+            of_data = [row for row in rows if row["data"] == data]
+            below = [
+                row for row in of_data if row["accuracy"]["mean"] < row["most_frequent"]
+            ]
+            lines.append(
+                [
+                    f"{title}, {data}",
+                    str(len(of_data)),
+                    percent(of_data[0]["most_frequent"]),
+                    str(len(below)),
+                    str(sum(bool(row["warning"]) for row in below)),
+                    _range(row for row in of_data if row["warning"]),
+                    _range(row for row in of_data if not row["warning"]),
+                ]
+            )
+    columns = [
+        "",
+        "settings",
+        "accuracy of a constant, %",
+        "settings below it",
+        "of these with a warning",
+        "accuracy with a warning, %",
+        "without, %",
+    ]
+    return f"{markdown(columns, lines)}\n\n{source(results['settings'])}"
 
 
-def release_utility_small():
-    """DPNewton on few private rows, with and without a warning."""
-    columns = {
-        "data": "data",
-        "private rows": "n_rows",
-        "epsilon": ("epsilon", "{:g}".format),
-        "warning": lambda row: "yes" if row["warning"] else "",
-        "most frequent class": ("most_frequent", percent),
-        "accuracy": ("accuracy", percent),
-        "AUC": ("auc", decimals(3)),
-    }
-    return table(load("release_utility")["small"], columns)
-
-
-# Rows of the speed table: computation, votes, queries, classes and orders.
-SHOWN = (
-    ("Theorem 6", "repeated", 100_000, 10, 100),
-    ("Theorem 6, plain loop", "repeated", 100_000, 10, 100),
-    ("Theorem 6", "repeated", 1_000_000, 10, 100),
-    ("exact, Gaussian", "distinct", 10_000, 10, 40),
-    ("exact, Gumbel", "distinct", 10_000, 10, 40),
-    ("exact, Laplace", "distinct", 10_000, 10, 40),
-    ("exact, permute-and-flip", "distinct", 10_000, 10, 40),
-    ("exact, Gaussian", "distinct", 1000, 1000, 40),
-    ("exact, Gumbel", "distinct", 1000, 1000, 40),
-    ("exact, Laplace", "distinct", 1000, 1000, 40),
-    ("exact, permute-and-flip", "distinct", 1000, 1000, 40),
-    ("exact, Gaussian", "repeated", 1_000_000, 10, 40),
-    ("tight worst case", None, 1000, 10, 385),
-    ("calibration", None, 1000, 10, 385),
-)
-
-
-def accounting_speed():
-    """Time and peak memory of the main computations."""
-    results = load("accounting")["speed"]
-    names = ("computation", "votes", "n_queries", "n_classes", "n_orders")
-    measured = {tuple(row[name] for name in names): row for row in results["rows"]}
-    columns = {
-        "": lambda row: ", ".join(
-            filter(None, (row["computation"], row["votes"] and f"{row['votes']} votes"))
-        ),
-        "queries": "n_queries",
-        "classes": "n_classes",
-        "orders": "n_orders",
-        "seconds": ("seconds", decimals(2)),
-        # Results that do not depend on votes are cached.
-        "second call": lambda row: (
-            "" if row["votes"] else decimals(3)(row["seconds_again"])
-        ),
-        "peak memory, MiB": ("peak_mebibytes", decimals(0)),
-    }
-    return table(results, columns, rows=[measured[one] for one in SHOWN])
+def _range(rows):
+    means = [100 * row["accuracy"]["mean"] for row in rows]
+    return f"{min(means):.1f} to {max(means):.1f}"
 
 
 TABULAR_TABLES = (
@@ -507,28 +371,21 @@ TABULAR_TABLES = (
     adult_2017,
     adult,
     diabetes,
-    diabetes_balanced,
     six_tables,
     release_utility,
-    release_utility_small,
 )
 ACCOUNTING_TABLES = (
     accounting_votes,
     accounting_mechanisms,
     accounting_worst_case,
-    adaptive_cost,
     adaptive_classes,
     adaptive_mechanisms,
-    adaptive_noise,
-    adaptive_accuracy,
 )
 SPEED_TABLES = (
     overhead,
     overhead_fits,
-    release_time,
     cluster,
     engines,
-    accounting_speed,
 )
 
 
