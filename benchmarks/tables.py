@@ -100,6 +100,17 @@ def adult():
     return f"{summary}\n\n{all_private}\n\n{note}"
 
 
+def adult_methods():
+    """Votes of parties that use one method, or several."""
+    columns = {
+        "Adult, 250 parties": "methods",
+        "one party": ("party", percent),
+        "vote": ("plurality", percent),
+        "student": ("student", percent),
+    }
+    return table(load("tabular")["adult_methods"], columns)
+
+
 def diabetes():
     """Private student compared with models without privacy."""
     columns = {
@@ -506,6 +517,7 @@ TABULAR_TABLES = (
     readme,
     adult_2017,
     adult,
+    adult_methods,
     diabetes,
     diabetes_balanced,
     six_tables,
