@@ -50,9 +50,8 @@ def labels_of_parties(X, y, X_public):
 # Votes and students
 # ------------------
 #
-# The noise hides all labels of one party, whatever its method is. Accuracies are those
-# of the vote without noise, which is not released, and of the student at epsilon 1. An
-# error is the standard error over five data sets.
+# The noise hides all labels of one party, by any method. The vote without noise is not
+# released; the student is, at epsilon 1. Errors are standard errors of five data sets.
 
 votes = {name: [] for name in [*METHODS, "in turn"]}
 students = {name: [] for name in votes}

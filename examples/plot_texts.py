@@ -114,6 +114,5 @@ axis.legend()
 plt.show()
 
 # %%
-# Mean scores need a smaller epsilon than votes. Public words are more accurate than
-# hashed ones, if public notes have the words that matter. Each point is one fit, and
-# varies with the noise.
+# Mean scores need a smaller epsilon than votes. With votes, public words are more
+# accurate than hashed ones here. Each point is one fit, and varies with the noise.

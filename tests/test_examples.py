@@ -53,9 +53,9 @@ EXPECTED = {
         "This fit is (epsilon=4.000",
     ],
     "plot_methods_of_parties": [
-        "five methods in turn 83.6 %",
-        "minus nearest neighbours  -2.3",
-        "minus average of these    +0.8",
+        "five methods in turn 83.",
+        "minus nearest neighbours  -2.",
+        "minus average of these    +0.",
     ],
     "plot_pipeline_and_grid_search": [
         "standardscaler (StandardScaler) is fitted on private rows",

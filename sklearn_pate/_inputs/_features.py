@@ -54,7 +54,7 @@ _REMEDIES = {
     r"Double|float64": (
         "Cast X and X_public to float32, or do so in front of the network in {name}="
     ),
-    r"numbers of samples: \[1, ": (
+    r"inconsistent numbers of samples": (
         "A text vectorizer reads one column: name it, as in "
         "make_column_transformer((vectorizer, 'text'))"
     ),
