@@ -106,6 +106,17 @@ def adult():
     return f"{summary}\n\n{by_queries}\n\n{note}"
 
 
+def adult_methods():
+    """Votes of parties that use one method, or several."""
+    columns = {
+        "Adult, 250 parties": "methods",
+        "one party": ("party", percent),
+        "vote": ("plurality", percent),
+        "student": ("student", percent),
+    }
+    return table(load("tabular")["adult_methods"], columns)
+
+
 def diabetes():
     """Private student compared with models without privacy."""
     columns = {
@@ -370,6 +381,7 @@ TABULAR_TABLES = (
     readme,
     adult_2017,
     adult,
+    adult_methods,
     diabetes,
     six_tables,
     release_utility,

@@ -13,6 +13,8 @@ ORDER = (
     "plot_private_search",
     "plot_hand_over",
     "plot_five_hospitals",
+    "plot_methods_of_parties",
+    "plot_texts",
     "plot_from_the_papers",
     "plot_active_queries",
     "plot_vote_margins",

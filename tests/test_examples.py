@@ -52,6 +52,11 @@ EXPECTED = {
         "in 2 entries",
         "This fit is (epsilon=4.000",
     ],
+    "plot_methods_of_parties": [
+        "five methods in turn 83.",
+        "minus nearest neighbours  -2.",
+        "minus average of these    +0.",
+    ],
     "plot_pipeline_and_grid_search": [
         "standardscaler (StandardScaler) is fitted on private rows",
         "scaler inside:\n  no leak",
@@ -66,6 +71,10 @@ EXPECTED = {
         "GridSearchCV: 26 fits cost",
         "n_trials_distribution='logarithmic': planned PrivacySpent(epsilon=3.",
         "n_trials_distribution='disjoint': planned PrivacySpent(epsilon=2.000",
+    ],
+    "plot_texts": [
+        "fitted on private notes: 4000 names of patients",
+        "fitted on public notes: 0 names of patients",
     ],
 }
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_random_state
@@ -105,6 +106,11 @@ def represent(
 
 def finite_features(representation: Any, represented: Any) -> NDArray[np.float64]:
     """Return represented public rows as numbers, or raise ValueError."""
+    if sp.issparse(represented):
+        raise ValueError(
+            f"representation={representation!r} makes a sparse matrix of the public "
+            "rows; put a TruncatedSVD behind it."
+        )
     features = numeric_features(represented)
     if features is None:
         raise ValueError(

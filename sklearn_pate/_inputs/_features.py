@@ -54,6 +54,10 @@ _REMEDIES = {
     r"Double|float64": (
         "Cast X and X_public to float32, or do so in front of the network in {name}="
     ),
+    r"inconsistent numbers of samples": (
+        "A text vectorizer reads one column: name it, as in "
+        "make_column_transformer((vectorizer, 'text'))"
+    ),
     r"feature_names must|JSON characters|string names": (
         "Rename the columns of X and X_public, or those that a step in {name}= makes, "
         "to letters, digits and underscores"
@@ -349,8 +353,8 @@ def _check_dimensions(name: str, X: Any) -> None:
     if len(shape := np.shape(X)) < 2:
         raise ValueError(
             f"Expected 2D array, got {len(shape)}D array: {name} has shape {shape}. "
-            "Reshape your data to (n_rows, n_features), and check that X and y are not "
-            "swapped."
+            "Reshape your data to (n_rows, n_features): texts to a dataframe with one "
+            "column. Check that X and y are not swapped."
         )
 
 

@@ -56,8 +56,8 @@ _OF_KIND = {
     "dates": "has dates as text in the columns {}, which are read as categories. "
     "Convert them in X and X_public, for example by pandas.to_datetime.",
     "texts": "has ids or text that differ in most rows in the columns {}, which teach "
-    "nothing about new rows. Leave them out of X and X_public, or make categories or "
-    "numbers of them.",
+    "nothing about new rows as categories. Leave ids out of X and X_public. Words need "
+    "a vectorizer in representation=, and in student= for votes.",
 }
 _UNLESS = "Ignore this for codes, and where your own steps read these columns."
 

@@ -6,6 +6,7 @@ import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -220,6 +221,41 @@ def test_a_long_estimator_is_named_in_short(ledger):
 def test_other_learners_lead_there_too(ledger):
     clf = PETDLClassifier(Teacher(), n_teachers=10, ledger=ledger, classes=[0, 1])
     assert "=make_pipeline(SimpleImputer(), " in refused(clf, NUMBERS, np.asarray)
+
+
+NOTES = pd.DataFrame({"note": [f"note {row} of ward {row % 7}" for row in range(600)]})
+WORDS = make_column_transformer((TfidfVectorizer(), "note"))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_pate.PublicDataWarning")
+@pytest.mark.parametrize(
+    ("parameters", "remedy"),
+    [
+        (
+            {"mechanism": "scores", "n_queries": "auto", "representation": WORDS},
+            "put a TruncatedSVD behind",
+        ),
+        (
+            {"mechanism": "gnmax", "representation": TfidfVectorizer()},
+            r"name it, as in make_column_transformer\(\(vectorizer, 'text'\)\)",
+        ),
+    ],
+)
+def test_words_lead_to_numbers_of_one_column(parameters, remedy, ledger):
+    clf = pate(ledger, LogisticRegression(), **parameters)
+    with pytest.raises(ValueError, match=remedy):
+        clf.fit(NOTES, Y, X_public=PublicData(NOTES[:200].copy()))
+    assert ledger.entries() == []
+
+
+def test_texts_lead_to_a_dataframe(ledger):
+    with pytest.raises(ValueError, match="texts to a dataframe with one column"):
+        pate(ledger).fit(NOTES["note"], Y, X_public=PublicData(NOTES))
+
+
+def test_texts_as_categories_lead_to_a_vectorizer(ledger):
+    with pytest.warns(PublicDataWarning, match="Words need a vectorizer"):
+        pate(ledger).plan_fit(NOTES, Y, X_public=PublicData(NOTES[:200].copy()))
 
 
 def test_a_default_fit_takes_both(ledger):

@@ -10,6 +10,7 @@ import skorch
 import torch
 import xgboost
 from sklearn.compose import make_column_transformer
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -23,6 +24,7 @@ NUMBERS = np.random.default_rng(0).normal(size=(400, 2))
 Y = (NUMBERS[:, 0] > 0).astype(int)
 # So many words that some rows lack most of them.
 WORDS = pd.DataFrame({"x": NUMBERS[:, 0], "word": [f"w{i % 100}" for i in range(400)]})
+HASHING = HashingVectorizer(n_features=64)
 
 
 class TwoLayers(torch.nn.Module):
@@ -121,6 +123,12 @@ CASES = {
             ),
             WORDS,
         ),
+    ),
+    "a vectorizer of a table": (
+        (in_front(HASHING), WORDS),
+        "inconsistent numbers of samples",
+        "as in make_column_transformer((vectorizer, 'text'))",
+        (in_front(make_column_transformer((HASHING, "word"))), WORDS),
     ),
     "numbers of double precision": (
         (NETWORK, NUMBERS),
