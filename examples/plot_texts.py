@@ -3,8 +3,8 @@
 Votes on texts
 ==============
 
-A vectoriser that is fitted on private texts publishes their words, such as names. Two
-vectorisers do not: one that is fitted on public texts, and one that hashes words and
+A vectorizer that is fitted on private texts publishes their words, such as names. Two
+vectorizers do not: one that is fitted on public texts, and one that hashes words and
 stores none. Both are compared here, with votes and with mean scores of teachers.
 """
 
@@ -26,7 +26,8 @@ from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from sklearn_pate import PATEClassifier, PublicData, PublicDataWarning
+from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate.exceptions import PrivacyLeakWarning, PublicDataWarning
 
 HEART = "murmur angina stent palpitations valve rhythm infarct aorta oedema"
 LUNG = "cough wheeze asthma sputum inhaler pneumonia smoker oxygen pleura"
@@ -59,7 +60,7 @@ print(X["note"][0])
 # Names in a vocabulary
 # ---------------------
 #
-# A vectoriser reads one column of a table, by its name. ``min_df=5`` leaves out words
+# A vectorizer reads one column of a table, by its name. ``min_df=5`` leaves out words
 # that fewer than five public notes have, such as names.
 
 private = make_column_transformer((TfidfVectorizer(), "note")).fit(X)
@@ -89,6 +90,7 @@ hashing = make_column_transformer((HashingVectorizer(n_features=1024), "note"))
 hashed = [hashing.fit_transform(rows) for rows in (X, X_public, X_test)]
 
 warnings.simplefilter("ignore", PublicDataWarning)  # of texts, read as categories
+warnings.simplefilter("ignore", PrivacyLeakWarning)  # of many fits of the same rows
 EPSILONS = [0.5, 1.0, 2.0, 4.0]
 figure, axis = plt.subplots(figsize=(6.5, 4), layout="constrained")
 for mechanism, color in {"scores": "#2277cc", "gnmax": "#d55e00"}.items():
@@ -99,7 +101,7 @@ for mechanism, color in {"scores": "#2277cc", "gnmax": "#d55e00"}.items():
         accuracies = []
         for epsilon in EPSILONS:
             clf = PATEClassifier(
-                mechanism=mechanism, n_teachers=100, epsilon=epsilon, **parameters
+                mechanism=mechanism, n_teachers=120, epsilon=epsilon, **parameters
             )
             clf.set_params(classes=["heart", "lung"], random_state=0)
             clf.fit(rows[0], y, X_public=PublicData(rows[1]))
