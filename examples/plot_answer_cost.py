@@ -12,10 +12,10 @@ the noise and the number of queries only, not on private rows: they may be publi
 # Fit
 # ---
 #
-# Two thirds of these made-up rows are private. Teachers are trained on disjoint parts of
-# them and vote on public rows; the answer to each of 200 queries is the class with most
-# votes after noise. With ``epsilon=1`` the noise is calibrated before any query, so
-# that all 200 answers together have at most this cost.
+# Two thirds of these made-up rows are private. Teachers are trained on disjoint parts
+# of them and vote on public rows; the answer to each of 200 queries is the class with
+# most votes after noise. With ``epsilon=1`` the noise is calibrated before any query,
+# so that all 200 answers together have at most this cost.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import make_blobs
