@@ -1,7 +1,7 @@
 """Teachers trained on Spark, on Ray, and in memory. Writes results/engines.json.
 
 A table of patients is read from Parquet files by each of them, on two cores: by a fit
-with two processes, which holds all rows, and by the code of docs/guide/clusters.md, in
+with two processes, which holds all rows, and by the code of docs/guide/hospitals.md, in
 which rows stay on the workers. Needs pyspark with Java, and ray[data].
 """
 
@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate import PATEClassifier, PublicData
 
-PAGE = Path(__file__).parent.parent / "docs" / "guide" / "clusters.md"
+PAGE = Path(__file__).parent.parent / "docs" / "guide" / "hospitals.md"
 N_FEATURES = 10
 N_FILES = 8
 N_CORES = 2
@@ -34,7 +34,7 @@ SEED = 0
 
 def run_blocks(section, language, namespace, blocks):
     """Run some code blocks of a section of the page."""
-    text = PAGE.read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    text = PAGE.read_text().partition(f"# {section}\n")[2].partition("\n##")[0]
     found = re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     for code in found[blocks]:
         exec(code, namespace)
@@ -43,7 +43,7 @@ def run_blocks(section, language, namespace, blocks):
 def make_study(n_rows, n_public, n_teachers, folder):
     """Write a table of patients to files; return the names that the page defines."""
     names = {"__name__": "clusters"}
-    run_blocks("Study", "python", names, slice(2))
+    run_blocks("A table on a cluster", "python", names, slice(2))
     X, y = make_classification(
         n_rows + n_public, N_FEATURES, n_informative=6, random_state=SEED
     )

@@ -158,7 +158,7 @@ def rows_2017_analysis():
             f"{noise('SVHN', 0.05, (500, 1000))} (scale 20)",
             NOT_REPRODUCED,
             source,
-            "its parameters are public numbers here, and its cost is corrected",
+            "its parameters do not depend on private data here; its cost is corrected",
         ),
     ]
     return rows

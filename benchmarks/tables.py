@@ -431,7 +431,7 @@ PAGES = {
     "docs/benchmarks/speed.md": SPEED_TABLES,
     "docs/papers.md": PAPER_TABLES,
     "docs/guide/papers.md": (guide_papers,),
-    "docs/guide/no-public-rows.md": (
+    "docs/guide/data.md": (
         six_tables_sources,
         six_tables_turns,
         six_tables_time,

@@ -1,21 +1,18 @@
 """Sphinx configuration of the site, built by ``make docs``."""
 
 import json
+import runpy
 import sys
 import tomllib
 import zlib
 from pathlib import Path
 
 import sklearn_pate
-from sklearn_pate.inspection.report._blocks import draw_data_flow, flow_of
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))  # for gallery_order and mathml
 
-# The privacy report has the same pictures, with numbers.
-for name, kind in (("data-flow", "teachers"), ("newton-flow", "newton")):
-    picture = DOCS / "_static" / f"{name}.svg"
-    picture.write_text(draw_data_flow(flow_of(kind)))
+runpy.run_path(str(DOCS / "guide_pictures.py"), run_name="__main__")
 
 
 def write_outputs(folder, stored):

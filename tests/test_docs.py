@@ -9,6 +9,7 @@ needs a cluster, say) is in a ``py`` block, and other commands are in a ``sh`` b
 import contextlib
 import io
 import re
+import runpy
 import shlex
 from decimal import Decimal
 from operator import attrgetter
@@ -18,11 +19,10 @@ import numpy as np
 import pytest
 
 from sklearn_pate._cli import main
-from sklearn_pate.inspection.report._blocks import draw_data_flow, flow_of
 from sklearn_pate.learners import DPLogisticRegression
 
 DOCS = Path(__file__).parent.parent / "docs"
-WITHOUT_CODE = {DOCS / "guide" / "index.md", DOCS / "guide" / "which-learner.md"}
+WITHOUT_CODE = {DOCS / "guide" / "index.md"}
 PAPERS = DOCS / "guide" / "papers.md"  # the only page that fetches data sets
 GUIDE = sorted({*(DOCS / "guide").glob("*.md")} - WITHOUT_CODE - {PAPERS})
 PAGES = [DOCS / "getting-started.md", DOCS / "comparison.md", *GUIDE]
@@ -101,12 +101,10 @@ def test_the_page_on_the_papers_runs_on_their_data(data_set, tmp_path, monkeypat
     assert_runs(PAPERS)
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"), [("data-flow", "teachers"), ("newton-flow", "newton")]
-)
-def test_a_picture_of_the_guide_is_the_one_that_reports_draw(name, kind):
-    picture = draw_data_flow(flow_of(kind))
-    assert (DOCS / "_static" / f"{name}.svg").read_text() == picture
+def test_pictures_of_the_guide_are_those_that_the_script_draws():
+    pictures = runpy.run_path(str(DOCS / "guide_pictures.py"))["pictures"]()
+    for name, picture in pictures.items():
+        assert (DOCS / "_static" / f"{name}.svg").read_text() == picture
 
 
 @pytest.mark.parametrize("kind", ["Lemma", "Theorem"])

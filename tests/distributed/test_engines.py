@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "guide" / "clusters.md").read_text()
+PAGE = (ROOT / "docs" / "guide" / "hospitals.md").read_text()
 N_PUBLIC = 69
 N_TEACHERS = 12
 KEY = 7
@@ -39,7 +39,7 @@ TEACHERS = {
 
 def blocks(section, language):
     """Return the code blocks of a section of the page."""
-    text = PAGE.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    text = PAGE.partition(f"# {section}\n")[2].partition("\n##")[0]
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
@@ -57,7 +57,7 @@ def study(teacher, unit="group", missing=False):
     patients = [f"P-{one}" for one in rng.integers(200, size=len(rows))]
     rows["patient"] = patients if unit == "group" else rows["position"]
     namespace = {"__name__": "clusters"}
-    definitions = blocks("Study", "python")[:2]
+    definitions = blocks("A table on a cluster", "python")[:2]
     for code in definitions:
         exec(code, namespace)
     namespace |= {
