@@ -14,8 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = "sklearn_pate"
-# What setuptools adds to a source distribution.
-ADDED = {"PKG-INFO", "setup.cfg"}
+# What setuptools adds to a source distribution, beside the egg-info.
+ADDED = {"PKG-INFO"}
 
 
 def main():
@@ -85,7 +85,10 @@ def build_again(built, folder):
     folder : Path
         Where the second build is written.
     """
-    run([sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)], folder)
+    run(
+        [sys.executable, "-m", "build", "--quiet", "--outdir", str(folder), str(ROOT)],
+        folder,
+    )
     for path in built:
         if path.read_bytes() != (folder / path.name).read_bytes():
             raise SystemExit(f"A second build of {path.name} has other bytes.")

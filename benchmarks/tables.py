@@ -12,7 +12,16 @@ from metrics_tables import METRICS_TABLES
 from paper_tables import PAPER_TABLES, guide_papers
 from petdl_tables import PETDL_TABLES
 from record import MissingTableError, load, names
-from reporting import area, cross_table, decimals, markdown, percent, spread, table
+from reporting import (
+    area,
+    cross_table,
+    decimals,
+    markdown,
+    percent,
+    source,
+    spread,
+    table,
+)
 from safety_tables import SAFETY_TABLES
 from six_tables_page import (
     six_tables,
@@ -549,8 +558,20 @@ def versions():
     return f"All were measured on {' or '.join(machines)}, with {packages}."
 
 
+def coverage_of_tests():
+    """Share of the package's statements that the quick tests run."""
+    results = load("coverage_of_tests")["fast"]
+    [row] = results["rows"]
+    return (
+        f"The quick tests run {percent(row['run'] / row['statements'])} % of the "
+        f"{row['statements']:,} statements of the package; networks are "
+        f"left to the slow tests ({source(results).removesuffix('.')})."
+    )
+
+
 PAGES = {
     "README.md": (in_short,),
+    "CONTRIBUTING.md": (coverage_of_tests,),
     "docs/index.md": (one_result,),
     "docs/benchmarks.md": (versions, headlines),
     "docs/benchmarks/tables.md": TABULAR_TABLES,
