@@ -180,15 +180,15 @@ $(VENV)/dist: $(VENV)/core
 	$(INSTALL) --editable '.[dist]'
 	touch $@
 
-# Times in the files of a release: that of the last commit, so that builds are equal.
+# The time of the last commit and one umask, so that each build has the same bytes.
 dist: export SOURCE_DATE_EPOCH := $(shell git log -1 --pretty=%ct)
 
 # The wheel is built from the source distribution, in a separate environment.
 dist: $(VENV)/dist
 	rm -rf dist
-	$(RUN) -m build
+	umask 022; $(RUN) -m build
 	$(RUN) -m twine check --strict dist/*
-	$(RUN) .ci/check_dist.py
+	umask 022; $(RUN) .ci/check_dist.py
 
 clean:
 	rm -rf .venv .venv-* build demo dist docs/build docs/outputs docs/auto_examples docs/api/generated docs/api/backreferences *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
