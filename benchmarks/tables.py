@@ -12,16 +12,7 @@ from metrics_tables import METRICS_TABLES
 from paper_tables import PAPER_TABLES, guide_papers
 from petdl_tables import PETDL_TABLES
 from record import MissingTableError, load, names
-from reporting import (
-    area,
-    cross_table,
-    decimals,
-    markdown,
-    percent,
-    source,
-    spread,
-    table,
-)
+from reporting import area, cross_table, decimals, markdown, percent, spread, table
 from safety_tables import SAFETY_TABLES
 from six_tables_page import (
     six_tables,
@@ -563,9 +554,9 @@ def coverage_of_tests():
     results = load("coverage_of_tests")["fast"]
     [row] = results["rows"]
     return (
-        f"The quick tests run {percent(row['run'] / row['statements'])} % of the "
-        f"{row['statements']:,} statements of the package; networks are "
-        f"left to the slow tests ({source(results).removesuffix('.')})."
+        f"On {results['date']}, the quick tests ran "
+        f"{percent(row['run'] / row['statements'])} % of the {row['statements']:,} "
+        "statements of the package. What needs torch is left to the slow tests."
     )
 
 
