@@ -6,7 +6,7 @@ CONSTRAINTS := constraints.txt
 RUN := $(VENV)/bin/python
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 
-.PHONY: help demo test-fast test test-thorough test-offline test-kernels test-oldest test-engines lint format docs benchmarks dist clean
+.PHONY: help demo test-fast test test-thorough test-offline test-kernels test-oldest test-engines coverage lint format docs benchmarks dist clean
 
 help:
 	@echo "make demo        private classifiers beside no privacy: half a minute of work"
@@ -17,6 +17,7 @@ help:
 	@echo "make test-kernels tests of neighbouring data under each kernel of OpenBLAS"
 	@echo "make test-oldest these tests with the oldest supported scikit-learn"
 	@echo "make test-engines tests of Spark and Ray; needs Java"
+	@echo "make coverage    the share of the package that the quick tests run"
 	@echo "make lint        check style, docstrings, import contracts, types and tables"
 	@echo "make format      apply the style"
 	@echo "make docs        build the site in docs/build; check it and all its code"
@@ -91,6 +92,12 @@ test-kernels: $(VENV)/test
 	      -m neighbours $$(grep -rl --include='*.py' mark.neighbours tests) || exit 1; \
 	  done; \
 	done
+
+# The figure in CONTRIBUTING.md.
+coverage: $(VENV)/test-fast
+	$(INSTALL) --editable '.[coverage]'
+	$(RUN) benchmarks/coverage_of_tests.py
+	$(RUN) benchmarks/tables.py
 
 lint: $(VENV)/lint
 	$(VENV)/bin/ruff format --check .
@@ -173,12 +180,15 @@ $(VENV)/dist: $(VENV)/core
 	$(INSTALL) --editable '.[dist]'
 	touch $@
 
+# The time of the last commit and one umask, so that each build has the same bytes.
+dist: export SOURCE_DATE_EPOCH := $(shell git log -1 --pretty=%ct)
+
 # The wheel is built from the source distribution, in a separate environment.
 dist: $(VENV)/dist
 	rm -rf dist
-	$(RUN) -m build
+	umask 022; $(RUN) -m build
 	$(RUN) -m twine check --strict dist/*
-	$(RUN) .ci/check_dist.py
+	umask 022; $(RUN) .ci/check_dist.py
 
 clean:
 	rm -rf .venv .venv-* build demo dist docs/build docs/outputs docs/auto_examples docs/api/generated docs/api/backreferences *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

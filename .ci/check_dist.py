@@ -14,22 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = "sklearn_pate"
-# What a source distribution may hold beside the package.
-BESIDE = {
-    "CHANGELOG.md",
-    "CITATION.cff",
-    "CONTRIBUTING.md",
-    "LICENSE",
-    "MANIFEST.in",
-    "PKG-INFO",
-    "README.md",
-    "SECURITY.md",
-    f"{PACKAGE}.egg-info",
-    "pyproject.toml",
-    "setup.cfg",
-    "setup.py",
-    "tests",
-}
+# What setuptools adds to a source distribution, beside the egg-info.
+ADDED = {"PKG-INFO"}
 
 
 def main():
@@ -38,6 +24,8 @@ def main():
     [sdist] = (ROOT / "dist").glob("*.tar.gz")
     check_wheel(wheel)
     check_sdist(sdist)
+    with tempfile.TemporaryDirectory() as folder:
+        build_again([wheel, sdist], Path(folder))
     with tempfile.TemporaryDirectory() as folder:
         use(wheel, Path(folder))
 
@@ -61,7 +49,7 @@ def check_wheel(wheel):
 
 
 def check_sdist(sdist):
-    """Exit unless a source distribution holds the package, and no more than it may.
+    """Exit unless a source distribution holds every file that git tracks, and no other.
 
     Parameters
     ----------
@@ -74,11 +62,37 @@ def check_sdist(sdist):
             if member.isfile():
                 _, _, name = member.name.partition("/")
                 found[name] = archive.extractfile(member).read()
-    top = {name.partition("/")[0] for name in found}
-    strangers = top - BESIDE - {PACKAGE}
-    if strangers:
-        raise SystemExit(f"{sdist.name} holds {sorted(strangers)}; leave them out.")
+    git = ["git", "-C", str(ROOT), "ls-files", "-z"]
+    tracked = {*subprocess.check_output(git, text=True).split("\0")} - {""}
+    held = {name for name in found if not name.startswith(f"{PACKAGE}.egg-info/")}
+    for names, does in (
+        (tracked - held, "lacks"),
+        (held - tracked - ADDED, "holds"),
+    ):
+        if names:
+            raise SystemExit(f"{sdist.name} {does} {sorted(names)}; see MANIFEST.in.")
     compare(sdist, {n: d for n, d in found.items() if n.startswith(f"{PACKAGE}/")})
+
+
+def build_again(built, folder):
+    """Exit unless a second build has the same bytes.
+
+    Parameters
+    ----------
+    built : list of Path
+        Files of the first build, with SOURCE_DATE_EPOCH as it is now.
+
+    folder : Path
+        Where the second build is written.
+    """
+    run(
+        [sys.executable, "-m", "build", "--quiet", "--outdir", str(folder), str(ROOT)],
+        folder,
+    )
+    for path in built:
+        if path.read_bytes() != (folder / path.name).read_bytes():
+            raise SystemExit(f"A second build of {path.name} has other bytes.")
+    print("A second build has the same bytes.")
 
 
 def compare(archive, found):

@@ -418,8 +418,20 @@ def versions():
     return f"All were measured on {' or '.join(machines)}, with {packages}."
 
 
+def coverage_of_tests():
+    """Share of the package's statements that the quick tests run."""
+    results = load("coverage_of_tests")["fast"]
+    [row] = results["rows"]
+    return (
+        f"On {results['date']}, the quick tests ran "
+        f"{percent(row['run'] / row['statements'])} % of the {row['statements']:,} "
+        "statements of the package. What needs torch is left to the slow tests."
+    )
+
+
 PAGES = {
     "README.md": (in_short,),
+    "CONTRIBUTING.md": (coverage_of_tests,),
     "docs/index.md": (one_result,),
     "docs/benchmarks.md": (versions, headlines),
     "docs/benchmarks/tables.md": TABULAR_TABLES,

@@ -65,6 +65,46 @@ def test_the_oldest_versions_that_are_allowed_are_those_that_are_tested():
             assert oldest[name.partition("[")[0]] == version, requirement
 
 
+def test_the_conda_recipe_requires_what_the_package_requires():
+    text = (ROOT / "recipe" / "recipe.yaml").read_text()
+    python = yaml.safe_load(text)["context"]["python_min"]
+    recipe = yaml.safe_load(text.replace("${{ python_min }}", python))
+    assert recipe["context"]["version"] == sklearn_pate.__version__
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
+    needed = {
+        "host": [f"python{python}.*", "pip", *build["requires"]],
+        "run": [f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]],
+    }
+    stated = {
+        name: [line.replace(" ", "", 1) for line in lines]
+        for name, lines in recipe["requirements"].items()
+    }
+    assert stated == needed
+    [command] = PROJECT["scripts"].items()
+    assert recipe["build"]["python"]["entry_points"] == [" = ".join(command)]
+
+
+def test_workflows_run_what_exists_on_every_python_that_is_listed():
+    jobs = read(".github/workflows/tests.yml")["jobs"].values()
+    commands = [step["run"] for job in jobs for step in job["steps"] if "run" in step]
+    run = {
+        word for line in commands if line[:5] == "make " for word in line.split()[1:]
+    }
+    makefile = (ROOT / "Makefile").read_text()
+    assert run
+    assert run <= set(re.findall(r"^([\w-]+):", makefile, re.MULTILINE))
+    [matrix] = [job["strategy"]["matrix"] for job in jobs if "strategy" in job]
+    listed = re.findall(r"Python :: (3\.\d+)'", str(PROJECT["classifiers"]))
+    assert matrix["python"] == listed
+    used = [
+        step["with"]["python-version"]
+        for job in jobs
+        for step in job["steps"]
+        if "python-version" in step.get("with", {})
+    ]
+    assert set(used) - {"${{ matrix.python }}"} == {listed[0]}
+
+
 def test_commits_are_checked_by_the_versions_that_lint_uses():
     tools = {"ruff-pre-commit": "ruff", "numpydoc": "numpydoc"}
     checked = {

@@ -168,7 +168,8 @@ def test_the_key_is_for_this_user_only_and_made_once(path, ledger):
     key = ledger.key
     assert len(key) >= 32
     assert PrivacyLedger(path).key == key
-    assert stat.S_IMODE(Path(f"{path}.key").stat().st_mode) == 0o600
+    if os.name == "posix":
+        assert stat.S_IMODE(Path(f"{path}.key").stat().st_mode) == 0o600
     assert key not in pickle.dumps(ledger)
     assert key not in path.read_bytes()
 
