@@ -1,5 +1,7 @@
 """Tables of other private learners, and of searches."""
 
+import math
+
 from record import load
 from reporting import area, cross_table, decimals, markdown, percent, source, table
 
@@ -263,6 +265,28 @@ def dpsgd_mnist():
     return table(load("dpsgd")["mnist"], columns)
 
 
+#: Names of the parameters of DP-SGD that are varied.
+_VARIED = {
+    "lr": "learning rate",
+    "max_grad_norm": "clipping norm",
+    "batch_size": "lot size",
+    "max_epochs": "epochs",
+    "n_components": "components",
+    "n_hidden": "hidden units",
+}
+
+
+def dpsgd_ablations():
+    """Accuracy of DP-SGD with one parameter varied at a time."""
+    columns = {
+        "varied": lambda row: _VARIED[row["varied"]],
+        "value": lambda row: f"{row[row['varied']]:g}",
+        "noise multiplier": ("noise_multiplier", decimals(2)),
+        "accuracy, %": ("accuracy", percent),
+    }
+    return table(load("dpsgd")["ablations"], columns)
+
+
 def _errors(name, column, heading):
     """Format test errors of private empirical risk minimisation."""
 
@@ -292,6 +316,30 @@ def erm_epsilon():
 def erm_size():
     """Test errors against the number of rows."""
     return _errors("size", "n_rows", "{:,} rows".format)
+
+
+def erm_regularisation():
+    """Test errors against the regularisation."""
+    return _errors(
+        "regularisation", "regularisation", lambda one: f"$10^{{{math.log10(one):g}}}$"
+    )
+
+
+def erm_kernel():
+    """Test errors with random features of a Gaussian kernel."""
+    results = load("erm")["kernel"]
+    errors = cross_table(
+        results["rows"],
+        "data, inputs",
+        line=lambda row: (
+            f"{row['data']}, "
+            + (f"{row['n_features']} features" if row["n_features"] else "columns")
+        ),
+        column=lambda row: row["method"] or "",
+        cell=lambda row: percent(row["error"]),
+        heading=lambda method: f"{method}, epsilon 1" if method else "not private",
+    )
+    return f"{errors}\n\nTest errors of logistic regression, %. {source(results)}"
 
 
 def search_costs():
@@ -365,8 +413,11 @@ LEARNER_TABLES = (
     learners_diabetes,
     learners_mnist,
     dpsgd_mnist,
+    dpsgd_ablations,
     erm_epsilon,
     erm_size,
+    erm_regularisation,
+    erm_kernel,
     sizes,
     sizes_adult,
     search_costs,
