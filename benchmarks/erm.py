@@ -148,7 +148,7 @@ def kernel(seeds):
 TABLES = {
     "epsilon": (by_epsilon, range(20)),
     "size": (by_size, range(5)),
-    "regularisation": (by_regularisation, range(10)),
+    "regularisation": (by_regularisation, range(5)),
     "kernel": (kernel, range(3)),
 }
 
