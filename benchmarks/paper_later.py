@@ -448,7 +448,9 @@ def _rows_of_components():
         return 100 * rows[0]["teachers"]["mean"]
 
     def difference(rows, name):
-        with_it, without = ([r for r in rows if bool(r[name]) is b] for b in (1, 0))
+        with_it, without = (
+            [r for r in rows if bool(r[name]) == b] for b in (True, False)
+        )
         return [a - b for a, b in zip(means(with_it), means(without), strict=True)]
 
     sizes = {data: swept(data, "batch_size") for data in ("MNIST", "CIFAR-10", "SVHN")}

@@ -14,6 +14,7 @@ Components and finished runs are stored in ``benchmarks/work``: after an interru
 the same command resumes.
 """
 
+import time
 import warnings
 from dataclasses import dataclass, replace
 from functools import cache
@@ -156,6 +157,7 @@ def run(name, setting, seed, key):
     """Release, and train one student; return the key and the results."""
     warnings.simplefilter("ignore")
     rows = load(name)
+    start = time.process_time()
     X_public, y_public = rows.public
     probabilities, teachers = outputs(name, setting["n_teachers"], setting["is_biased"])
     clf = PETDLClassifier(
@@ -178,6 +180,7 @@ def run(name, setting, seed, key):
         "labels_right": float(np.mean(labels == y_public[labelled])),
         "noise_scale": clf.mechanism_.noise_scale,
         "epsilon": clf.privacy_spent_.epsilon,
+        "cpu_seconds": time.process_time() - start,
     }
 
 
