@@ -424,7 +424,7 @@ def rows_2019_effects():
 def _rows_of_components():
     """Effects on components of images, with linear teachers in place of networks."""
     results = load("petdl")["components"]
-    remark = "linear teachers on components, a part of the images"
+    remark = "linear teachers on components, reduced scale"
 
     def swept(data, varied, **values):
         return [

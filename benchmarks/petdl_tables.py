@@ -204,8 +204,8 @@ def _setting(row):
     noise = f"epsilon {row['target']:g}" if row["target"] else f"noise {row['noise']:g}"
     words = [f"batches of {row['batch_size']}", noise]
     if row["distillation_epochs"]:
-        words.append(f"a network, epochs {row['distillation_epochs']}")
-        words.append(f"of the hint {row['hint_epochs']}")
+        words.append(f"network with epochs {row['distillation_epochs']}")
+        words.append(f"hint epochs {row['hint_epochs']}")
     if row["is_biased"]:
         words.append("biased shards")
     if row["weighted"]:
