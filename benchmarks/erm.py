@@ -9,7 +9,7 @@ kernel           error with random features of a Gaussian kernel, compared with 
                  columns
 
 Run one of them with ``python benchmarks/erm.py epsilon``, all of them without a name:
-40 minutes. The regularisation is the package's fixed rule, but in the table
+40 minutes. The regularisation is the package's fixed rule, except in the table
 regularisation. Noise comes from the operating system.
 """
 
