@@ -174,7 +174,7 @@ def _rows_of_regularisation():
             remark,
         ),
         Row(
-            "at the best regularisation of each method: objective perturbation is better",
+            "at its best regularisation, objective perturbation has lower errors",
             "Tables 1 and 2",
             f"in {lower} of {len(pairs)} cases",
             REPRODUCED if lower == len(pairs) else NOT_REPRODUCED,
