@@ -154,6 +154,7 @@ benchmarks: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-s
 	SCATTERING_PYTHON=.venv-scattering/bin/python $(RUN) benchmarks/image_recipe.py
 	$(RUN) benchmarks/petdl.py
 	$(RUN) benchmarks/petdl_paper.py
+	$(RUN) benchmarks/petdl_components.py
 	$(RUN) benchmarks/dpsgd.py
 	$(RUN) benchmarks/siamese.py
 	$(RUN) benchmarks/erm.py

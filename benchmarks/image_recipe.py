@@ -90,14 +90,15 @@ class Components:
     def __init__(self, images, seed, kind):
         self.public, self.held_out = images.shuffled(seed)
         self.representation, self.train, test, self.seconds = joblib.load(
-            _stored(images, seed, kind), mmap_mode="r"
+            components_file(images, seed, kind), mmap_mode="r"
         )
         self.y_train = images.private[1]
         self.of_public, self.test = test[self.public], test[self.held_out]
         self.y_test = images.test[1][self.held_out]
 
 
-def _stored(images, seed, kind):
+def components_file(images, seed, kind):
+    """Return the file of the components of a shuffle."""
     return WORK / f"{kind}-{images.name}-{seed}.joblib"
 
 
@@ -387,7 +388,9 @@ def _rows(images, runs, settings, measure, n_shuffles):
     if "scattering" in kinds:  # once, before two jobs read it
         scattering(images.private[0]), scattering(images.test[0])
     Parallel(runs.n_jobs)(
-        delayed(store_components)(images, seed, kind, _stored(images, seed, kind))
+        delayed(store_components)(
+            images, seed, kind, components_file(images, seed, kind)
+        )
         for kind in kinds
         for seed in shuffles
     )

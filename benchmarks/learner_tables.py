@@ -1,7 +1,9 @@
 """Tables of other private learners, and of searches."""
 
+import math
+
 from record import load
-from reporting import area, decimals, markdown, percent, table
+from reporting import area, cross_table, decimals, markdown, percent, source, table
 
 #: Units on Diabetes, in words.
 _UNITS = {
@@ -178,6 +180,64 @@ def _images(name):
     }
 
 
+#: Names of the parameters of DP-SGD that are varied.
+_VARIED = {
+    "lr": "learning rate",
+    "max_grad_norm": "clipping norm",
+    "batch_size": "lot size",
+    "max_epochs": "epochs",
+    "n_components": "components",
+    "n_hidden": "hidden units",
+}
+
+
+def dpsgd_ablations():
+    """Accuracy of DP-SGD with one parameter varied at a time."""
+    results = load("dpsgd")["ablations"]
+    lines = {}
+    for row in results["rows"]:
+        cell = f"{row[row['varied']]:g}: {percent(row['accuracy'])}"
+        lines.setdefault(_VARIED[row["varied"]], []).append(cell)
+    cells = [[name, "; ".join(found)] for name, found in lines.items()]
+    return f"{markdown(['varied', 'value: accuracy, %'], cells)}\n\n{source(results)}"
+
+
+def erm_regularisation():
+    """Test errors against the regularisation."""
+    results = load("erm")["regularisation"]
+
+    def line(row):
+        words = [row["data"], row["loss"], row["method"] or "not private"]
+        return ", ".join([*words, *(["epsilon 0.1"] if row["epsilon"] else [])])
+
+    errors = cross_table(
+        results["rows"],
+        "data, loss, method",
+        line,
+        column=lambda row: row["regularisation"],
+        cell=lambda row: percent(row["error"]),
+        heading=lambda one: f"$10^{{{math.log10(one):g}}}$",
+    )
+    return f"{errors}\n\nTest errors, %. {source(results)}"
+
+
+def erm_kernel():
+    """Test errors with random features of a Gaussian kernel."""
+    results = load("erm")["kernel"]
+    errors = cross_table(
+        results["rows"],
+        "data, inputs",
+        line=lambda row: (
+            f"{row['data']}, "
+            + (f"{row['n_features']} features" if row["n_features"] else "columns")
+        ),
+        column=lambda row: row["method"] or "",
+        cell=lambda row: percent(row["error"]),
+        heading=lambda method: f"{method}, epsilon 1" if method else "not private",
+    )
+    return f"{errors}\n\nTest errors of logistic regression, %. {source(results)}"
+
+
 def search_costs():
     """Privacy cost of a private search."""
     columns = {
@@ -226,6 +286,9 @@ def search_tuning():
 LEARNER_TABLES = (
     replace_one,
     replace_one_adult,
+    dpsgd_ablations,
+    erm_regularisation,
+    erm_kernel,
     sizes_adult,
     search_costs,
     search_tuning,

@@ -17,14 +17,13 @@ from paper_later import (
     papers_2019_baselines,
     papers_2019_claims,
     papers_2019_effects,
-    papers_survey,
     rows_2018,
     rows_2019_baselines,
     rows_2019_claims,
     rows_2019_effects,
-    rows_survey,
 )
 from paper_rows import VERDICTS
+from paper_survey import papers_survey, rows_survey
 from record import load
 
 PAPERS = {

@@ -16,6 +16,7 @@ OTHER_SCRIPTS = {
     "learners": "learner_audits",
     "rounding": "rounding_attack",
     "noise_on_loss": "petdl_paper",
+    "components": "petdl_components",
 }
 #: Names on the command line, where they are not those in the result file.
 OTHER_ARGUMENTS = {
@@ -26,9 +27,9 @@ OTHER_ARGUMENTS = {
 }
 #: Scripts that take no names of tables.
 WITHOUT_NAMES = (
-    "dpsgd",
     "engines",
     "mean_scores",
+    "petdl_components",
     "petdl_paper",
     "rounding_attack",
     "teachers",
