@@ -235,6 +235,12 @@ QUERIES = {
     ],
     ("MNIST", "network", 100): [*BATCHES][:2],
     ("MNIST", "network", 1000): [*BATCHES][:2],
+    ("SVHN", "network", 2200): [*BATCHES][:2],
+}
+#: Labels, where they are not the true ones and those of LNMax.
+LABELS = {
+    ("MNIST", "logistic", 100): ["true", "LNMax", "GNMax", "plurality"],
+    ("SVHN", "network", 2200): ["LNMax"],
 }
 
 
@@ -242,10 +248,7 @@ def queries(runs):
     """Compare random queries with those of which the student is least sure."""
     rows = []
     for (data, student, n_queries), names in QUERIES.items():
-        kinds = ["true", "LNMax"]
-        if (data, student, n_queries) == ("MNIST", "logistic", 100):
-            kinds += ["plurality", "GNMax"]
-        for labels in kinds:
+        for labels in LABELS.get((data, student, n_queries), ["true", "LNMax"]):
             settings = []
             for name in names:
                 criterion, share, n_batches = BATCHES[name]
