@@ -151,6 +151,7 @@ benchmarks: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-s
 	$(RUN) benchmarks/engines.py
 	$(RUN) benchmarks/overhead.py
 	$(RUN) benchmarks/images.py
+	$(RUN) benchmarks/paper_students.py
 	SCATTERING_PYTHON=.venv-scattering/bin/python $(RUN) benchmarks/image_recipe.py
 	$(RUN) benchmarks/petdl.py
 	$(RUN) benchmarks/petdl_paper.py

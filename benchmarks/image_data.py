@@ -118,6 +118,23 @@ def load_svhn_derived(work):
     )
 
 
+def load_svhn_part(work):
+    """SVHN: its first 16419 test digits, the first 10000 public as in the papers."""
+    home = Path(os.environ["SKLEARN_PATE_DATA"], "svhn")
+    with np.load(home / "svhn_test_32x32_partial_rgb_16419.npz") as file:
+        order = np.argsort(file["index0"])
+        grey = file["X"][order].mean(axis=-1).reshape(len(order), -1)
+        y = file["y"][order].astype(int)
+    X = _rows(grey, (32, 32), work / "svhn-part.npy")
+    return Images(
+        "SVHN, first 16,419 test digits",
+        (32, 32),
+        (X[:0], y[:0]),
+        (X, y),
+        n_public=10000,
+    )
+
+
 def load_svhn_official(work):
     """SVHN as in the papers: train and extra private, 10000 test rows public."""
     parts = {
@@ -147,6 +164,7 @@ DATA = {
     "mnist": load_mnist,
     "mnist-small": load_mnist_small,
     "svhn-derived": load_svhn_derived,
+    "svhn-part": load_svhn_part,
     "svhn-official": load_svhn_official,
 }
 

@@ -44,6 +44,8 @@ NEEDS = {
     "accounting default_mechanism": "vote counts of the 2018 paper",
     "accounting speed": "vote counts of the 2018 paper and an idle machine",
     "overhead": "an idle machine",
+    "paper_students": "vote counts of the 2018 paper",
+    "tabular adult_2017_noise": "vote counts of the 2018 paper",
     "teachers": "an idle machine",
 }
 PACKAGES = ("sklearn-pate", "scikit-learn", "numpy", "scipy", "joblib", "pandas")
