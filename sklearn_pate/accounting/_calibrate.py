@@ -80,7 +80,7 @@ def calibrate_noise(
 ) -> float:
     """Find the smallest noise scale whose guarantee is within (epsilon, delta).
 
-    The scale may be published if the curves are worst cases.
+    The scale may be published if `curve_at_scale` returns worst cases.
 
     Parameters
     ----------
@@ -104,7 +104,8 @@ def calibrate_noise(
     scale : float
         The smallest scale with
         ``curve_at_scale(scale, orders).to_epsilon(delta) <= epsilon``, to a relative
-        precision of 1/5000 and six significant digits. More noise must never cost more.
+        precision of 1/5000 and six significant digits. More noise must never have a
+        larger cost.
 
     Raises
     ------
@@ -114,8 +115,8 @@ def calibrate_noise(
     Notes
     -----
     Epsilon follows from the curve by Canonne, Kamath, Steinke (2020), Proposition 12,
-    at a few default orders around the best order. Fewer orders never give a smaller
-    epsilon. The scale is found by Brent's method and rounded up.
+    at a few default orders around the order with the smallest epsilon. Fewer orders
+    never give a smaller epsilon. The scale is found by Brent's method and rounded up.
 
     Examples
     --------
@@ -228,15 +229,15 @@ def calibrate_n_queries(
 ) -> int:
     """Find the largest number of queries whose guarantee is within (epsilon, delta).
 
-    The number may be published if the curves are worst cases.
+    The number may be published if `curve_at_n_queries` returns worst cases.
 
     Parameters
     ----------
     curve_at_n_queries : callable
         ``curve_at_n_queries(n_queries)`` returns the worst-case
-        :class:`~sklearn_pate.accounting.RdpCurve` of that many queries, such as
-        ``lambda n: mechanism.cost(n, n_classes).curve``. More queries must not
-        cost less. A curve that depends on votes voids the guarantee.
+        :class:`~sklearn_pate.accounting.RdpCurve` of `n_queries` queries, such as
+        ``lambda n: mechanism.cost(n, n_classes).curve``. More queries must not cost
+        less. A curve that depends on votes voids the guarantee.
 
     epsilon : float
         Privacy budget, positive.

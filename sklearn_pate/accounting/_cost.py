@@ -116,8 +116,8 @@ class PureCost:
 class Cost:
     """Privacy cost of a release, for any data.
 
-    The cost follows from the parameters of a mechanism and from numbers that do not
-    depend on private data. It may be published.
+    The cost may be published: it follows from the parameters of a mechanism and from
+    numbers that do not depend on private data.
 
     Parameters
     ----------
@@ -131,16 +131,16 @@ class Cost:
         Renyi curve. Infinite for seeded noise, which gives no privacy.
 
     exact : ExactCost, default=None
-        A tighter bound, if known: Gaussian differential privacy, or the recursion over
-        adaptive answers.
+        A tighter bound than `curve`, if known: by Gaussian differential privacy, or by
+        a recursion over answers that depend on earlier answers.
 
     Notes
     -----
-    Costs with equal unit and relation add up, even if the second release depends on
-    results of the first. Renyi curves add up by Proposition 1 of Mironov (2017).
-    Squares of mu add up by Corollary 3.3 of Dong, Roth, Su (2022). The recursion over
-    adaptive answers includes an earlier Gaussian release as its first step; see
-    :doc:`/accounting`.
+    Costs with equal unit and neighbour relation add up, even if a release depends on
+    results of an earlier release. Renyi curves add up by Proposition 1 of Mironov
+    (2017). Squares of mu, the parameter of Gaussian differential privacy, add up by
+    Corollary 3.3 of Dong, Roth, Su (2022). The recursion over answers can begin with an
+    earlier release with Gaussian noise: see :doc:`/accounting`.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class Cost:
 
     @property
     def mu(self) -> float | None:
-        """Mu of Gaussian differential privacy, if a bound is known.
+        """Parameter mu of Gaussian differential privacy, if a bound is known.
 
         Returns
         -------

@@ -60,17 +60,17 @@ class PrivacyProfile:
     Raises
     ------
     ValueError
-        If `epsilons` or `deltas` do not have this form.
+        If `epsilons` or `deltas` are not as described under Parameters.
 
     Notes
     -----
     Let P and Q be the distributions of the release for two neighbouring data sets. The
     profile is the supremum over events S of P(S) - e^epsilon Q(S) (Balle, Barthe,
     Gaboardi 2018, "Privacy amplification by subsampling: tight analyses via couplings
-    and divergences"). P and Q may be exchanged, so that delta(-epsilon) = 1 -
-    e^-epsilon (1 - delta(epsilon)). Delta is convex in e^epsilon, so linear
-    interpolation in e^epsilon gives an upper bound. Epsilons above 500 are not
-    resolved.
+    and divergences"). The bound also holds with P and Q exchanged, so that
+    delta(-epsilon) = 1 - e^-epsilon (1 - delta(epsilon)). Delta is convex in e^epsilon,
+    so linear interpolation in e^epsilon gives an upper bound. Epsilons above 500 are
+    not resolved.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class PrivacyProfile:
         )
 
     def delta_at(self, epsilon: Any) -> Any:
-        """Return the delta that holds at an epsilon.
+        """Return the delta of the guarantee at a given epsilon.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class PrivacyProfile:
         return deltas if deltas.ndim else float(deltas)
 
     def epsilon_at(self, delta: float) -> float:
-        """Return the smallest epsilon that holds at a delta.
+        """Return the smallest epsilon of the guarantee at a given delta.
 
         Parameters
         ----------
@@ -160,8 +160,8 @@ class PrivacyProfile:
         Returns
         -------
         epsilon : float
-            Epsilon in nats, not negative. Infinite if the profile exceeds `delta`
-            everywhere.
+            Epsilon in nats, not negative. Infinite if the profile exceeds `delta` at
+            every epsilon.
 
         Raises
         ------
@@ -193,7 +193,7 @@ class PrivacyProfile:
         Parameters
         ----------
         prior : float, default=0.5
-            Probability of the first data set before the release, in [0, 1].
+            Probability before the release, in [0, 1], that the first data set was used.
 
         Returns
         -------
@@ -210,7 +210,7 @@ class PrivacyProfile:
         -----
         With prior probability c of the first data set, the best guess is right with
         probability 1 - c + c delta(ln((1 - c) / c)). For c = 1/2 this is (1 + delta(0))
-        / 2, where delta(0) is the total variation distance.
+        / 2, where delta(0) is the total variation distance of P and Q.
         """
         check_number("prior", prior, 0, 1)
         if prior in (0, 1):
@@ -225,7 +225,7 @@ class PrivacyProfile:
         Parameters
         ----------
         false_alarms : float
-            Share of the false claims that the attacker accepts, in [0, 1].
+            Share of false claims about a unit that the attacker accepts, in [0, 1].
 
         Returns
         -------
@@ -274,7 +274,8 @@ class PrivacyProfile:
         -----
         By the triangle inequality of hockey-stick divergences, delta_{k+1}(a + b) <=
         delta_1(b) + e^b delta_k(a) for all a and b. Vadhan (2017, "The complexity of
-        differential privacy", Lemma 2.2) proves the case of equal steps.
+        differential privacy", Lemma 2.2) proves the case of an equal epsilon for each
+        unit.
         """
         check_count("n_units", n_units)
         resolved = self.epsilons <= LARGEST_EPSILON
@@ -304,7 +305,7 @@ class PrivacyProfile:
         Returns
         -------
         profile : PrivacyProfile
-            Lower convex hull of both bounds.
+            Lower convex hull of both bounds, also an upper bound.
         """
         return lower_hull(
             np.concatenate([self.epsilons, other.epsilons]),
@@ -318,7 +319,7 @@ class PrivacyProfile:
         Parameters
         ----------
         profiles : iterable of PrivacyProfile
-            At least one.
+            At least one profile.
 
         Returns
         -------
@@ -332,13 +333,13 @@ class PrivacyProfile:
         )
 
     def thinned(self, epsilon: float, delta: float) -> "PrivacyProfile":
-        """Return a profile with fewer points, rounded up, which contains a given pair.
+        """Return a profile with fewer points, rounded up, that keeps a given pair.
 
         Parameters
         ----------
         epsilon, delta : float
-            A pair that the release satisfies, kept exactly. Left out if epsilon is
-            infinite.
+            A pair that the release satisfies. The pair is kept exactly, or left out if
+            epsilon is infinite.
 
         Returns
         -------
@@ -471,15 +472,17 @@ def compose_profiles(profiles: Iterable[PrivacyProfile]) -> PrivacyProfile:
 
     Notes
     -----
-    Each profile has a pair of distributions that dominates the release. The privacy
-    losses of these pairs add up (Zhu, Dong, Wang 2022, "Optimal accounting of
-    differential privacy via characteristic function", Theorem 10). Losses are rounded
-    to a grid of epsilon so that no delta decreases. If only Renyi curves are known,
-    their sum may give a smaller epsilon.
+    For each profile there is a pair of distributions, at least as distinguishable as
+    the release on any neighbouring data sets. The privacy losses of all pairs add up
+    (Zhu, Dong, Wang 2022, "Optimal accounting of differential privacy via
+    characteristic function", Theorem 10). Losses are rounded to a grid of epsilon so
+    that no delta decreases. If only Renyi curves are known, their sum may give a
+    smaller epsilon.
 
     Examples
     --------
-    Two fits with an epsilon of 1 each. The sum of their Renyi curves would give 1.58:
+    Two fits with an epsilon of 1 each. The sum of the Renyi curves would give an
+    epsilon of 1.58 for both:
 
     >>> from sklearn_pate.accounting import compose_profiles
     >>> from sklearn_pate.mechanisms import GNMax

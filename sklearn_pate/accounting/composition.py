@@ -91,9 +91,9 @@ def add_remove_to_replace_one(curve: RdpCurve) -> RdpCurve:
     Hoelder's inequality). The result uses the best of many p. For Gaussian noise the
     result is exactly four times the cost for add/remove. (a-1) D_a is convex in a, so
     interpolation between orders of `curve` gives an upper bound. Below the first order,
-    D_a is at most its value at the first order. Beyond the last order, no bound is
-    known. A pure epsilon doubles, and randomised response with the doubled epsilon
-    bounds all orders.
+    D_a is at most its value at the first order. Beyond the last order of `curve`, no
+    bound is known. A pure epsilon doubles: the Renyi curve of randomised response with
+    the doubled epsilon bounds the cost at all orders.
 
     Examples
     --------
@@ -146,8 +146,8 @@ def sampled_gaussian_curve(
     Parameters
     ----------
     noise_multiplier : float
-        Standard deviation of the noise over the L2 sensitivity to one row (or group). A
-        larger value has a lower cost.
+        Standard deviation of the noise, divided by the L2 sensitivity to one row (or
+        group). A larger value has a lower cost.
 
     sampling_rate : float
         Probability in (0, 1] with which each row, independently, is in the sample. A
@@ -160,8 +160,8 @@ def sampled_gaussian_curve(
     Returns
     -------
     curve : RdpCurve
-        Data-independent cost for neighbours that add or remove one row. For
-        replace-one, see
+        Data-independent cost for neighbours that add or remove one row. For a cost of
+        replacing one row, see
         :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one`.
 
     Notes
@@ -169,14 +169,15 @@ def sampled_gaussian_curve(
     Let z be the noise multiplier and q the sampling rate. At an integer order a, r(a) =
     1/(a-1) ln sum_k C(a,k) (1-q)^{a-k} q^k exp((k^2 - k) / (2 z^2)) (Mironov, Talwar,
     Zhang 2019, "Renyi differential privacy of the sampled Gaussian mechanism", Section
-    3.3). By their Theorem 5, removing a row costs at most as much as adding a row. The
-    sum is also exact for discrete Gaussian noise on integers, as sum_x exp(-(x - k)^2 /
-    (2 sigma^2)) is equal for all integers k, and the reflection in their proof maps
-    integers to integers.
+    3.3). By Theorem 5 of the same paper, removing a row costs at most as much as adding
+    a row. The sum is also exact for discrete Gaussian noise on integers, as sum_x
+    exp(-(x - k)^2 / (2 sigma^2)) is equal for all integers k. The reflection in the
+    proof of that theorem maps integers to integers.
 
-    Between integers, (a-1) r(a) is at most its linear interpolation, as the logarithm
-    of a moment is convex in the order. Below order 2, r(a) is at most r(2). As sampling
-    never increases the cost, a / (2 z^2) is also an upper bound.
+    Between integer orders, (a-1) r(a) is at most the linear interpolation of its values
+    at integers, as the logarithm of a moment is convex in the order. Below order 2,
+    r(a) is at most r(2). As sampling never increases the cost, a / (2 z^2) is also an
+    upper bound.
 
     Examples
     --------
@@ -553,9 +554,9 @@ class TruncatedNegativeBinomial:
     Parameters
     ----------
     eta : {0, 1}
-        0 for the logarithmic distribution, 1 for the geometric distribution. 0 costs
-        less and has a larger variance: often a single trial, sometimes very many
-        trials.
+        0 for the logarithmic distribution, 1 for the geometric distribution. The
+        logarithmic distribution has a lower privacy cost and a larger variance: often a
+        single trial, sometimes very many trials.
 
     gamma : float
         Parameter in (0, 1). A smaller value gives more trials.
@@ -635,7 +636,7 @@ class TruncatedNegativeBinomial:
         Parameters
         ----------
         curve : RdpCurve
-            Privacy cost of one trial: model and score.
+            Privacy cost of one trial, for its model and score together.
 
         Returns
         -------
@@ -644,10 +645,11 @@ class TruncatedNegativeBinomial:
 
         Notes
         -----
-        e'(a) = e(a) + ln(E[K]) / (a - 1) + (1 + eta) min over b >= 1 of { (1 - 1/b)
-        e(b) + ln(1 / gamma) / b } (Papernot and Steinke 2022, Theorem 2). At b = 1 the
-        braces are ln(1 / gamma). The number K of trials, and all trials but the best,
-        must stay secret. A random number drawn with each trial breaks ties.
+        The cost at order a is e'(a) = e(a) + ln(E[K]) / (a - 1) + (1 + eta) min over b
+        >= 1 of { (1 - 1/b) e(b) + ln(1 / gamma) / b } (Papernot and Steinke 2022,
+        Theorem 2), where e is `curve`. At b = 1 the term in braces is ln(1 / gamma).
+        The number K of trials, and all trials but the best, must stay secret. A random
+        number drawn with each trial breaks ties.
 
         Proof. Let f be the generating function of K, and Q the distribution of a trial.
         The best trial is y with probability f(Q(<= y)) - f(Q(< y)) = Q(y) E f'(U),
@@ -663,12 +665,12 @@ class TruncatedNegativeBinomial:
         return _sound(orders, curve.values + ratio + np.log(self.mean) / (orders - 1))
 
     def pure_cost(self, epsilon: float, curve: RdpCurve) -> float:
-        """Bound the pure cost of the best of K trials.
+        """Bound the pure epsilon of a search that publishes only the best of K trials.
 
         Parameters
         ----------
         epsilon : float
-            Pure cost of one trial.
+            Pure epsilon of one trial.
 
         curve : RdpCurve
             Renyi cost of one trial.
@@ -676,8 +678,8 @@ class TruncatedNegativeBinomial:
         Returns
         -------
         epsilon : float
-            At most (2 + eta) times the cost of one trial, for any mean. Less for a
-            small mean.
+            At most (2 + eta) times the epsilon of one trial, for any mean number of
+            trials. Less for a small mean.
 
         Notes
         -----
@@ -704,8 +706,8 @@ class TruncatedPoisson:
 
     Notes
     -----
-    Papernot and Steinke 2022 (Theorem 6) omit the condition, so there may be no trial
-    and no model.
+    Papernot and Steinke 2022 (Theorem 6) omit the condition K > 0, so that a search may
+    have no trial and no model.
     """
 
     rate: float
@@ -768,7 +770,7 @@ class TruncatedPoisson:
         Parameters
         ----------
         curve : RdpCurve
-            Privacy cost of one trial: model and score.
+            Privacy cost of one trial, for its model and score together.
 
         Returns
         -------
@@ -777,9 +779,10 @@ class TruncatedPoisson:
 
         Notes
         -----
-        e'(a) = e(a) + m d + ln(E[K]) / (a - 1), where m is the rate and d is the delta
-        of one trial at epsilon ln(1 + 1/(a-1)). Papernot and Steinke 2022, Theorem 6,
-        prove this without the condition K > 0, with mean m. The proof follows
+        The cost at order a is e'(a) = e(a) + m d + ln(E[K]) / (a - 1), where e is
+        `curve`, m is the rate and d is the delta of one trial at epsilon ln(1 +
+        1/(a-1)). Papernot and Steinke 2022, Theorem 6, prove this cost without the
+        condition K > 0, with mean m. The proof follows
         :meth:`TruncatedNegativeBinomial.cost`, with E[K] exp(m [(a-1) p' - a p]) for
         f'(q)^a f'(q')^{1-a}, where p = 1 - q and p' = 1 - q'. As p' <= a / (a-1) p + d,
         the bracket is at most (a-1) d. The delta d follows from the curve at its best
@@ -792,12 +795,12 @@ class TruncatedPoisson:
         return _sound(orders, curve.values + d + np.log(self.mean) / (orders - 1))
 
     def pure_cost(self, epsilon: float, curve: RdpCurve) -> None:
-        """Return None: a pure cost would grow with the number of trials.
+        """Return None, as a pure epsilon would grow with the number of trials.
 
         Parameters
         ----------
         epsilon : float
-            Pure cost of one trial.
+            Pure epsilon of one trial.
 
         curve : RdpCurve
             Renyi cost of one trial.
@@ -882,8 +885,8 @@ class RenyiFilter:
     Parameters
     ----------
     orders : tuple of float
-        Renyi orders, fixed before the first release. At the infinite order pure
-        epsilons add up.
+        Renyi orders, fixed before the first release. At the infinite order, epsilons of
+        pure guarantees add up.
 
     limits : tuple of float
         Largest sum of costs at each order.
@@ -897,15 +900,16 @@ class RenyiFilter:
     "Practical privacy filters and odometers with Renyi differential privacy"). Canonne,
     Kamath and Steinke (2020, Proposition 12) convert the limit to epsilon. With m
     finite orders, each limit is computed with delta / m. A release is admitted if the
-    limit holds at any order. While limit i holds, the releases are those of a filter
-    with this limit alone, so each order adds at most delta / m.
+    limit holds at one order at least. While limit i holds, the releases are those of a
+    filter with this limit alone, so each order adds at most delta / m to the total
+    delta.
 
     At the infinite order the limit is epsilon. If all costs are pure and sum to at most
-    epsilon, likelihood ratios are at most e^epsilon without delta. The infinite order
+    epsilon, likelihood ratios are at most e^epsilon, and delta is 0. The infinite order
     thus takes no delta from other orders. So the budget admits all releases that basic
     composition or the Renyi filter admits. The Renyi cost of a release never exceeds
-    its pure epsilon, so mixed sums would admit no more. The proof is in :doc:`Privacy
-    cost of an answer </accounting>`.
+    its pure epsilon, so sums of Renyi costs and pure epsilons would admit no further
+    release. The proof is on the page :doc:`Privacy cost of an answer </accounting>`.
     """
 
     orders: tuple[float, ...]
@@ -982,7 +986,8 @@ class RenyiFilter:
         -------
         cost : tuple of float
             One number per order, at most the pure epsilon of the curve. If the curve
-            lacks an order, its value at the next larger order is an upper bound.
+            lacks an order, the number is the value at the next larger order, an upper
+            bound.
         """
         next_larger = np.searchsorted(curve.orders, self.orders)
         values = np.minimum(np.append(curve.values, np.inf), curve.pure_epsilon)
@@ -999,12 +1004,12 @@ class RenyiFilter:
             Cost of a release, from `cost`.
 
         spent : sequence of sequence of float or Fraction, default=()
-            Cost of each earlier release, or one sum of these costs.
+            Cost of each earlier release, or the sum of all costs as the only item.
 
         Returns
         -------
         taken : float
-            Fraction at the order that admits this cost most often.
+            Fraction that the cost takes, at the order that admits the cost most often.
 
         left : float
             Fraction left at this order, which may be negative. The cost is admitted if
@@ -1021,7 +1026,7 @@ class RenyiFilter:
         Parameters
         ----------
         spent : sequence of sequence of float or Fraction, default=()
-            Cost of each release, or one sum of these costs.
+            Cost of each release, or the sum of all costs as the only item.
 
         Returns
         -------
@@ -1047,7 +1052,7 @@ class RenyiFilter:
             Cost of a release, from `cost`.
 
         spent : sequence of sequence of float or Fraction, default=()
-            Cost of each earlier release, or one sum of these costs.
+            Cost of each earlier release, or the sum of all costs as the only item.
 
         Returns
         -------
