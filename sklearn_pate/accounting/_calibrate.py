@@ -51,7 +51,7 @@ def check_epsilon(epsilon: float) -> float:
 
 
 def check_epsilon_is_small(name: str, epsilon: float) -> None:
-    """Raise for an epsilon that is none, and warn of one that protects nobody."""
+    """Raise for an invalid epsilon, and warn of an epsilon that protects nobody."""
     if check_epsilon(epsilon) > _MOST_EPSILON:
         warn_user(
             f"{name}={epsilon!r} is above {_MOST_EPSILON}: such a statement protects "
@@ -172,10 +172,11 @@ def least_noise(
     start: float,
     rough_epsilon_at_scale: Callable[[float], float] | None = None,
 ) -> float | None:
-    """Find the smallest noise scale for epsilon, None if it is more than can be drawn.
+    """Find the smallest noise scale for epsilon, None if no allowed scale is enough.
 
-    Its epsilon is smaller by at most one part in 5000; it has six significant digits.
-    The search begins at `start`, with a faster approximation if there is one.
+    Epsilon of the result is smaller by at most one part in 5000. The scale has six
+    significant digits. The search begins at `start`, with a faster approximation if
+    there is one.
     """
     scale, slope = six_digits(start, np.ceil), _SLOPE
     for at in (rough_epsilon_at_scale, epsilon_at_scale):
@@ -210,7 +211,7 @@ def least_noise(
 def _root(
     function: Callable[[float], float], start: float, step: float, tolerance: float
 ) -> float | None:
-    """Solve for the zero of a decreasing function; None if it lies above all scales."""
+    """Solve for the zero of a decreasing function; None if above all scales."""
     limit = np.log(LARGEST_SCALE)
     low = high = min(start, limit)
     while function(high) > 0:

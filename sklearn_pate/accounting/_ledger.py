@@ -40,7 +40,7 @@ def rounded_down(value: float) -> float:
 
 
 def fitting_epsilon(largest: float, excess: Callable[[float], float]) -> float | None:
-    """Find an epsilon in three digits that is within a budget, None below a tenth.
+    """Find an epsilon of three digits within a budget, None if below a tenth.
 
     `excess` returns the ratio of the cost at an epsilon to what is left: at most 1 if
     it fits.
@@ -189,7 +189,7 @@ def write_report(ledger: "PrivacyLedger", file: Connection) -> str:
 
 
 def _estimate(ledger: "PrivacyLedger", file: Connection) -> float:
-    """Compute epsilon of all entries, composed at the order that is best now."""
+    """Compute epsilon of all entries together, at the best Renyi order now."""
     curves = [
         RdpCurve(np.frombuffer(orders, "<f8"), np.frombuffer(values, "<f8"))
         for orders, values in file.execute("SELECT orders, curve FROM charges")

@@ -364,7 +364,7 @@ class OtherRelease:
         )
 
     def _covered_part(self, ledger: PrivacyLedger) -> tuple[RdpCurve, float]:
-        """Return a curve, and the probability mass that it does not cover.
+        """Return a Renyi curve, and the probability that the curve does not cover.
 
         If only a profile is known, that of its pair (epsilon, delta) that leaves most
         of the budget at a finite order, where most costs are counted.

@@ -358,7 +358,7 @@ class PrivacyProfile:
 
 
 def lower_hull(epsilons: ArrayLike, deltas: ArrayLike) -> PrivacyProfile:
-    """Make a profile from pairs that a release satisfies, epsilon at least 0.
+    """Make a profile from pairs (epsilon, delta) of a release, epsilon at least 0.
 
     Pairs (epsilon, delta) are joined with their mirror images and with delta = 1 at
     e^epsilon = 0; every chord in e^epsilon of two valid pairs is valid.
@@ -401,7 +401,7 @@ def _is_above(point: _Point, low: _Point, high: _Point) -> bool:
 
 
 def mirrored(epsilons: _Array, deltas: _Array) -> _Array:
-    """Return delta at -epsilon, 1 - e^-epsilon (1 - delta), of pairs of a profile."""
+    """Return delta at -epsilon for pairs of a profile: 1 - e^-epsilon (1 - delta)."""
     return np.exp(-epsilons) * deltas - np.expm1(-epsilons)
 
 
@@ -413,7 +413,7 @@ def both_signs(epsilons: _Array) -> _Array:
 def _on_chord(
     epsilons: _Array, deltas: _Array, low: Any, high: Any, epsilon: ArrayLike
 ) -> _Array:
-    """Read delta at epsilon from the chord in e^epsilon of two points, by their index.
+    """Interpolate delta at epsilon, linearly in e^epsilon, between two points.
 
     From the upper end on it is that of the upper end.
     """
@@ -516,7 +516,7 @@ def _composed(first: PrivacyProfile, second: PrivacyProfile) -> PrivacyProfile:
 
 
 def _top(profile: PrivacyProfile) -> float:
-    """Return an epsilon where delta is negligible, or stays as it is."""
+    """Return an epsilon above which delta is negligible or constant."""
     n_used = int(np.sum(profile.deltas > SMALLEST_DELTA))
     top = float(profile.epsilons[min(n_used, len(profile.epsilons) - 1)])
     return min(top, LARGEST_EPSILON)
@@ -540,7 +540,7 @@ def extended(deltas: _Array, step: float, mu: float | None, n_more: int) -> _Arr
 def after_losses(
     deltas: _Array, step: float, mu: float | None, masses: _Array
 ) -> _Array:
-    """Compose a profile, which post-processes a test of mu, with masses of losses."""
+    """Compose a profile with a discrete distribution of privacy losses."""
     wide = extended(deltas, step, mu, len(masses) // 2)
     n = next_fast_len(len(wide), real=True)  # what wraps around is not read
     found: _Array = irfft(rfft(wide, n) * rfft(masses, n), n)
@@ -548,10 +548,10 @@ def after_losses(
 
 
 def dominating_masses(deltas: _Array, step: float) -> tuple[_Array, float]:
-    """Return a law of the privacy loss that has at least a profile, on its grid.
+    """Return a distribution of privacy losses on a grid, whose profile is not smaller.
 
-    The law of the loss under P has masses at all points from -(n - 1) to n - 1 steps,
-    and one at infinity.
+    The distribution of the loss under P has masses at all points from -(n - 1) to n - 1
+    steps, and one at infinity.
     """
     u: _Array = step * np.arange(len(deltas), dtype=np.float64)
     both = both_signs(u)
@@ -606,7 +606,7 @@ def _converted(orders: bytes, values: bytes, pure_epsilon: float) -> PrivacyProf
 
 
 def gaussian_profile(mu: float) -> PrivacyProfile:
-    """Return the exact profile of a test of N(0, 1) against N(mu, 1), rounded up."""
+    """Return the exact profile of mu-Gaussian differential privacy, rounded up."""
     top = gdp_epsilon(mu, SMALLEST_DELTA)
     if top > LARGEST_EPSILON:
         return PrivacyProfile([0.0], [1.0])
@@ -628,5 +628,5 @@ def _best_of_cells(epsilons: _Array, deltas: _Array) -> tuple[_Array, _Array]:
 
 
 def _cells(epsilons: _Array) -> NDArray[np.intp]:
-    """Return the cell of each epsilon; all have one width on a logarithmic scale."""
+    """Return the cell of each epsilon; all cells have equal width in log(epsilon)."""
     return np.floor(np.log(np.maximum(epsilons, 1e-9)) * (_N_CELLS / 27)).astype(int)

@@ -697,7 +697,7 @@ def state_cost(
     n_tables: int | None = None,
     epsilon: float | None = None,
 ) -> PrivacySpent:
-    """State a cost at a delta; None takes the smallest known epsilon."""
+    """State a cost at a delta; epsilon=None takes the smallest known epsilon."""
     if epsilon is None:
         epsilon = cost.epsilon(delta) if delta else cost.curve.pure_epsilon
     return PrivacySpent(
@@ -766,8 +766,8 @@ def round_up(value: float, places: int) -> float:
 def plans_privacy(estimator: Any) -> bool:
     """Check that an estimator can state the privacy cost of a fit beforehand.
 
-    Its ``plan_privacy(X, y, **fit_params)`` returns what ``privacy_spent_`` will be
-    after ``fit`` with the same arguments. No other part of its fit may depend on
-    private rows.
+    ``plan_privacy(X, y, **fit_params)`` of the estimator returns what
+    ``privacy_spent_`` will be after ``fit`` with the same arguments. No other part of
+    its fit may depend on private rows.
     """
     return callable(getattr(type(estimator), "plan_privacy", None))

@@ -233,8 +233,8 @@ def dpsgd_cost(
 
     `noise_multiplier` is the standard deviation of the noise over the largest change of
     a sum by one row. Neighbouring data sets differ by one added or removed row. With
-    "pld", epsilon comes from the numerically composed law of the privacy loss and is
-    never larger than with "rdp", which uses the curve.
+    "pld", epsilon comes from the numerically composed distribution of the privacy loss
+    and is never larger than with "rdp", which uses the curve.
     """
     curve = sampled_gaussian_curve(noise_multiplier, sampling_rate) * n_steps
     epsilon = curve.quiet_epsilon(delta)
@@ -256,7 +256,8 @@ def calibrate_steps(
 ) -> float:
     """Find the smallest noise multiplier whose cost is within a target.
 
-    The smallest up to one part in 5000, rounded up to six significant digits.
+    The result is exact up to one part in 5000, and rounded up to six significant
+    digits.
     """
 
     def curve_at_scale(noise_multiplier: float, orders: _Array) -> RdpCurve:
@@ -285,7 +286,7 @@ def calibrate_steps(
 def dpsgd_profile(
     noise_multiplier: float, sampling_rate: float, n_steps: int
 ) -> PrivacyProfile:
-    """Compute delta at every epsilon from the composed law of the privacy loss."""
+    """Compute delta at every epsilon from the composed privacy-loss distribution."""
     curve = sampled_gaussian_curve(noise_multiplier, sampling_rate) * n_steps
     directions = _loss_profiles(
         noise_multiplier, sampling_rate, n_steps, curve, _SMALLEST_DELTA
@@ -307,7 +308,7 @@ def _loss_profiles(
 ) -> list[PrivacyProfile]:
     """Compose the privacy losses of all steps on a grid; return both directions.
 
-    Each holds for its direction alone, at epsilons that are not negative.
+    Each profile holds for one direction alone, at epsilons that are not negative.
 
     The grid resolves `delta`.
 
@@ -363,7 +364,7 @@ def _cells(
 
 
 def _normal_masses(points: _Array) -> _Array:
-    """Return the masses of a standard normal law below, between and above points."""
+    """Return the masses of the standard normal below, between and above points."""
     points = np.concatenate([[-np.inf], points, [np.inf]])
     # From the tail in which no digits are lost.
     below, above = np.exp(log_ndtr(points)), np.exp(log_ndtr(-points))
@@ -371,7 +372,7 @@ def _normal_masses(points: _Array) -> _Array:
 
 
 def _ends(of_p: _Array, of_q: _Array, losses: _Array) -> tuple[_Array, float]:
-    """Move the mass of P to the points of the grid; return it and the infinite mass."""
+    """Move the mass of P to grid points; return these masses and the infinite one."""
     cell = losses[1] - losses[0]
     inner = of_p[1:-1]
     upper = (inner - of_q[1:-1] * np.exp(losses[:-1])) / -np.expm1(-cell)
@@ -386,7 +387,7 @@ def _ends(of_p: _Array, of_q: _Array, losses: _Array) -> tuple[_Array, float]:
 def _composed_profile(
     masses: _Array, infinite: float, losses: _Array, n_steps: int
 ) -> PrivacyProfile:
-    """Compose one direction n_steps times."""
+    """Compose the privacy losses of one direction n_steps times."""
     size = next_fast_len(len(losses), real=True)
     n_cells = len(losses) // 2
     around = np.zeros(size)
@@ -426,11 +427,11 @@ def curvature_cost(curvature: float, regularisation: float) -> float:
     Parameters
     ----------
     curvature : float
-        Largest second derivative c of a row's loss in its margin; rows have an L2 norm
-        of at most 1.
+        Largest second derivative c of the loss of a row by its margin; rows have an L2
+        norm of at most 1.
 
     regularisation : float
-        Coefficient lambda of lambda/2 |w|^2. Larger is more private.
+        Coefficient lambda of lambda/2 |w|^2. A larger value has a lower cost.
 
     Returns
     -------
@@ -461,10 +462,10 @@ def curvature_cost(curvature: float, regularisation: float) -> float:
 def least_regularisation(epsilon: float, curvature: float) -> float:
     """Compute the regularisation that leaves half of epsilon to the noise.
 
-    It is c / (e^{epsilon/2} - 1), for a `curvature_cost` of epsilon / 2. Chaudhuri,
-    Monteleoni, Sarwate (2011, Algorithm 2) add the same amount where the curvature
-    would take all of epsilon; where a little were left, the noise would be too large to
-    be useful.
+    The result is c / (e^{epsilon/2} - 1), for a `curvature_cost` of epsilon / 2.
+    Chaudhuri, Monteleoni, Sarwate (2011, Algorithm 2) add the same amount where the
+    curvature would take all of epsilon; where a little were left, the noise would be
+    too large to be useful.
     """
     check_positive("epsilon", epsilon)
     check_positive("curvature", curvature)
@@ -483,18 +484,18 @@ def gaussian_objective_curve(
     Parameters
     ----------
     sigma : float
-        Standard deviation of each coordinate of the linear term. Larger is more
-        private.
+        Standard deviation of each coordinate of the linear term. A larger value has a
+        lower cost.
 
     regularisation : float
-        Coefficient lambda of lambda/2 |w|^2. Larger is more private.
+        Coefficient lambda of lambda/2 |w|^2. A larger value has a lower cost.
 
     curvature : float
-        Largest second derivative c of a row's loss in its margin.
+        Largest second derivative c of the loss of a row by its margin.
 
     gradient_bound : float, default=1
-        Largest slope G of a row's loss in its margin. The loss must not increase with
-        the margin; rows have an L2 norm of at most 1.
+        Largest slope G of the loss of a row by its margin. The loss must not increase
+        with the margin; rows have an L2 norm of at most 1.
 
     orders : array-like of shape (n_orders,)
         Renyi orders.
@@ -502,30 +503,31 @@ def gaussian_objective_curve(
     Returns
     -------
     curve : RdpCurve
-        Data-independent, for neighbours that add or remove one row.
+        Data-independent cost for neighbours that add or remove one row.
 
     Notes
     -----
-    With v = G^2 / sigma^2 and T of law N(v/2, v),
-    (a-1) r(a) = ln E e^{(a-1) max(0, T)} + (a-1) ln(1 + c / lambda), where the
-    expectation is Phi(-sqrt(v)/2) + e^{a(a-1)v/2} Phi((a - 1/2) sqrt(v)).
+    With v = G^2 / sigma^2 and T distributed as N(v/2, v), (a-1) r(a) = ln E e^{(a-1)
+    max(0, T)} + (a-1) ln(1 + c / lambda), where the expectation is Phi(-sqrt(v)/2) +
+    e^{a(a-1)v/2} Phi((a - 1/2) sqrt(v)).
 
-    Proof, with the density of :func:`curvature_cost`. The gradient of the row (x, y)
-    at w is -g u with u = y x and g in [0, G], as the loss never increases. If the row
-    is removed, b(w) changes by it: the log-ratio of Gaussian densities is
-    (g^2 |u|^2 - 2 g b.u) / (2 sigma^2), and + 2 g b.u if it is added. That is convex in
-    g, hence at most the larger of its values at 0 and G, max(0, T), where T is the
-    privacy loss of Gaussian noise about a shift by G u: b, of the minimiser drawn from
-    the first data set, has the law N(0, sigma^2 I), and u does not depend on it. A
-    shorter u is a post-processing of a longer one, and E e^{(a-1) max(0, T)} is an
-    f-divergence, of f(t) = max(t^a, t): |u| = 1 is the worst. The cost of the
-    determinants is :func:`curvature_cost`.
+    For the proof, the density of the minimiser is as in :func:`curvature_cost`. The
+    gradient of the row (x, y) at w is -g u with u = y x and g in [0, G], as the loss
+    never increases. If the row is removed, b(w) changes by this gradient: the log-ratio
+    of Gaussian densities is (g^2 |u|^2 - 2 g b.u) / (2 sigma^2). If the row is added, +
+    2 g b.u replaces - 2 g b.u. The log-ratio is convex in g, hence at most the larger
+    of its values at 0 and G, max(0, T), where T is the privacy loss of Gaussian noise
+    about a shift by G u: b, of the minimiser drawn from the first data set, is
+    distributed as N(0, sigma^2 I), and u does not depend on b. A shorter u is a
+    post-processing of a longer one, and E e^{(a-1) max(0, T)} is an f-divergence, of
+    f(t) = max(t^a, t): |u| = 1 is the worst. The determinants cost as much as
+    :func:`curvature_cost` states.
 
     After Redberg, Koskela, Wang (2023, "Improving the privacy and practicality of
     objective perturbation for differentially private linear learners"). Their bound has
-    v/2 + |X| with X of law N(0, v) in place of max(0, T), which is never more, as
-    theirs allows increasing losses, and |ln(1 - c / lambda)| in place of
-    ln(1 + c / lambda).
+    v/2 + |X|, with X distributed as N(0, v), in place of max(0, T), which is never
+    more, as their bound allows increasing losses. Their bound has |ln(1 - c / lambda)|
+    in place of ln(1 + c / lambda).
 
     Examples
     --------
@@ -817,9 +819,10 @@ class TruncatedPoisson:
 class OnDisjointRows:
     """Cost of fits on disjoint rows, and of a choice between them on other rows.
 
-    It is the largest of these costs: one changed row changes the law of one fit, or the
-    law of the choice between given models (Chaudhuri, Monteleoni, Sarwate 2011,
-    "Differentially private empirical risk minimization", Algorithm 3).
+    The cost is the largest of the costs of the fits and of the choice. One changed row
+    changes the distribution of one fit, or of the choice between given models
+    (Chaudhuri, Monteleoni, Sarwate 2011, "Differentially private empirical risk
+    minimization", Algorithm 3).
     """
 
     def cost(self, curve: RdpCurve) -> RdpCurve:
@@ -835,11 +838,12 @@ SelectionLaw = TruncatedNegativeBinomial | TruncatedPoisson | OnDisjointRows
 
 
 def upper_envelope(curves: Iterable[RdpCurve]) -> RdpCurve:
-    """Bound the cost of one of several releases: the largest value at each order.
+    """Bound the cost of one of several releases by the largest cost at each order.
 
-    It is the cost of a random choice between them that does not depend on the data and
-    is published: e^{(a-1) D_a} is then the mean of theirs. It is also the cost of all
-    of them together on disjoint rows, as one changed row changes one release.
+    The bound holds for a random choice between the releases that does not depend on the
+    data and is published: e^{(a-1) D_a} is then a mean over releases. The bound also
+    holds for all releases together on disjoint rows, as one changed row changes one
+    release.
     """
     first, *others = curves
     values, pure_epsilon = first.values, first.pure_epsilon
@@ -873,7 +877,7 @@ def _deltas(curve: RdpCurve, epsilons: _Array) -> _Array:
 
 
 def _sound(orders: _Array, values: _Array) -> RdpCurve:
-    """Make a curve of bounds: a bound at an order also holds at smaller orders."""
+    """Make a curve from bounds, as a bound at an order also holds at smaller orders."""
     lowest = np.minimum.accumulate(values[::-1])[::-1]
     return RdpCurve(orders, lowest * (1 + _SAFETY))
 
@@ -1066,7 +1070,7 @@ class RenyiFilter:
 
 
 def _how_often(fractions: tuple[float, float]) -> tuple[float, float]:
-    """Sort key for (taken, left): the number of times that the cost fits."""
+    """Return a sort key for (taken, left): the number of times that the cost fits."""
     taken, left = fractions
     if np.isinf(taken):
         return -np.inf, -np.inf

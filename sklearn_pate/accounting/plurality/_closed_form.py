@@ -54,7 +54,7 @@ def log_moment(log_q: _Array, log_ratio: _Array, order: float) -> _Array:
 
 
 class _Pairs:
-    """Pairs of laws, with all quantities that do not depend on the order."""
+    """Pairs of distributions, with all quantities that do not depend on the order."""
 
     def __init__(self, log_q: _Array, log_ratio: _Array) -> None:
         self._log_q = log_q
@@ -108,7 +108,7 @@ def raise_to_largest(
     *,
     stride: int,
 ) -> None:
-    """Raise rows of costs, in place, to the largest divergence of their pairs of laws.
+    """Raise rows of costs, in place, to the largest divergence of their pairs.
 
     `costs` has shape (n_rows, n_orders); `row` is the row of each pair, and `log_q` and
     `log_ratio`, of shape (n_pairs, n_outcomes), are as for `log_moment`; `orders`

@@ -99,7 +99,7 @@ def enumerated_cost(
 
 @dataclass(frozen=True)
 class Moves:
-    """Laws of the answers to some queries, and of all their neighbours.
+    """Distributions of the answers to some queries, at the votes and all neighbours.
 
     Classes with equal counts form a level, as they have equal chances. A move takes a
     vote from a class of one level and gives it to another class; the last index stands
@@ -169,7 +169,7 @@ def _of_outcome(log_p: _Array) -> _Array:
 
 
 class Plurality(ABC):
-    """Law of the winner of a noisy vote.
+    """Distribution of the winner of a noisy vote.
 
     `values` and `sizes`, of shape (n_vectors, n_levels), are the vote count and the
     number of classes of each level.
@@ -195,7 +195,7 @@ class Plurality(ABC):
         """
 
     def moves(self, values: _Array, sizes: _Array) -> Moves:
-        """Compute the change of the law by each move, impossible ones included."""
+        """Compute the change of the distribution by each move, even if impossible."""
         after, left = after_move(values, sizes)
         log_p_after = self.log_probabilities(after, left)
         log_p = self.log_probabilities(values, sizes)
@@ -224,7 +224,7 @@ class GumbelPlurality(Plurality):
         return scores - logsumexp(scores, b=sizes, axis=1, keepdims=True)
 
     def moves(self, values: _Array, sizes: _Array) -> Moves:
-        """Compute the change of the law by each move, see `Plurality`."""
+        """Compute the change of the distribution by each move, see `Plurality`."""
         log_p = self.log_probabilities(values, sizes)
         p = np.concatenate([np.exp(log_p), np.zeros((len(values), 1))], axis=1)
         down, up = np.expm1(-self._c), np.expm1(min(self._c, _LARGEST_EXPONENT))
@@ -465,8 +465,9 @@ def _within(values: _Array, reach: float) -> _Array:
 def log_losing(plurality: Plurality, counts: ArrayLike, order: float = 1.0) -> _Array:
     """Compute the exact log-probability that the most-voted class does not win.
 
-    Sensitive. If several classes have most votes, it is the same for each of them. Of
-    probabilities too small to matter up to this Renyi order, it is an upper bound.
+    Sensitive. If several classes have most votes, the result is the same for each of
+    them. For probabilities too small to matter up to this Renyi order, the result is an
+    upper bound.
     """
     queries = UniqueQueries(check_counts(counts), None)
     log_q = np.empty(len(queries.repeats))

@@ -42,7 +42,7 @@ _NOISE_SCALES = np.geomspace(1, 200, 32)
 
 
 class VoteCosts:
-    """Cost of a query at one order, on a grid of q and perhaps the largest count.
+    """Cost of a query at one Renyi order, on a grid of q and maybe largest counts.
 
     The cost on the grid is a step function, never below the cost itself; one teacher
     moves a query by at most one block of cells, and one row. Exactly one of `sigma`,
@@ -54,8 +54,8 @@ class VoteCosts:
     -Phi^{-1}(Pr[o loses]). Under n' o loses with probability at most Phi(mu - z), since
     the answer post-processes a mu-Gaussian test, and the class most likely to win under
     n' loses no more often. So z falls by at most mu, and by symmetry rises by at most
-    mu, whether or not the plurality changes. With pure noise, ln q changes by at most
-    epsilon for the same reason.
+    mu, whether or not the plurality changes. For a mechanism with a pure guarantee, ln
+    q changes by at most epsilon for the same reason.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class VoteCosts:
         yield largest
 
     def smooth_sensitivity(self, queries: _Cells, smoothness: float) -> float:
-        """Bound the change by one teacher, smoothly. Sensitive.
+        """Bound the change of the cost by one teacher, smoothly. Sensitive.
 
         One teacher changes the logarithm of this bound by at most b = `smoothness`. It
         is the maximum over d of e^{-b d} times the d-th local sensitivity (Nissim,
@@ -210,7 +210,7 @@ def joint_costs(
 
 
 def _widen(table: _Array, extreme: np.ufunc, axes: tuple[int, ...]) -> _Array:
-    """Replace each entry by the extreme one among it and its neighbours."""
+    """Replace each entry by the extreme value among the entry and its neighbours."""
     for axis in axes:
         table = np.moveaxis(table, axis, 0)
         wide = table.copy()
@@ -289,7 +289,7 @@ def smooth_sensitivity_cost(
 
 @dataclass(frozen=True)
 class SanitizedCost:
-    """Data-dependent cost of a list of queries with noise. May be published.
+    """Data-dependent cost of a list of queries, released with noise. May be published.
 
     Attributes
     ----------
@@ -300,8 +300,8 @@ class SanitizedCost:
         Delta of the (epsilon, delta) guarantee.
 
     cost : float
-        Released Renyi cost of the queries. With probability `confidence` over its noise
-        it is at least the true one.
+        Released Renyi cost of the queries. With probability `confidence` over the
+        noise, the released cost is at least the true cost.
 
     release_cost : float
         Renyi cost of the release itself, which does not depend on the votes.

@@ -284,7 +284,7 @@ def log_law(
 def _ties(
     window: "_Window", noise: DiscreteGaussian, step: int
 ) -> tuple[NDArray[Any], _Array, _Array]:
-    """Return the gaps of two classes, and their laws before and after a move."""
+    """Return gaps of two classes, and their distributions before and after a move."""
     gaps = step * np.arange(-(window.gap // step) - 1, window.gap // step + 2)
     return gaps, _log_tie(noise, gaps), _log_tie(noise, gaps - 2)
 
@@ -313,7 +313,7 @@ def _half_line(sigma: float, furthest: float) -> tuple[_Array, _Array]:
 def _largest(
     log_p: _Array, change: _Array, orders: _Array, reached: _Array | float = 0.0
 ) -> _Array:
-    """Return the largest divergence of many neighbouring laws, in both directions.
+    """Return the largest divergence of neighbouring distributions, in both directions.
 
     Laws that cannot exceed `reached` are left out: as g(r) is at most a (a - 1)/2 r^2
     e^{(a + 1) max(r, 0)}, D_a is at most a/2 sum Q r^2 e^{(a + 1) max r}.
