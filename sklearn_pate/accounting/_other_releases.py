@@ -189,7 +189,7 @@ class OtherRelease:
             Only an empty ledger admits this release, as one pair (epsilon, delta)
             bounds no Renyi divergence. The ledger subtracts `delta` from the delta of
             its budget, which must be larger. If rho, a Renyi curve or an event of the
-            release is known, use it in place of the pair.
+            release is known, use that in place of the pair (epsilon, delta).
 
         Raises
         ------

@@ -787,9 +787,9 @@ class TruncatedPoisson:
         condition K > 0, with mean m. The proof follows
         :meth:`TruncatedNegativeBinomial.cost`, with E[K] exp(m [(a-1) p' - a p]) for
         f'(q)^a f'(q')^{1-a}, where p = 1 - q and p' = 1 - q'. As p' <= a / (a-1) p + d,
-        the bracket is at most (a-1) d. The delta d follows from the curve at its best
-        order c: e^{(c-1)(e(c) - epsilon)} (1 - 1/c)^{c-1} / c (Canonne, Kamath, Steinke
-        2020, Proposition 12).
+        the term in brackets is at most (a-1) d. The delta d follows from the curve at
+        its best order c: e^{(c-1)(e(c) - epsilon)} (1 - 1/c)^{c-1} / c (Canonne,
+        Kamath, Steinke 2020, Proposition 12).
         """
         orders = curve.orders
         epsilons = -np.log1p(-1 / orders)
@@ -910,10 +910,11 @@ class RenyiFilter:
 
     At the infinite order the limit is epsilon. If all costs are pure and sum to at most
     epsilon, likelihood ratios are at most e^epsilon, and delta is 0. The infinite order
-    thus takes no delta from other orders. So the budget admits all releases that basic
-    composition or the Renyi filter admits. The Renyi cost of a release never exceeds
-    its pure epsilon, so sums of Renyi costs and pure epsilons would admit no further
-    release. The proof is on the page :doc:`Privacy cost of an answer </accounting>`.
+    thus takes no delta from other orders. The budget thus admits all releases that
+    basic composition or the Renyi filter admits. The Renyi cost of a release never
+    exceeds its pure epsilon, so sums of Renyi costs and pure epsilons would admit no
+    further release. The proof is on the page :doc:`Privacy cost of an answer
+    </accounting>`.
     """
 
     orders: tuple[float, ...]

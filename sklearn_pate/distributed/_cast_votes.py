@@ -65,7 +65,7 @@ def cast_votes(
         order in all runs, as many classifiers depend on the order of rows.
 
     y : array-like of shape (n_rows,)
-        Labels of these rows. A row whose label is not in `classes` is dropped.
+        Labels of the rows of X. A row whose label is not in `classes` is dropped.
 
     X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
             (n_public, n_features)

@@ -579,11 +579,11 @@ class PrivacyUtilityDisplay:
             Rows to score on.
 
         y : array-like of shape (n_rows,)
-            Labels of these rows.
+            Labels of the rows of X.
 
         sensitive : bool
-            Whether these rows are private, or `baseline` was trained on private rows.
-            True puts a warning stamp on the plot.
+            Whether the rows to score on are private, or `baseline` was trained on
+            private rows. True puts a warning stamp on the plot.
 
         scoring : str or callable, default=None
             Argument of :func:`~sklearn.metrics.check_scoring`. Default: ``score`` of
@@ -667,8 +667,8 @@ class PrivacyUtilityDisplay:
             delta, which is not checked.
 
         sensitive : bool
-            Whether these rows are private, or `baseline` was trained on private rows.
-            True puts a warning stamp on the plot.
+            Whether the rows to score on are private, or `baseline` was trained on
+            private rows. True puts a warning stamp on the plot.
 
         score_func : callable, default=accuracy_score
             Function of true labels and predictions that returns a number.

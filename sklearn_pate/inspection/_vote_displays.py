@@ -436,8 +436,8 @@ class VoteMarginsDisplay:
 
     A margin is the largest vote count of a query minus the second largest. If margins
     are well above the width of the noise, answers equal the plurality of the teachers.
-    If margins are far below the width, answers are mostly noise: use better or more
-    teachers, or less noise.
+    If margins are far below the width of the noise, answers are mostly noise: use
+    better or more teachers, or less noise.
 
     No privacy statement covers the plot, as the plot shows votes without noise. The
     plot always has a warning stamp. No privacy statement covers a choice of parameters

@@ -101,7 +101,7 @@ def private_metrics(
         that the model cannot score are counted separately.
 
     y : array-like of shape (n_rows,)
-        Labels of these rows. Labels that are not a class of the model are counted
+        Labels of the rows of X. Labels that are not a class of the model are counted
         separately.
 
     epsilon : float

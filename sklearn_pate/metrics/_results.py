@@ -301,8 +301,8 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     def plot(self, axes: Any = None) -> Any:
         """Draw ROC curve and calibration curve, with pointwise 95 % bands.
 
-        The plot may be published, with the statement of these metrics. The method needs
-        matplotlib.
+        The plot may be published, with the privacy statement of the metrics. The method
+        needs matplotlib.
 
         Parameters
         ----------
@@ -334,8 +334,8 @@ class PrivateMetrics(Mapping[Any, Estimate]):
 
         Differences have 95 % intervals. As the metric of all rows includes the rows of
         the subgroup, the interval differs from an interval for two independent
-        estimates. The plot may be published, with the statement of these metrics. The
-        method needs matplotlib.
+        estimates. The plot may be published, with the privacy statement of the metrics.
+        The method needs matplotlib.
 
         Parameters
         ----------

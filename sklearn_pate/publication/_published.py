@@ -187,8 +187,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     ) -> list[str]:
         """Write the model to `path`, and its privacy card to the same folder.
 
-        skops writes the model file, and loading runs no code from the file. Both files
-        are written completely before they get their final names.
+        skops writes the model file, and loading runs no code from the file. Model file
+        and card are written completely before the files get their final names.
 
         Parameters
         ----------
