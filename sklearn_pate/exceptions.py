@@ -33,11 +33,11 @@ class PrivacyLeakWarning(UserWarning):
     """Warning that the privacy statement is void, or weaker than it seems.
 
     Reasons are seeded noise, an `epsilon` above 20, a `delta` of at least one over the
-    number of rows, and bounds read from private rows. Do not publish results of such a
-    fit. Correct the cause in the message, and fit again.
+    number of rows, and bounds of values read from private rows. Do not publish results
+    of such a fit. Correct the cause that the message names, and fit again.
 
     Unlike other warnings, this warning is shown every time. In programs whose warnings
-    nobody reads, turn it into an error.
+    nobody reads, turn the warning into an error.
 
     Examples
     --------
@@ -82,14 +82,14 @@ class PrivacyUtilityWarning(UserWarning):
 
 
 class PublicDataWarning(UserWarning):
-    """Warning that the public data may differ from the intention.
+    """Warning that the public data may not be what the user intended.
 
     The warning has several possible reasons. ``public_size`` makes private rows public:
-    pass other rows as `X_public` to protect everybody. `X_public` has as many rows as
-    X: it may be a copy of X, or a search may split it without
-    :class:`~sklearn_pate.PublicData`. A text column holds numbers, dates or ids. The
-    layout of images is not clear. The warning is raised before any teacher is trained.
-    The message is for the data holder, as it has numbers of rows.
+    pass other rows as `X_public` to protect everybody. An `X_public` with as many rows
+    as X may be a copy of X. A search may also split these rows, unless they are in a
+    :class:`~sklearn_pate.PublicData`. A text column may hold numbers, dates or ids. The
+    axis of the channels of images may be unclear. The warning is raised before any
+    teacher is trained. The message is for the data holder, as it has numbers of rows.
 
     Examples
     --------
@@ -164,8 +164,8 @@ class BudgetExceededError(RuntimeError):
     :class:`~sklearn_pate.mechanisms.Oracle` for more queries than its cost covers. No
     noise was drawn. The message has no private value. Use fewer queries or more noise.
     `budget_fractions` of the ledger returns the fraction of the budget that a cost
-    takes, and the fraction left. Do not create a new ledger, as it would not include
-    earlier releases.
+    takes, and the fraction left. Do not create a new ledger, as a new ledger would not
+    include earlier releases.
 
     Examples
     --------
@@ -199,7 +199,7 @@ class LedgerError(OSError):
     The message has the reason and the remedy. For example, the file or its key is
     missing, damaged, in use for too long, or from another version. Earlier charges stay
     recorded. Restore the file. Do not continue without a ledger or with a new ledger,
-    as earlier releases would not count.
+    as earlier releases would not be counted.
 
     Examples
     --------

@@ -100,11 +100,12 @@ class FitPlan:
         are right. None if no lead is large enough, or without queries.
 
     n_coordinates : int or None, default=None
-        Number of coefficients of each class but one, for mean scores and for a
+        Number of coefficients of each class except one, for mean scores and for a
         DPNewtonClassifier.
 
     n_tables : int or None, default=None
-        Number of columns whose noisy counts replace public rows. None with public rows.
+        Number of columns whose noisy counts are released, to draw rows in place of
+        public rows. None if public rows are given.
 
     Examples
     --------
@@ -237,7 +238,7 @@ class FitPlan:
             Warning that the noise is too large for the coefficients.
 
         n_public : int, default=None
-            Number of public rows. The plan warns if there are few.
+            Number of public rows. The plan warns if there are few public rows.
 
         Returns
         -------

@@ -65,22 +65,22 @@ class LabelAccuracy:
 
     answered : float
         Probability that a query is answered: 1, unless the mechanism first checks that
-        teachers agree. Lower bound over all votes with this lead, if no teacher
-        abstains.
+        teachers agree. The value is a lower bound over all votes with this lead, if no
+        teacher abstains.
 
     right : float
-        Probability that an answer is the most-voted class. Lower bound over all votes
-        with this lead.
+        Probability that an answer is the most-voted class. The value is a lower bound
+        over all votes with this lead.
 
     Notes
     -----
     Every mechanism answers argmax_j n_j + Z_j, with vote counts n_j and noise Z_j. The
-    noise is in whole votes with random tie-breaking, Gumbel, or, for permute-and-flip,
-    exponential (Ding et al. 2021). The distribution of the answer does not change if
-    one number is added to all counts. A smaller count n_k of another class makes the
-    most-voted class j win more often. Among all votes with a lead of l or more, j thus
-    wins least often if all other counts are n_j - l. `right` is computed exactly at
-    these votes.
+    noise is in whole votes with random tie-breaking, or Gumbel noise, or, for
+    permute-and-flip, exponential noise (Ding et al. 2021). The distribution of the
+    answer does not change if one number is added to all counts. A smaller count n_k of
+    another class makes the most-voted class j win more often. Among all votes with a
+    lead of l or more, j thus wins least often if all other counts are n_j - l. `right`
+    is computed exactly at these votes.
 
     The check of :class:`~sklearn_pate.mechanisms.ConfidentGNMax` passes more often if
     the largest count is larger. If n teachers vote on K classes and one class leads by

@@ -258,15 +258,15 @@ def shard_of(ids: Any, n_teachers: int, key: int | bytes) -> NDArray[np.intp]:
     """Assign each row to a shard by a keyed hash of its id.
 
     The shard of an id depends on no other id, and is equal in every partition, site and
-    container. All rows of a patient are thus in one shard. Adding or removing a patient
-    changes one shard. A fit with ``random_state=key`` assigns these shards to its
-    `groups`, or to the positions 0, 1, ... of its rows.
+    type of container. All rows of a patient are thus in one shard. Adding or removing a
+    patient changes one shard. A fit with ``random_state=key`` assigns these shards to
+    its `groups`, or to the positions 0, 1, ... of its rows.
 
     Parameters
     ----------
     ids : array-like of shape (n_rows,)
-        An id for each row: whole numbers or strings. 5, 5.0, "5" and "5.0" are one id.
-        If rows are the unit of privacy, use positions in the whole table.
+        An id for each row: whole numbers or strings. 5, 5.0, "5" and "5.0" are the same
+        id. If rows are the unit of privacy, use positions in the whole table.
 
     n_teachers : int
         Number of shards. The number must be chosen independently of the private data.
@@ -285,12 +285,11 @@ def shard_of(ids: Any, n_teachers: int, key: int | bytes) -> NDArray[np.intp]:
     ------
     ValueError
         If a row has no id, or an id whose spelling numpy may change, such as a fraction
-        or a date. Also if `key` or `n_teachers` cannot be used. The message is
-        sensitive.
+        or a date. Also if `key` or `n_teachers` is invalid. The message is sensitive.
 
     Notes
     -----
-    The shard is h times `n_teachers` over ``2**64``, rounded down. Here h is
+    The shard is h times `n_teachers`, divided by ``2**64`` and rounded down. Here h is
     SipHash-2-4 (Aumasson, Bernstein 2012, "SipHash: a fast short-input PRF") of the id
     as text.
 

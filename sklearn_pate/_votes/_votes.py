@@ -155,9 +155,10 @@ class Votes(SensitiveSums):
     """Counts of the teachers' votes on the public rows. Sensitive.
 
     Votes are counted teacher by teacher, so that memory does not grow with the number
-    of teachers. Only mechanisms read the counts. `repr` does not show them, and they
-    cannot be pickled or copied. Answers of a :class:`~sklearn_pate.mechanisms.Oracle`
-    may be published, at the privacy cost that it states.
+    of teachers. Only mechanisms read the counts. `repr` does not show the counts, and
+    the container cannot be pickled or copied. Answers of a
+    :class:`~sklearn_pate.mechanisms.Oracle` may be published, at the privacy cost that
+    the oracle states.
 
     Parameters
     ----------
@@ -174,7 +175,7 @@ class Votes(SensitiveSums):
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
-        Class of each index: the index itself, or a class of `from_labels`.
+        Class of each index: the index itself, or a class as given to a class method.
 
     Raises
     ------
@@ -183,8 +184,8 @@ class Votes(SensitiveSums):
 
     Notes
     -----
-    All data of one unit of privacy must belong to one teacher. Neighbouring data sets
-    then differ in at most one vote on each query. All privacy costs assume this. See
+    All privacy costs assume that all data of one unit of privacy belong to one teacher.
+    Neighbouring data sets then differ in at most one vote on each query. See
     :doc:`/accounting`.
 
     Examples
@@ -239,8 +240,8 @@ class Votes(SensitiveSums):
             is not in `classes`, such as -1, None or NaN, is an abstention.
 
         classes : array-like of shape (n_classes,)
-            All labels that count, chosen independently of the votes. The classes are
-            published with the student.
+            All labels that count as votes, chosen independently of the votes. The
+            classes are published with the student.
 
         Returns
         -------
@@ -250,9 +251,9 @@ class Votes(SensitiveSums):
         Raises
         ------
         ValueError
-            If a party did not label every public row, no label is a class, or `classes`
-            are not at least two distinct labels. The message is sensitive: it may
-            contain the number of a party.
+            If the labels of a party are not one for each public row, no label is a
+            class, or `classes` are not at least two distinct labels. The message is
+            sensitive: it may contain the number of a party.
 
         Warns
         -----
@@ -319,21 +320,21 @@ class Votes(SensitiveSums):
         privacy_unit: str,
         site: str = "",
     ) -> Self:
-        """Count the votes of teachers that were trained where their rows lie.
+        """Count the votes of teachers that were trained where their rows are stored.
 
         Parameters
         ----------
         votes_by_shard : mapping of int to ndarray of int of shape (n_public,)
             Votes of the teacher of each shard, as returned by
-            :func:`~sklearn_pate.distributed.cast_votes`. Shards without rows and shards
-            of other parts may be missing.
+            :func:`~sklearn_pate.distributed.cast_votes`. Shards without rows may be
+            missing, and so may shards that other parts count.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features)
             The rows that were voted on. Votes keep a hash of the rows, not the rows.
 
         classes : array-like of shape (n_classes,)
-            All labels that count, as given to `cast_votes`.
+            All labels that count as votes, as given to `cast_votes`.
 
         n_teachers : int
             Number of shards of this site, as given to
@@ -416,7 +417,7 @@ class Votes(SensitiveSums):
         ValueError
             If a part has no header, or repeats a shard of another part. Also if parts
             differ in public rows, classes, number of teachers, key or unit. The message
-            has the number of the part, from 0.
+            has the number of the part, counted from 0.
         """
         header, counts, classes = None, np.zeros(0), np.zeros(0)
         for number, part in enumerate(parts):
@@ -476,7 +477,7 @@ class Votes(SensitiveSums):
         Parameters
         ----------
         path : str or path-like
-            The file. Nothing in it is executed.
+            The file. No content of the file is executed.
 
         Returns
         -------
@@ -579,7 +580,7 @@ class Votes(SensitiveSums):
         Raises
         ------
         IndexError
-            If there is no such row.
+            If an index is out of range.
         """
         return self._counts[np.asarray(indices, dtype=np.intp)].astype(np.int64)
 

@@ -14,16 +14,17 @@ class Assumption:
     Parameters
     ----------
     code : str
-        Short permanent name in privacy cards and reports. Third-party estimators need
-        codes that this package does not use.
+        Short permanent name in privacy cards and reports. An estimator of another
+        package needs codes that this package does not use.
 
     sentence : str
-        The assumption in words, to follow "assumes that". Without a capital or a full
-        stop.
+        The assumption as a clause that can follow "assumes that", without a capital or
+        a full stop.
 
     question : str, default=""
         Question in a privacy report to the person who confirms the assumption. Empty
-        for an assumption that voids privacy. Privacy cards do not contain the question.
+        for a defect, such as seeded noise, that voids the guarantee. Privacy cards do
+        not contain the question.
 
     Examples
     --------

@@ -51,7 +51,7 @@ def check_epsilon(epsilon: float) -> float:
 
 
 def check_epsilon_is_small(name: str, epsilon: float) -> None:
-    """Raise for an epsilon that is none, and warn of one that protects nobody."""
+    """Raise for an invalid epsilon, and warn of an epsilon that protects nobody."""
     if check_epsilon(epsilon) > _MOST_EPSILON:
         warn_user(
             f"{name}={epsilon!r} is above {_MOST_EPSILON}: such a statement protects "
@@ -80,7 +80,7 @@ def calibrate_noise(
 ) -> float:
     """Find the smallest noise scale whose guarantee is within (epsilon, delta).
 
-    The scale may be published if the curves are worst cases.
+    The scale may be published if `curve_at_scale` returns worst cases.
 
     Parameters
     ----------
@@ -104,7 +104,8 @@ def calibrate_noise(
     scale : float
         The smallest scale with
         ``curve_at_scale(scale, orders).to_epsilon(delta) <= epsilon``, to a relative
-        precision of 1/5000 and six significant digits. More noise must never cost more.
+        precision of 1/5000 and six significant digits. More noise must never have a
+        larger cost.
 
     Raises
     ------
@@ -114,8 +115,8 @@ def calibrate_noise(
     Notes
     -----
     Epsilon follows from the curve by Canonne, Kamath, Steinke (2020), Proposition 12,
-    at a few default orders around the best order. Fewer orders never give a smaller
-    epsilon. The scale is found by Brent's method and rounded up.
+    at a few default orders around the order with the smallest epsilon. Fewer orders
+    never give a smaller epsilon. The scale is found by Brent's method and rounded up.
 
     Examples
     --------
@@ -171,10 +172,11 @@ def least_noise(
     start: float,
     rough_epsilon_at_scale: Callable[[float], float] | None = None,
 ) -> float | None:
-    """Find the smallest noise scale for epsilon, None if it is more than can be drawn.
+    """Find the smallest noise scale for epsilon, None if no allowed scale is enough.
 
-    Its epsilon is smaller by at most one part in 5000; it has six significant digits.
-    The search begins at `start`, with a faster approximation if there is one.
+    Epsilon of the result is smaller by at most one part in 5000. The scale has six
+    significant digits. The search begins at `start`, with a faster approximation if
+    there is one.
     """
     scale, slope = six_digits(start, np.ceil), _SLOPE
     for at in (rough_epsilon_at_scale, epsilon_at_scale):
@@ -209,7 +211,7 @@ def least_noise(
 def _root(
     function: Callable[[float], float], start: float, step: float, tolerance: float
 ) -> float | None:
-    """Solve for the zero of a decreasing function; None if it lies above all scales."""
+    """Solve for the zero of a decreasing function; None if above all scales."""
     limit = np.log(LARGEST_SCALE)
     low = high = min(start, limit)
     while function(high) > 0:
@@ -228,15 +230,15 @@ def calibrate_n_queries(
 ) -> int:
     """Find the largest number of queries whose guarantee is within (epsilon, delta).
 
-    The number may be published if the curves are worst cases.
+    The number may be published if `curve_at_n_queries` returns worst cases.
 
     Parameters
     ----------
     curve_at_n_queries : callable
         ``curve_at_n_queries(n_queries)`` returns the worst-case
-        :class:`~sklearn_pate.accounting.RdpCurve` of that many queries, such as
-        ``lambda n: mechanism.cost(n, n_classes).curve``. More queries must not
-        cost less. A curve that depends on votes voids the guarantee.
+        :class:`~sklearn_pate.accounting.RdpCurve` of `n_queries` queries, such as
+        ``lambda n: mechanism.cost(n, n_classes).curve``. More queries must not cost
+        less. A curve that depends on votes voids the guarantee.
 
     epsilon : float
         Privacy budget, positive.

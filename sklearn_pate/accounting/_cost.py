@@ -1,4 +1,4 @@
-"""Privacy cost of a release: its Renyi curve, and what is known exactly."""
+"""Privacy cost of a release: its Renyi curve, and an exact cost if known."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +21,7 @@ from sklearn_pate.accounting.plurality._adaptive_answers import (
 
 
 class ExactCost(Protocol):
-    """Privacy losses of a release that are known better than by a curve."""
+    """Privacy cost of a release that is known more exactly than by a Renyi curve."""
 
     #: Whether a Renyi curve beside it adds nothing.
     is_all: ClassVar[bool]
@@ -34,12 +34,12 @@ class ExactCost(Protocol):
         """Delta at every epsilon, None where it is not resolved."""
 
     def after(self, mu: float) -> "ExactCost | None":
-        """Return the cost with a Gaussian release before, None where none is known."""
+        """Return the cost after a Gaussian release, None if no bound is known."""
 
 
 @dataclass(frozen=True)
 class GaussianTest:
-    """A release that is a test of N(0, 1) against N(mu, 1)."""
+    """Cost of a release that is mu-Gaussian differentially private."""
 
     mu: float
     is_all: ClassVar[bool] = False
@@ -60,7 +60,7 @@ class GaussianTest:
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveAnswers:
-    """Answers, each dominated by a test, after noisy checks and a Gaussian release."""
+    """Cost of adaptively chosen answers, after noisy checks and a Gaussian release."""
 
     answers: AnswerTests
     n_answers: int
@@ -94,7 +94,7 @@ class AdaptiveAnswers:
 
 @dataclass(frozen=True)
 class PureCost:
-    """A guarantee without delta, which the statement names at any delta."""
+    """Pure guarantee (delta is 0), which the statement gives at any delta."""
 
     curve: RdpCurve
     is_all: ClassVar[bool] = True
@@ -109,15 +109,15 @@ class PureCost:
         return curve_profile(self.curve)
 
     def after(self, mu: float) -> None:
-        """Return None: with a Gaussian release, curves are added."""
+        """Return None, as Renyi curves are added for a Gaussian release."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cost:
     """Privacy cost of a release, for any data.
 
-    The cost follows from the parameters of a mechanism and from numbers that do not
-    depend on private data. It may be published.
+    The cost may be published: it follows from the parameters of a mechanism and from
+    numbers that do not depend on private data.
 
     Parameters
     ----------
@@ -131,16 +131,16 @@ class Cost:
         Renyi curve. Infinite for seeded noise, which gives no privacy.
 
     exact : ExactCost, default=None
-        A tighter bound, if known: Gaussian differential privacy, or the recursion over
-        adaptive answers.
+        A tighter bound than `curve`, if known: by Gaussian differential privacy, or by
+        a recursion over answers that depend on earlier answers.
 
     Notes
     -----
-    Costs with equal unit and relation add up, even if the second release depends on
-    results of the first. Renyi curves add up by Proposition 1 of Mironov (2017).
-    Squares of mu add up by Corollary 3.3 of Dong, Roth, Su (2022). The recursion over
-    adaptive answers includes an earlier Gaussian release as its first step; see
-    :doc:`/accounting`.
+    Costs with equal unit and neighbour relation add up, even if a release depends on
+    results of an earlier release. Renyi curves add up by Proposition 1 of Mironov
+    (2017). Squares of mu, the parameter of Gaussian differential privacy, add up by
+    Corollary 3.3 of Dong, Roth, Su (2022). The recursion over answers can begin with an
+    earlier release with Gaussian noise: see :doc:`/accounting`.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class Cost:
 
     @property
     def mu(self) -> float | None:
-        """Mu of Gaussian differential privacy, if a bound is known.
+        """Parameter mu of Gaussian differential privacy, if a bound is known.
 
         Returns
         -------
@@ -205,11 +205,11 @@ class Cost:
         return self._least_epsilon(self._exact_epsilon(delta), delta)
 
     def _exact_epsilon(self, delta: float) -> float:
-        """Compute the exact epsilon, infinite where none is known."""
+        """Compute the exact epsilon, infinite if no exact cost is known."""
         return np.inf if self.exact is None else self.exact.epsilon(delta)
 
     def _least_epsilon(self, exact: float, delta: float) -> float:
-        """Return the smaller one of an exact epsilon and that of the curve."""
+        """Return the smaller of the exact epsilon and the epsilon of the curve."""
         if self.exact is not None and self.exact.is_all:
             return exact
         return min(exact, self.curve.quiet_epsilon(delta))

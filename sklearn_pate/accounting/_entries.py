@@ -95,7 +95,7 @@ def admits(
     cost: Sequence[float],
     profile: PrivacyProfile | None,
 ) -> bool:
-    """Check a cost against a budget, a first one also by its profile.
+    """Check a cost against a budget, for a first entry also by the privacy profile.
 
     A first cost that is above all limits of the filter leaves nothing for later ones.
     """
@@ -131,7 +131,7 @@ def _lost(orders: _Array, delta: float, uncovered_delta: float) -> _Array:
 
 
 def _covered(delta: float, uncovered_delta: float) -> float:
-    """Return the delta that is left for all cases but one of that probability."""
+    """Return the delta that is left once an uncovered probability is subtracted."""
     return (delta - uncovered_delta) / (1 - uncovered_delta)
 
 
@@ -221,7 +221,7 @@ def enter(ledger: "PrivacyLedger", file: Connection, cost: PrivacyCost) -> int:
 
 
 def _remedy(unit: str, relation: str, cost: PrivacyCost) -> str:
-    """Return advice for a cost of another unit or relation than the ledger's."""
+    """Return advice for a cost whose unit or relation is not that of the ledger."""
     if cost.unit != unit:
         return (
             "Use the same privacy_unit ('party' for fit_from_votes), or a separate "

@@ -1,4 +1,4 @@
-"""Ledger entry of one fit: its cost before the noise, its answers after it."""
+"""Ledger entry of one fit: its cost before any noise, and its stored answers."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -54,14 +54,14 @@ class FitEntry:
         self._number: int | None = None
 
     def check(self) -> None:
-        """Raise unless the fit has an entry or its cost fits. Charges nothing."""
+        """Raise unless the fit has an entry or a cost within the budget. No charge."""
         with self._advised(), self._ledger.reading() as file:
             is_done = len(self._stored(file)) >= self._n_queries
             if not is_done and self._unused(file, 0) is None:
                 check_cost(self._ledger, file, self._cost)
 
     def open(self, n_new: int) -> int:
-        """Record the cost of a draw of `n_new` queries on disk, if it is not there.
+        """Record the cost of `n_new` queries on disk, unless an entry covers them.
 
         Returns the number of answers from votes that were given on this entry before.
         """

@@ -1,4 +1,4 @@
-"""Exact privacy cost of Gaussian noise: a test of N(0, 1) against N(mu, 1)."""
+"""Exact privacy cost of Gaussian noise by mu of Gaussian differential privacy."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ _SAFETY = 1e-9
 
 
 def gdp_mu(sigma: float, squared_distance: float = 2.0) -> float:
-    """Compute mu of the Gaussian test for a release with discrete Gaussian noise.
+    """Compute mu of Gaussian differential privacy for discrete Gaussian noise.
 
     `sigma` is the scale of the noise on every count; `squared_distance` bounds the
     squared L2 distance between the counts of neighbouring data sets, and is 2 for one
@@ -50,7 +50,7 @@ def gdp_mu(sigma: float, squared_distance: float = 2.0) -> float:
 
 
 def gdp_delta(epsilon: float, mu: float) -> float:
-    """Compute the smallest delta of a Gaussian test at a given epsilon.
+    """Compute the smallest delta of mu-Gaussian differential privacy at an epsilon.
 
     delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu) (Balle, Wang
     2018, Theorem 8; Dong, Roth, Su 2022, Corollary 2.13). Releases of several mu_i
@@ -61,7 +61,7 @@ def gdp_delta(epsilon: float, mu: float) -> float:
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:
-    """Compute the smallest epsilon of a Gaussian test at a given delta.
+    """Compute the smallest epsilon of mu-Gaussian differential privacy at a delta.
 
     Rounded up by one part in 10^9; `inf` for an infinite mu, or one above 1e100.
     """

@@ -40,7 +40,7 @@ def rounded_down(value: float) -> float:
 
 
 def fitting_epsilon(largest: float, excess: Callable[[float], float]) -> float | None:
-    """Find an epsilon in three digits that is within a budget, None below a tenth.
+    """Find an epsilon of three digits within a budget, None if below a tenth.
 
     `excess` returns the ratio of the cost at an epsilon to what is left: at most 1 if
     it fits.
@@ -61,8 +61,8 @@ class LedgerEntry:
     """Record of one release in a ledger, for auditors.
 
     An entry must not be published. The cost depends on no private value, but
-    fingerprints reveal which fits used equal data. Epsilon does not cover `time` and
-    `who`.
+    fingerprints reveal which fits used equal data. The guarantee does not cover `time`
+    and `who`.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class LedgerEntry:
         Description of the release and its mechanism.
 
     epsilon : float
-        Privacy cost of this release alone at `delta`, exact if known.
+        Epsilon of this release alone at `delta`, exact if the exact cost is known.
 
     delta : float
         Delta of the (epsilon, delta) guarantee.
@@ -189,7 +189,7 @@ def write_report(ledger: "PrivacyLedger", file: Connection) -> str:
 
 
 def _estimate(ledger: "PrivacyLedger", file: Connection) -> float:
-    """Compute epsilon of all entries, composed at the order that is best now."""
+    """Compute epsilon of all entries together, at the best Renyi order now."""
     curves = [
         RdpCurve(np.frombuffer(orders, "<f8"), np.frombuffer(values, "<f8"))
         for orders, values in file.execute("SELECT orders, curve FROM charges")
@@ -235,16 +235,16 @@ class PrivacyLedger:
 
     The file survives crashes. Several processes of one user on one machine may use the
     ledger at once. A fit with equal data, parameters and integer ``random_state`` is
-    charged once; a repeated fit returns the stored answers. Equal answers thus reveal
-    equal data. If rows or labels are prepared in another way, use another
-    ``random_state``.
+    charged once; a repeated fit returns the stored answers. Equal answers of two fits
+    thus reveal that the data of the fits are equal. Before a fit on rows or labels
+    prepared in another way, change ``random_state``.
 
     Parameters
     ----------
     path : str or path-like
         File of the ledger, one for each sensitive data set. Keep the file on a local
-        disk, as locks are unreliable on network drives. Make backups, as a lost or
-        older file lacks later entries.
+        disk, as file locks are unreliable on network drives. Make backups: a lost file,
+        or an older copy, lacks later entries.
 
     epsilon : float, default=None
         Privacy budget of the data set. `epsilon` and `delta` create the file if it does
@@ -256,13 +256,13 @@ class PrivacyLedger:
     orders : array-like of shape (n_orders,), default=None
         Renyi orders at which costs add up, fixed when the file is created. Default: the
         order that admits the most answers of the default mechanism. Several orders
-        share `delta`, and suit mixed mechanisms, but admit slightly fewer Gaussian
-        releases.
+        share `delta`, suit several kinds of mechanisms together, but admit slightly
+        fewer releases with Gaussian noise.
 
     key_file : str or path-like, default=None
         File with the secret key of the fingerprints of data sets and fits, created if
         missing. Default: `path` with ".key" added. Do not pass the key on with the
-        ledger: with the key, guesses about the data can be tested.
+        ledger, as a reader with the key can test guesses about the data.
 
     Attributes
     ----------
@@ -294,15 +294,17 @@ class PrivacyLedger:
     :class:`~sklearn_pate.accounting.composition.RenyiFilter`. Renyi costs add up at
     orders that are fixed beforehand, for any adaptive choice of fits. The limit at each
     order is the divergence that Proposition 12 of Canonne, Kamath, Steinke (2020)
-    converts to the budget. If all costs are pure, a fit is also admitted if the sum of
-    epsilons is within the budget. For example, a fit with a pure epsilon of 0.5 takes a
-    sixth of a budget of 3. Once a cost has a delta, the Renyi costs of pure releases
-    count. The proof is in :doc:`Privacy cost of an answer </accounting>`.
+    converts to the budget. If all costs are pure (delta is 0), a fit is also admitted
+    if the sum of their epsilons is within the budget. For example, a fit with a pure
+    epsilon of 0.5 takes a sixth of a budget of 3. After the first cost with a positive
+    delta, pure releases count by their Renyi costs. The proof is on the page
+    :doc:`Privacy cost of an answer </accounting>`.
 
-    The first entry is also admitted if its privacy profile is within the budget, so
-    that one fit may use the whole budget. If the Renyi cost of this entry exceeds the
-    budget, no further entry is admitted. If only one pair (epsilon, delta) of the first
-    release is known, its delta is subtracted from the delta of the budget.
+    The first entry is also admitted if its privacy profile (delta at every epsilon) is
+    within the budget, so that one fit may use the whole budget. If the Renyi cost of
+    the first entry exceeds the budget, no further entry is admitted. If only one pair
+    (epsilon, delta) of the first release is known, this delta is subtracted from the
+    delta of the budget.
 
     The first entry determines the unit of privacy and the neighbour relation of a
     ledger. The guarantee assumes that the parameters of each fit were chosen without
@@ -459,16 +461,16 @@ class PrivacyLedger:
         Returns
         -------
         spent : float
-            Sum of costs divided by its limit, at the order with the most budget left,
-            between 0 and 1. Equal to 1 if the first entry was admitted by its profile
-            alone.
+            Sum of all costs, divided by the limit on the sum, at the Renyi order with
+            the most budget left. Between 0 and 1, and equal to 1 if the first entry was
+            admitted by its privacy profile alone.
         """
         with self.reading() as file:
             spent = 1 - max(self.filter.left(total_costs(file)))
         return min(max(spent, 0.0), 1.0)
 
     def fits(self, curve: RdpCurve, profile: PrivacyProfile | None = None) -> bool:
-        """Check whether a cost is within the budget now, without a charge.
+        """Check whether a cost is within the remaining budget, without a charge.
 
         Parameters
         ----------
@@ -498,10 +500,12 @@ class PrivacyLedger:
         Returns
         -------
         taken : float
-            Fraction at the order that admits this cost most often.
+            Fraction that the cost takes, at the Renyi order that admits the cost most
+            often.
 
         left : float
-            Fraction left at this order, which admits the cost ``left / taken`` times.
+            Fraction left at this Renyi order, which admits the cost ``left / taken``
+            times.
         """
         with self.reading() as file:
             cost = self.filter.cost(curve)
@@ -522,7 +526,7 @@ class PrivacyLedger:
     ) -> int:
         """Record the cost of a release, before any noise is drawn for it.
 
-        Estimators of this package call this method. Call it yourself for other
+        Estimators of this package call this method. Call the method yourself for other
         releases.
 
         Parameters
@@ -539,7 +543,7 @@ class PrivacyLedger:
 
         relation : {"replace-one", "add-remove", "add-remove-or-change"}, default=None
             Neighbour relation of the cost, as in :class:`~sklearn_pate.PrivacySpent`.
-            Required for "row" and "group". "party" has only one relation.
+            Required for "row" and "group". For "party" there is only one relation.
 
         description : str
             Description of the release for auditors, without private values.
@@ -558,14 +562,14 @@ class PrivacyLedger:
 
         uncovered_delta : float, default=0.0
             Probability with which the release may reveal everything, in addition to the
-            cost of `curve`. The ledger subtracts it from the delta of its budget. Only
-            an empty ledger admits such a release, see
+            cost of `curve`. The ledger subtracts this probability from the delta of the
+            budget. Only an empty ledger admits such a release, see
             :class:`~sklearn_pate.accounting.OtherRelease`.
 
         Returns
         -------
         number : int
-            Number of the entry. The entry is on disk.
+            Number of the entry, which is then on disk.
 
         Raises
         ------
@@ -611,7 +615,8 @@ class PrivacyLedger:
         Returns
         -------
         entries : list of LedgerEntry
-            Entries by number. ``pandas.DataFrame(ledger.entries())`` is a table.
+            Entries in the order of their numbers.
+            ``pandas.DataFrame(ledger.entries())`` makes a table.
         """
         with self.reading() as file:
             return read_entries(file, self.filter)

@@ -1,4 +1,4 @@
-"""Releases of other libraries, for a ledger of this one."""
+"""Releases of other libraries, for a ledger of this package."""
 
 import logging
 from dataclasses import dataclass, replace
@@ -21,10 +21,10 @@ from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 class OtherRelease:
     """Privacy cost of a release that another library made about the same data.
 
-    Create an instance by a class method. Record it in a ledger by :meth:`charge`,
-    before the other library draws its noise. The cost must be a worst case, fixed
-    beforehand, that depends on no private data. The data holder must trust the
-    guarantee of the other library.
+    Create an instance by a class method, such as :meth:`from_pure`. Record the cost in
+    a ledger by :meth:`charge`, before the other library draws noise. The cost must be a
+    worst case, fixed beforehand, that depends on no private data. The data holder must
+    trust the guarantee of the other library.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class OtherRelease:
 
     Notes
     -----
-    Costs for different relations do not add up. `to_relation` converts a cost if a
-    proof is known; see :doc:`Privacy cost of an answer </accounting>`.
+    Costs for different neighbour relations do not add up. `to_relation` converts a cost
+    if a proof is known: see the page :doc:`Privacy cost of an answer </accounting>`.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class OtherRelease:
         relation: str,
         description: str = "pure differential privacy",
     ) -> Self:
-        """Create a release from a pure guarantee, such as of Laplace noise.
+        """Create a release from a pure guarantee (delta is 0), as for Laplace noise.
 
         Parameters
         ----------
@@ -103,8 +103,8 @@ class OtherRelease:
         Returns
         -------
         release : OtherRelease
-            Release with the Renyi curve of randomised response, which dominates every
-            pure release (Kairouz, Oh, Viswanath 2015, "The composition theorem for
+            Release with the Renyi curve of randomised response, the largest curve for
+            this epsilon (Kairouz, Oh, Viswanath 2015, "The composition theorem for
             differential privacy", proof of Theorem 3.3).
 
         Raises
@@ -178,7 +178,7 @@ class OtherRelease:
             Unit of privacy.
 
         relation : str
-            Neighbour relation of the pair.
+            Neighbour relation of the pair (epsilon, delta).
 
         description : str, default="approximate differential privacy"
             Description of the release for auditors.
@@ -186,10 +186,10 @@ class OtherRelease:
         Returns
         -------
         release : OtherRelease
-            Only an empty ledger admits this release, as a pair bounds no Renyi
-            divergence. The ledger subtracts `delta` from the delta of its budget, which
-            must be larger. If rho, a Renyi curve or events of the release are known,
-            use these instead.
+            Only an empty ledger admits this release, as one pair (epsilon, delta)
+            bounds no Renyi divergence. The ledger subtracts `delta` from the delta of
+            its budget, which must be larger. If rho, a Renyi curve or an event of the
+            release is known, use that in place of the pair (epsilon, delta).
 
         Raises
         ------
@@ -215,7 +215,8 @@ class OtherRelease:
         ----------
         event : DpEvent
             Event of the whole release, such as ``accountant.ledger`` of an accountant
-            of dp-accounting. Its noise is relative to the sensitivity under `relation`.
+            of dp-accounting. The noise of the event is relative to the sensitivity
+            under `relation`.
 
         unit : {"row", "group"}, default="row"
             Unit of privacy, called a record in dp-accounting.
@@ -229,8 +230,8 @@ class OtherRelease:
         Returns
         -------
         release : OtherRelease
-            Release with the Renyi curve of the event, by an RdpAccountant at
-            `DEFAULT_ORDERS`.
+            Release with the Renyi curve of the event, computed by an RdpAccountant at
+            the orders `DEFAULT_ORDERS`.
 
         Raises
         ------
@@ -283,10 +284,10 @@ class OtherRelease:
         Returns
         -------
         release : OtherRelease
-            Release with the cost for `relation`. A replaced unit costs as much as one
-            removal and one addition: see
-            :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one`. The
-            relation "add-remove-or-change" includes "add-remove".
+            Release with the cost for `relation`. Replacing a unit costs as much as
+            removing a unit and adding another: see
+            :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one`. A
+            cost for "add-remove-or-change" is also a cost for "add-remove".
 
         Raises
         ------
@@ -335,13 +336,13 @@ class OtherRelease:
         Returns
         -------
         number : int
-            Number of the entry. The entry is on disk.
+            Number of the entry, which is then on disk.
 
         Raises
         ------
         BudgetExceededError
-            If the cost exceeds the remaining budget, or only the profile of the release
-            is known and the ledger has an entry. Nothing was charged.
+            If the cost exceeds the remaining budget. Also if only the profile of the
+            release is known, and the ledger is not empty. Nothing was charged.
 
         ValueError
             If the ledger has another unit or relation.
@@ -363,7 +364,7 @@ class OtherRelease:
         )
 
     def _covered_part(self, ledger: PrivacyLedger) -> tuple[RdpCurve, float]:
-        """Return a curve, and the probability mass that it does not cover.
+        """Return a Renyi curve, and the probability that the curve does not cover.
 
         If only a profile is known, that of its pair (epsilon, delta) that leaves most
         of the budget at a finite order, where most costs are counted.

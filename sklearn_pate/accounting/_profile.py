@@ -60,17 +60,17 @@ class PrivacyProfile:
     Raises
     ------
     ValueError
-        If `epsilons` or `deltas` do not have this form.
+        If `epsilons` or `deltas` are not as described under Parameters.
 
     Notes
     -----
     Let P and Q be the distributions of the release for two neighbouring data sets. The
     profile is the supremum over events S of P(S) - e^epsilon Q(S) (Balle, Barthe,
     Gaboardi 2018, "Privacy amplification by subsampling: tight analyses via couplings
-    and divergences"). P and Q may be exchanged, so that delta(-epsilon) = 1 -
-    e^-epsilon (1 - delta(epsilon)). Delta is convex in e^epsilon, so linear
-    interpolation in e^epsilon gives an upper bound. Epsilons above 500 are not
-    resolved.
+    and divergences"). The bound also holds with P and Q exchanged, so that
+    delta(-epsilon) = 1 - e^-epsilon (1 - delta(epsilon)). Delta is convex in e^epsilon,
+    so linear interpolation in e^epsilon gives an upper bound. Epsilons above 500 are
+    not resolved.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class PrivacyProfile:
         )
 
     def delta_at(self, epsilon: Any) -> Any:
-        """Return the delta that holds at an epsilon.
+        """Return the delta of the guarantee at a given epsilon.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class PrivacyProfile:
         return deltas if deltas.ndim else float(deltas)
 
     def epsilon_at(self, delta: float) -> float:
-        """Return the smallest epsilon that holds at a delta.
+        """Return the smallest epsilon of the guarantee at a given delta.
 
         Parameters
         ----------
@@ -160,8 +160,8 @@ class PrivacyProfile:
         Returns
         -------
         epsilon : float
-            Epsilon in nats, not negative. Infinite if the profile exceeds `delta`
-            everywhere.
+            Epsilon in nats, not negative. Infinite if the profile exceeds `delta` at
+            every epsilon.
 
         Raises
         ------
@@ -193,7 +193,7 @@ class PrivacyProfile:
         Parameters
         ----------
         prior : float, default=0.5
-            Probability of the first data set before the release, in [0, 1].
+            Probability before the release, in [0, 1], that the first data set was used.
 
         Returns
         -------
@@ -210,7 +210,7 @@ class PrivacyProfile:
         -----
         With prior probability c of the first data set, the best guess is right with
         probability 1 - c + c delta(ln((1 - c) / c)). For c = 1/2 this is (1 + delta(0))
-        / 2, where delta(0) is the total variation distance.
+        / 2, where delta(0) is the total variation distance of P and Q.
         """
         check_number("prior", prior, 0, 1)
         if prior in (0, 1):
@@ -225,7 +225,7 @@ class PrivacyProfile:
         Parameters
         ----------
         false_alarms : float
-            Share of the false claims that the attacker accepts, in [0, 1].
+            Share of false claims about a unit that the attacker accepts, in [0, 1].
 
         Returns
         -------
@@ -274,7 +274,8 @@ class PrivacyProfile:
         -----
         By the triangle inequality of hockey-stick divergences, delta_{k+1}(a + b) <=
         delta_1(b) + e^b delta_k(a) for all a and b. Vadhan (2017, "The complexity of
-        differential privacy", Lemma 2.2) proves the case of equal steps.
+        differential privacy", Lemma 2.2) proves the case of an equal epsilon for each
+        unit.
         """
         check_count("n_units", n_units)
         resolved = self.epsilons <= LARGEST_EPSILON
@@ -304,7 +305,7 @@ class PrivacyProfile:
         Returns
         -------
         profile : PrivacyProfile
-            Lower convex hull of both bounds.
+            Lower convex hull of both bounds, also an upper bound.
         """
         return lower_hull(
             np.concatenate([self.epsilons, other.epsilons]),
@@ -318,7 +319,7 @@ class PrivacyProfile:
         Parameters
         ----------
         profiles : iterable of PrivacyProfile
-            At least one.
+            At least one profile.
 
         Returns
         -------
@@ -332,13 +333,13 @@ class PrivacyProfile:
         )
 
     def thinned(self, epsilon: float, delta: float) -> "PrivacyProfile":
-        """Return a profile with fewer points, rounded up, which contains a given pair.
+        """Return a profile with fewer points, rounded up, that keeps a given pair.
 
         Parameters
         ----------
         epsilon, delta : float
-            A pair that the release satisfies, kept exactly. Left out if epsilon is
-            infinite.
+            A pair that the release satisfies. The pair is kept exactly, or left out if
+            epsilon is infinite.
 
         Returns
         -------
@@ -357,7 +358,7 @@ class PrivacyProfile:
 
 
 def lower_hull(epsilons: ArrayLike, deltas: ArrayLike) -> PrivacyProfile:
-    """Make a profile from pairs that a release satisfies, epsilon at least 0.
+    """Make a profile from pairs (epsilon, delta) of a release, epsilon at least 0.
 
     Pairs (epsilon, delta) are joined with their mirror images and with delta = 1 at
     e^epsilon = 0; every chord in e^epsilon of two valid pairs is valid.
@@ -400,7 +401,7 @@ def _is_above(point: _Point, low: _Point, high: _Point) -> bool:
 
 
 def mirrored(epsilons: _Array, deltas: _Array) -> _Array:
-    """Return delta at -epsilon, 1 - e^-epsilon (1 - delta), of pairs of a profile."""
+    """Return delta at -epsilon for pairs of a profile: 1 - e^-epsilon (1 - delta)."""
     return np.exp(-epsilons) * deltas - np.expm1(-epsilons)
 
 
@@ -412,7 +413,7 @@ def both_signs(epsilons: _Array) -> _Array:
 def _on_chord(
     epsilons: _Array, deltas: _Array, low: Any, high: Any, epsilon: ArrayLike
 ) -> _Array:
-    """Read delta at epsilon from the chord in e^epsilon of two points, by their index.
+    """Interpolate delta at epsilon, linearly in e^epsilon, between two points.
 
     From the upper end on it is that of the upper end.
     """
@@ -471,15 +472,17 @@ def compose_profiles(profiles: Iterable[PrivacyProfile]) -> PrivacyProfile:
 
     Notes
     -----
-    Each profile has a pair of distributions that dominates the release. The privacy
-    losses of these pairs add up (Zhu, Dong, Wang 2022, "Optimal accounting of
-    differential privacy via characteristic function", Theorem 10). Losses are rounded
-    to a grid of epsilon so that no delta decreases. If only Renyi curves are known,
-    their sum may give a smaller epsilon.
+    For each profile there is a pair of distributions, at least as distinguishable as
+    the release on any neighbouring data sets. The privacy losses of all pairs add up
+    (Zhu, Dong, Wang 2022, "Optimal accounting of differential privacy via
+    characteristic function", Theorem 10). Losses are rounded to a grid of epsilon so
+    that no delta decreases. If only Renyi curves are known, their sum may give a
+    smaller epsilon.
 
     Examples
     --------
-    Two fits with an epsilon of 1 each. The sum of their Renyi curves would give 1.58:
+    Two fits with an epsilon of 1 each. The sum of the Renyi curves would give an
+    epsilon of 1.58 for both:
 
     >>> from sklearn_pate.accounting import compose_profiles
     >>> from sklearn_pate.mechanisms import GNMax
@@ -513,7 +516,7 @@ def _composed(first: PrivacyProfile, second: PrivacyProfile) -> PrivacyProfile:
 
 
 def _top(profile: PrivacyProfile) -> float:
-    """Return an epsilon where delta is negligible, or stays as it is."""
+    """Return an epsilon above which delta is negligible or constant."""
     n_used = int(np.sum(profile.deltas > SMALLEST_DELTA))
     top = float(profile.epsilons[min(n_used, len(profile.epsilons) - 1)])
     return min(top, LARGEST_EPSILON)
@@ -537,7 +540,7 @@ def extended(deltas: _Array, step: float, mu: float | None, n_more: int) -> _Arr
 def after_losses(
     deltas: _Array, step: float, mu: float | None, masses: _Array
 ) -> _Array:
-    """Compose a profile, which post-processes a test of mu, with masses of losses."""
+    """Compose a profile with a discrete distribution of privacy losses."""
     wide = extended(deltas, step, mu, len(masses) // 2)
     n = next_fast_len(len(wide), real=True)  # what wraps around is not read
     found: _Array = irfft(rfft(wide, n) * rfft(masses, n), n)
@@ -545,10 +548,10 @@ def after_losses(
 
 
 def dominating_masses(deltas: _Array, step: float) -> tuple[_Array, float]:
-    """Return a law of the privacy loss that has at least a profile, on its grid.
+    """Return a distribution of privacy losses on a grid, whose profile is not smaller.
 
-    The law of the loss under P has masses at all points from -(n - 1) to n - 1 steps,
-    and one at infinity.
+    The distribution of the loss under P has masses at all points from -(n - 1) to n - 1
+    steps, and one at infinity.
     """
     u: _Array = step * np.arange(len(deltas), dtype=np.float64)
     both = both_signs(u)
@@ -603,7 +606,7 @@ def _converted(orders: bytes, values: bytes, pure_epsilon: float) -> PrivacyProf
 
 
 def gaussian_profile(mu: float) -> PrivacyProfile:
-    """Return the exact profile of a test of N(0, 1) against N(mu, 1), rounded up."""
+    """Return the exact profile of mu-Gaussian differential privacy, rounded up."""
     top = gdp_epsilon(mu, SMALLEST_DELTA)
     if top > LARGEST_EPSILON:
         return PrivacyProfile([0.0], [1.0])
@@ -625,5 +628,5 @@ def _best_of_cells(epsilons: _Array, deltas: _Array) -> tuple[_Array, _Array]:
 
 
 def _cells(epsilons: _Array) -> NDArray[np.intp]:
-    """Return the cell of each epsilon; all have one width on a logarithmic scale."""
+    """Return the cell of each epsilon; all cells have equal width in log(epsilon)."""
     return np.floor(np.log(np.maximum(epsilons, 1e-9)) * (_N_CELLS / 27)).astype(int)

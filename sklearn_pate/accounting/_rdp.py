@@ -48,9 +48,10 @@ class RdpCurve:
     """Renyi differential privacy guarantee at several orders.
 
     Curves of releases with independent noise about one data set add up (`+`). The cost
-    of `k` releases with equal curves is ``curve * k``. Only costs for one neighbour
-    relation add up. A worst-case curve may be published. A curve computed from votes is
-    as sensitive as the votes. A curve does not record whether it is a worst case.
+    of `k` releases with equal curves is ``curve * k``. Costs for different neighbour
+    relations do not add up. A worst-case curve may be published. A curve computed from
+    votes is as sensitive as the votes. A curve does not record whether it is a worst
+    case.
 
     Parameters
     ----------
@@ -63,8 +64,8 @@ class RdpCurve:
         bound is known.
 
     pure_epsilon : float, default=inf
-        Epsilon of a pure guarantee, if known: the Renyi divergence of infinite order.
-        Sums and multiples apply to this epsilon, too.
+        Epsilon of a pure guarantee (delta is 0), if known: a bound on the Renyi
+        divergence of infinite order. Sums and multiples of curves include this epsilon.
 
     Raises
     ------
@@ -77,8 +78,8 @@ class RdpCurve:
     A mechanism M satisfies (a, r)-RDP if D_a(M(d) || M(d')) <= r for all neighbours d,
     d'. Guarantees add up if each cost is a worst case that was fixed beforehand, even
     if a release depends on earlier results (Mironov 2017, "Renyi differential privacy",
-    Definition 4 and Proposition 1). ``cost`` of a mechanism holds for all data sets,
-    ``local_curve`` only for the given votes.
+    Definition 4 and Proposition 1). The curve of ``cost`` of a mechanism holds for all
+    data sets. The curve of ``local_curve`` holds only for the given votes.
 
     Examples
     --------
@@ -213,7 +214,7 @@ class RdpCurve:
 
         conversion : {"cks", "classical"}, default="cks"
             Conversion formula, see the notes. "classical", used in the PATE papers,
-            never gives a smaller epsilon.
+            never gives a smaller epsilon than "cks".
 
         Returns
         -------
@@ -223,13 +224,13 @@ class RdpCurve:
         Raises
         ------
         ValueError
-            If `delta` is out of range, or `conversion` unknown.
+            If `delta` is out of range, or `conversion` is unknown.
 
         Warns
         -----
         UserWarning
-            If the best order is the first or the last order. Orders outside the range
-            may then give a smaller epsilon.
+            If the order with the smallest epsilon is the first or the last. Orders
+            outside the range of the curve may then give a smaller epsilon.
 
         Notes
         -----
@@ -269,13 +270,13 @@ class RdpCurve:
         Raises
         ------
         ValueError
-            If `delta` is out of range, or `conversion` unknown.
+            If `delta` is out of range, or `conversion` is unknown.
         """
         epsilons, _ = self._epsilons(delta, conversion)
         return max(float(epsilons.min()), 0.0)
 
     def epsilons(self, delta: float) -> NDArray[np.float64]:
-        """Convert to an epsilon at each order.
+        """Convert the curve to an epsilon at each order.
 
         Parameters
         ----------
@@ -322,8 +323,8 @@ class RdpCurve:
             Accountant with relation REPLACE_ONE for "replace-one", and
             ADD_OR_REMOVE_ONE otherwise. The accountant refuses events without a cost
             for this relation. The orders end at 1024, as dp-accounting fails at larger
-            orders for most events. ``accountant.ledger`` lists only events that were
-            composed later.
+            orders for most events. ``accountant.ledger`` lists only events that are
+            composed later, not this cost.
 
         Raises
         ------
@@ -377,7 +378,7 @@ class RdpCurve:
         Returns
         -------
         order : float
-            Order of this curve.
+            One of the orders of this curve.
 
         Raises
         ------

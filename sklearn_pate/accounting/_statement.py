@@ -91,8 +91,8 @@ RELEASES = (
 class StatementFacts:
     """Facts derived from the fields of a privacy statement. May be published.
 
-    Created by :attr:`PrivacySpent.facts <sklearn_pate.PrivacySpent.facts>`. `sentences`
-    gives the facts in words.
+    Created by :attr:`PrivacySpent.facts <sklearn_pate.PrivacySpent.facts>`.
+    :meth:`sentences` gives the facts in words.
 
     Parameters
     ----------
@@ -107,7 +107,8 @@ class StatementFacts:
         known.
 
     protected : str
-        What the guarantee protects about the private data. Empty without a guarantee.
+        Description of what the guarantee protects in the private data. Empty without a
+        guarantee.
 
     unprotected : tuple of str
         Quantities that the results may reveal, as they are public by assumption or by
@@ -117,13 +118,13 @@ class StatementFacts:
         Whether the number of units is among the unprotected quantities.
 
     release_type : {"one"}
-        One release about the private data.
+        "one": there is one release about the private data.
 
     data_source : {"static"}
-        The private rows do not change during the release.
+        "static": the private rows do not change during the release.
 
     access : {"non-interactive"}
-        Users of the model do not query private rows.
+        "non-interactive": users of the model do not query private rows.
 
     trust_model : {"central", "collector"}
         "central": one data holder has the raw data and adds the noise. "collector":
@@ -138,7 +139,7 @@ class StatementFacts:
         Method that composes the costs of all steps.
 
     post_processing : {"student", "function", "counts", "predictions", "metrics"}
-        Computations on the released results, which have no privacy cost.
+        Computations on the released results, at no further privacy cost.
 
     arithmetic : {"whole-numbers", "floating-point", "unknown"}
         Type of numbers in which noise is drawn.
@@ -147,7 +148,7 @@ class StatementFacts:
         Source of the noise.
 
     timing : {"variable"}
-        Run time is not protected.
+        "variable": run time is not protected.
 
     Notes
     -----
@@ -297,7 +298,7 @@ class PrivacySpent:
 
     The statement depends on no private value. ``epsilon, delta = privacy_spent``
     unpacks the statement. ``print(privacy_spent)`` prints the statement in words, one
-    fact a line.
+    fact per line.
 
     Parameters
     ----------
@@ -325,8 +326,8 @@ class PrivacySpent:
         The mechanism with its parameters.
 
     n_teachers : int or None
-        Number of teachers, or of nearest rows that vote. None for a learner without
-        votes.
+        Number of teachers, or of nearest rows that vote in place of teachers. None for
+        a learner without votes.
 
     n_queries : int or None
         Number of queries that the cost covers. None for a learner without queries.
@@ -345,8 +346,8 @@ class PrivacySpent:
         and `delta`.
 
     n_tables : int, default=None
-        Number of columns whose noisy counts replaced public rows. The cost includes
-        these counts. None with public rows.
+        Number of columns whose noisy counts were released, to draw rows in place of
+        public rows. The cost includes the noisy counts. None if public rows were given.
 
     mu : float, default=None
         The fit is mu-Gaussian differentially private (Dong, Roth, Su 2022, "Gaussian
@@ -365,8 +366,8 @@ class PrivacySpent:
     generation"). Epsilon is at most ``curve.to_epsilon(delta)``, and smaller if an
     exact cost is known. The exact cost is known for noisy counts, noisy sums, pure
     guarantees, DP-SGD, and answers of all mechanisms but
-    :class:`~sklearn_pate.mechanisms.LNMax` on three or more classes. The proofs are in
-    :doc:`Privacy cost of an answer </accounting>`.
+    :class:`~sklearn_pate.mechanisms.LNMax` on three or more classes. The proofs are on
+    the page :doc:`Privacy cost of an answer </accounting>`.
 
     Examples
     --------
@@ -393,8 +394,8 @@ class PrivacySpent:
     >>> round((spent.curve + spent.curve).to_epsilon(1e-5), 2)  # two such fits
     1.16
 
-    Statements with one unit and relation add up, at the larger delta. Noise and numbers
-    of queries of both fits must be chosen beforehand:
+    Statements with equal unit and relation add up, at the larger of their deltas. Noise
+    and numbers of queries of both fits must be chosen beforehand:
 
     >>> spent + spent
     PrivacySpent(epsilon=1.077, delta=1e-05)
@@ -477,7 +478,7 @@ class PrivacySpent:
         Returns
         -------
         facts : StatementFacts
-            Facts derived from the other fields alone.
+            Facts derived from the other fields of the statement alone.
         """
         return facts_of(self)
 
@@ -508,8 +509,9 @@ class PrivacySpent:
         Returns
         -------
         epsilon : float
-            At the delta of the statement, at most `epsilon` of the statement. Infinite
-            if `profile` exceeds the given delta at all epsilons up to 500.
+            Epsilon in nats. At the delta of the statement, the result is at most
+            `epsilon` of the statement. Infinite if `profile` exceeds the given delta at
+            all epsilons up to 500.
         """
         return self.profile.epsilon_at(delta)
 
@@ -519,7 +521,7 @@ class PrivacySpent:
         Parameters
         ----------
         prior : float, default=0.5
-            Probability of the first data set before the release, in [0, 1].
+            Probability before the release, in [0, 1], that the first data set was used.
 
         Returns
         -------
@@ -535,7 +537,7 @@ class PrivacySpent:
         Parameters
         ----------
         false_alarms : float
-            Share of the false claims that the attacker accepts, in [0, 1].
+            Share of false claims about a unit that the attacker accepts, in [0, 1].
 
         Returns
         -------
@@ -548,8 +550,8 @@ class PrivacySpent:
     def to_dp_accounting(self) -> Any:
         """Return an accountant of dp-accounting that has spent the cost of this fit.
 
-        The accountant has the neighbour relation of this statement. It refuses releases
-        with costs for another relation.
+        The accountant has the neighbour relation of this statement. The accountant
+        refuses releases with costs for another relation.
 
         Returns
         -------
@@ -695,7 +697,7 @@ def state_cost(
     n_tables: int | None = None,
     epsilon: float | None = None,
 ) -> PrivacySpent:
-    """State a cost at a delta; None takes the smallest known epsilon."""
+    """State a cost at a delta; epsilon=None takes the smallest known epsilon."""
     if epsilon is None:
         epsilon = cost.epsilon(delta) if delta else cost.curve.pure_epsilon
     return PrivacySpent(
@@ -764,8 +766,8 @@ def round_up(value: float, places: int) -> float:
 def plans_privacy(estimator: Any) -> bool:
     """Check that an estimator can state the privacy cost of a fit beforehand.
 
-    Its ``plan_privacy(X, y, **fit_params)`` returns what ``privacy_spent_`` will be
-    after ``fit`` with the same arguments. No other part of its fit may depend on
-    private rows.
+    ``plan_privacy(X, y, **fit_params)`` of the estimator returns what
+    ``privacy_spent_`` will be after ``fit`` with the same arguments. No other part of
+    its fit may depend on private rows.
     """
     return callable(getattr(type(estimator), "plan_privacy", None))

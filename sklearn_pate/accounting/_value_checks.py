@@ -41,7 +41,7 @@ def capitalised(text: str) -> str:
 def fact_lines(facts: Mapping[str, str | list[str]]) -> list[str]:
     """Format facts as wrapped lines, with their names in one column.
 
-    A list of texts begins a line with each.
+    Each text of a list begins a new line.
     """
     indent = 2 + max(map(len, facts))
     lines = []
@@ -58,7 +58,7 @@ def fact_lines(facts: Mapping[str, str | list[str]]) -> list[str]:
 
 
 def optional_module(module: str, package: str) -> ModuleType:
-    """Import a module of an optional package, or raise with how to install it."""
+    """Import a module of an optional package, or raise with the way to install it."""
     try:
         return import_module(module)
     except ImportError:
@@ -78,7 +78,7 @@ def read_table(package: str, name: str) -> dict[str, Any]:
 
 
 def check_option(name: str, value: Any, options: Collection[str | None]) -> None:
-    """Raise ValueError unless a parameter is one of a few words."""
+    """Raise ValueError unless a parameter is one of the allowed words."""
     if not isinstance(value, str | None) or value not in options:
         raise ValueError(f"{name}={value!r} is unknown; use one of {[*options]}.")
 
@@ -144,7 +144,7 @@ def check_number(
 
 
 def is_positive(value: Any) -> bool:
-    """Check that a value is a positive, finite number, and no bool."""
+    """Check that a value is a positive, finite number, and not a boolean."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     return bool(is_number and 0 < value < np.inf)
 
@@ -204,7 +204,7 @@ class Constraint:
 
     @classmethod
     def option(cls, options: Collection[str | None]) -> Self:
-        """Allow a few words."""
+        """Allow the given words."""
         return cls(partial(check_option, options=options))
 
     @classmethod
@@ -216,7 +216,7 @@ class Constraint:
 def check_parameters(estimator: Any) -> None:
     """Raise ValueError for a parameter that breaks `_constraints` of its class.
 
-    Those of base classes hold too, and are checked first.
+    Constraints of base classes hold too, and are checked first.
     """
     for kind in reversed(type(estimator).__mro__):
         for name, constraint in vars(kind).get("_constraints", {}).items():
@@ -241,7 +241,7 @@ def checked_pairs(**arrays: ArrayLike) -> list[NDArray[np.float64]]:
 
 
 def check_not_masked(name: str, values: Any) -> None:
-    """Raise for a masked array, or a list or tuple of such."""
+    """Raise for a masked array, or a list or tuple of masked arrays."""
     rows = values if isinstance(values, list | tuple) else [values]
     if any(isinstance(row, np.ma.MaskedArray) for row in rows):
         raise ValueError(

@@ -38,9 +38,10 @@ class PrivacyAnalysis:
         Delta of the (epsilon, delta) guarantee.
 
     along_transcript : bool
-        True if queries depended on earlier answers, or public rows on noisy counts.
-        Each epsilon is then computed for these queries only, as in the papers' tables,
-        and is not a bound. ``privacy_spent_`` is a bound.
+        True if queries depended on earlier answers, or public rows were drawn from
+        noisy counts. Each epsilon is then computed for these queries only, as in the
+        papers' tables, and is not a bound. The epsilon of ``privacy_spent_`` is a
+        bound.
 
     in_ledger : bool
         True if the cost of the fit was charged to a ledger.
@@ -64,17 +65,19 @@ class PrivacyAnalysis:
         Index of the teacher and text of every warning.
 
     data_problems : list of str
-        Number of rows dropped because they have no group id or a label outside
+        Number of rows dropped because of a missing group id, or of a label outside
         `classes`. Also labels in `classes` that no row has.
 
     Notes
     -----
-    `optimal_epsilon` is the tightest bound of the form of Theorem 6 of Papernot et al.
-    2018. `paper_epsilon` is by :func:`~sklearn_pate.accounting.bounds.laplace_2017`,
+    Like Theorem 6 of Papernot et al. 2018, `optimal_epsilon` uses the probability that
+    an answer is not the plurality: it is the tightest such bound. `paper_epsilon` is
+    computed by :func:`~sklearn_pate.accounting.bounds.laplace_2017`,
     :func:`~sklearn_pate.accounting.bounds.gaussian_2018` or
     :func:`~sklearn_pate.accounting.bounds.confident_2018`, converted as in the papers.
-    `epsilon` and `optimal_epsilon` are converted by Canonne, Kamath, Steinke (2020),
-    Proposition 12. See :doc:`Privacy cost of an answer </accounting>`.
+    `epsilon` and `optimal_epsilon` are converted from Renyi curves by Canonne, Kamath,
+    Steinke (2020), Proposition 12. See the page :doc:`Privacy cost of an answer
+    </accounting>`.
 
     Examples
     --------
@@ -132,7 +135,9 @@ class PrivacyAnalysis:
 
     @property
     def curve(self) -> RdpCurve:
-        """Renyi curve of `epsilon`. `sanitize` cannot release it.
+        """Renyi curve from which `epsilon` is computed.
+
+        `sanitize` cannot release the curve.
 
         Returns
         -------
@@ -143,7 +148,7 @@ class PrivacyAnalysis:
 
     @property
     def optimal_epsilon(self) -> float | None:
-        """Tightest epsilon from the probability of an answer other than the plurality.
+        """Tightest epsilon by the probability that an answer is not the plurality.
 
         Returns
         -------
@@ -171,14 +176,14 @@ class PrivacyAnalysis:
 
         If True, the mechanism's cost and ``privacy_spent_`` are wrong: publish no
         result of this fit. The cost of one query, or of all queries together, then
-        exceeds the claim by more than rounding. A fit neither raises nor warns, as this
-        would reveal something about the votes.
+        exceeds the claim by more than rounding. A fit gives no error or warning in this
+        case, as either would reveal something about the votes.
 
         Returns
         -------
         exceeds_claim : bool or None
-            False proves nothing about other votes. None if the cost does not depend on
-            votes.
+            False proves nothing about the cost of other votes. None if the cost does
+            not depend on votes.
         """
         return self._costs.exceeds_claim
 
@@ -189,17 +194,17 @@ class PrivacyAnalysis:
         Returns
         -------
         plurality : ndarray of int of shape (n_queries,)
-            Class indices, the first index for equal counts. Sensitive, as they have no
-            noise.
+            Class indices, the first index for equal counts. Sensitive, as the counts
+            have no noise.
         """
         return np.argmax(self.counts, axis=1)
 
     def sanitize(self, *, confidence: float = 0.975, **release: float) -> SanitizedCost:
         """Release the data-dependent epsilon with noise, at an additional cost.
 
-        The result may be published; `epsilon` may not. The result describes the votes
-        of this fit, as in Papernot et al. 2018, and does not replace
-        ``privacy_spent_``. Every call is a separate release: call it once.
+        The result may be published, but `epsilon` may not. The result describes the
+        votes of this fit, as in Papernot et al. 2018, and does not replace
+        ``privacy_spent_``. Every call is a separate release: call the method once.
 
         Parameters
         ----------
@@ -209,8 +214,8 @@ class PrivacyAnalysis:
         **release : float
             `order`, `smoothness` and `noise_scale` of
             :func:`~sklearn_pate.accounting.plurality.sanitize`, all or none. By
-            default, they are chosen from numbers that do not depend on private data. A
-            choice by repeated calls voids the guarantee.
+            default, all three are chosen from numbers that do not depend on private
+            data. A choice by repeated calls voids the guarantee.
 
         Returns
         -------
@@ -229,9 +234,10 @@ class PrivacyAnalysis:
 
         Notes
         -----
-        Papernot et al. 2018, Appendix B, with a smooth sensitivity (Nissim,
-        Raskhodnikova, Smith 2007) and a corrected cost, as the published cost is not an
-        upper bound: :doc:`Privacy cost of an answer </accounting>`.
+        The method is by Papernot et al. 2018, Appendix B, with a smooth sensitivity
+        (Nissim, Raskhodnikova, Smith 2007). The cost is corrected, as the cost in the
+        paper is not an upper bound: see the page :doc:`Privacy cost of an answer
+        </accounting>`.
         """
         if self.in_ledger:
             raise ValueError(

@@ -52,7 +52,7 @@ def laplace_2017(
 ) -> RdpCurve:
     """Compute the data-dependent bound of the 2017 PATE paper for LNMax answers.
 
-    The bound depends on the votes: it is sensitive, and must not be published.
+    The bound is sensitive, as it depends on the votes, and must not be published.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def laplace_2017(
     Returns
     -------
     curve : RdpCurve
-        Sum of costs over the queries. Sensitive. The paper converts it by
+        Sum of costs over the queries. Sensitive. The paper converts this curve by
         ``.to_epsilon(delta, conversion="classical")``.
 
     Raises
@@ -80,10 +80,11 @@ def laplace_2017(
 
     Notes
     -----
-    Papernot et al. 2017, Theorems 2 and 3 and Lemma 4. Let e0 = 2 gamma, l = a - 1 and
-    q = min( sum_{j != j*} (2 + gamma gap_j) / (4 exp(gamma gap_j)), 1 - 1/K ). The
-    moment is the smallest of e0^2 l (l+1) / 2, e0 l, and, if q is below (e^{e0} -
-    1)/(e^{2 e0} - 1), ln[ (1-q) ((1-q)/(1 - e^{e0} q))^l + q e^{e0 l} ]. The divergence
+    Papernot et al. 2017, Theorems 2 and 3 and Lemma 4. Let j* be the most-voted class
+    of K classes, and gap_j its lead over class j. Let e0 = 2 gamma, l = a - 1 and q =
+    min( sum_{j != j*} (2 + gamma gap_j) / (4 exp(gamma gap_j)), 1 - 1/K ). The moment
+    is the smallest of e0^2 l (l+1) / 2, e0 l, and, if q is below (e^{e0} - 1)/(e^{2 e0}
+    - 1), ln[ (1-q) ((1-q)/(1 - e^{e0} q))^l + q e^{e0 l} ]. The divergence of order a
     is moment / l. The bound covers continuous noise and one direction only, D_a(M(d) ||
     M(d')) for the given data d. For :class:`~sklearn_pate.mechanisms.LNMax`, see
     :func:`~sklearn_pate.accounting.tight_laplace_worst_case`.
@@ -148,7 +149,7 @@ def laplace_2017_strong_composition(
     Returns
     -------
     epsilon : float
-        Equal to 4 n gamma^2 + 2 gamma sqrt(2 n ln(1/delta)).
+        Equal to 4 n gamma^2 + 2 gamma sqrt(2 n ln(1/delta)), where n is `n_queries`.
 
     Raises
     ------
@@ -181,7 +182,7 @@ def gaussian_2018(
 ) -> RdpCurve:
     """Compute the data-dependent bound of the 2018 PATE paper for GNMax answers.
 
-    The bound depends on the votes: it is sensitive, and must not be published.
+    The bound is sensitive, as it depends on the votes, and must not be published.
 
     Parameters
     ----------
@@ -208,7 +209,8 @@ def gaussian_2018(
     Notes
     -----
     Papernot et al. 2018, Theorem 6 with the parameters of Proposition 10, and q bounded
-    by Proposition 7: q = min( sum_{j != j*} erfc(gap_j / (2 sigma)) / 2, 1 - 1/K ). If
+    by Proposition 7: q = min( sum_{j != j*} erfc(gap_j / (2 sigma)) / 2, 1 - 1/K ).
+    Here j* is the most-voted class of K classes, and gap_j its lead over class j. If
     Theorem 6 does not apply, or a / sigma^2 is smaller, a / sigma^2 is used
     (Proposition 8). The bound covers continuous noise and one direction only, D_a(M(d)
     || M(d')) for the given data d. For :class:`~sklearn_pate.mechanisms.GNMax`, see
@@ -241,8 +243,8 @@ def confident_2018(
     """Compute the expected cost of ConfidentGNMax, as in the 2018 PATE paper.
 
     Sensitive, and **not a bound on the cost of a run**. The cost of an answer is
-    multiplied by its probability, and a limit on answers is ignored. Use it only to
-    reproduce the paper.
+    multiplied by the probability that the query is answered. A limit on the number of
+    answers is ignored. Use the function only to reproduce the paper.
 
     Parameters
     ----------

@@ -91,9 +91,9 @@ def add_remove_to_replace_one(curve: RdpCurve) -> RdpCurve:
     Hoelder's inequality). The result uses the best of many p. For Gaussian noise the
     result is exactly four times the cost for add/remove. (a-1) D_a is convex in a, so
     interpolation between orders of `curve` gives an upper bound. Below the first order,
-    D_a is at most its value at the first order. Beyond the last order, no bound is
-    known. A pure epsilon doubles, and randomised response with the doubled epsilon
-    bounds all orders.
+    D_a is at most its value at the first order. Beyond the last order of `curve`, no
+    bound is known. A pure epsilon doubles: the Renyi curve of randomised response with
+    the doubled epsilon bounds the cost at all orders.
 
     Examples
     --------
@@ -146,8 +146,8 @@ def sampled_gaussian_curve(
     Parameters
     ----------
     noise_multiplier : float
-        Standard deviation of the noise over the L2 sensitivity to one row (or group). A
-        larger value has a lower cost.
+        Standard deviation of the noise, divided by the L2 sensitivity to one row (or
+        group). A larger value has a lower cost.
 
     sampling_rate : float
         Probability in (0, 1] with which each row, independently, is in the sample. A
@@ -160,8 +160,8 @@ def sampled_gaussian_curve(
     Returns
     -------
     curve : RdpCurve
-        Data-independent cost for neighbours that add or remove one row. For
-        replace-one, see
+        Data-independent cost for neighbours that add or remove one row. For a cost of
+        replacing one row, see
         :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one`.
 
     Notes
@@ -169,14 +169,15 @@ def sampled_gaussian_curve(
     Let z be the noise multiplier and q the sampling rate. At an integer order a, r(a) =
     1/(a-1) ln sum_k C(a,k) (1-q)^{a-k} q^k exp((k^2 - k) / (2 z^2)) (Mironov, Talwar,
     Zhang 2019, "Renyi differential privacy of the sampled Gaussian mechanism", Section
-    3.3). By their Theorem 5, removing a row costs at most as much as adding a row. The
-    sum is also exact for discrete Gaussian noise on integers, as sum_x exp(-(x - k)^2 /
-    (2 sigma^2)) is equal for all integers k, and the reflection in their proof maps
-    integers to integers.
+    3.3). By Theorem 5 of the same paper, removing a row costs at most as much as adding
+    a row. The sum is also exact for discrete Gaussian noise on integers, as sum_x
+    exp(-(x - k)^2 / (2 sigma^2)) is equal for all integers k. The reflection in the
+    proof of that theorem maps integers to integers.
 
-    Between integers, (a-1) r(a) is at most its linear interpolation, as the logarithm
-    of a moment is convex in the order. Below order 2, r(a) is at most r(2). As sampling
-    never increases the cost, a / (2 z^2) is also an upper bound.
+    Between integer orders, (a-1) r(a) is at most the linear interpolation of its values
+    at integers, as the logarithm of a moment is convex in the order. Below order 2,
+    r(a) is at most r(2). As sampling never increases the cost, a / (2 z^2) is also an
+    upper bound.
 
     Examples
     --------
@@ -232,8 +233,8 @@ def dpsgd_cost(
 
     `noise_multiplier` is the standard deviation of the noise over the largest change of
     a sum by one row. Neighbouring data sets differ by one added or removed row. With
-    "pld", epsilon comes from the numerically composed law of the privacy loss and is
-    never larger than with "rdp", which uses the curve.
+    "pld", epsilon comes from the numerically composed distribution of the privacy loss
+    and is never larger than with "rdp", which uses the curve.
     """
     curve = sampled_gaussian_curve(noise_multiplier, sampling_rate) * n_steps
     epsilon = curve.quiet_epsilon(delta)
@@ -255,7 +256,8 @@ def calibrate_steps(
 ) -> float:
     """Find the smallest noise multiplier whose cost is within a target.
 
-    The smallest up to one part in 5000, rounded up to six significant digits.
+    The result is exact up to one part in 5000, and rounded up to six significant
+    digits.
     """
 
     def curve_at_scale(noise_multiplier: float, orders: _Array) -> RdpCurve:
@@ -284,7 +286,7 @@ def calibrate_steps(
 def dpsgd_profile(
     noise_multiplier: float, sampling_rate: float, n_steps: int
 ) -> PrivacyProfile:
-    """Compute delta at every epsilon from the composed law of the privacy loss."""
+    """Compute delta at every epsilon from the composed privacy-loss distribution."""
     curve = sampled_gaussian_curve(noise_multiplier, sampling_rate) * n_steps
     directions = _loss_profiles(
         noise_multiplier, sampling_rate, n_steps, curve, _SMALLEST_DELTA
@@ -306,7 +308,7 @@ def _loss_profiles(
 ) -> list[PrivacyProfile]:
     """Compose the privacy losses of all steps on a grid; return both directions.
 
-    Each holds for its direction alone, at epsilons that are not negative.
+    Each profile holds for one direction alone, at epsilons that are not negative.
 
     The grid resolves `delta`.
 
@@ -362,7 +364,7 @@ def _cells(
 
 
 def _normal_masses(points: _Array) -> _Array:
-    """Return the masses of a standard normal law below, between and above points."""
+    """Return the masses of the standard normal below, between and above points."""
     points = np.concatenate([[-np.inf], points, [np.inf]])
     # From the tail in which no digits are lost.
     below, above = np.exp(log_ndtr(points)), np.exp(log_ndtr(-points))
@@ -370,7 +372,7 @@ def _normal_masses(points: _Array) -> _Array:
 
 
 def _ends(of_p: _Array, of_q: _Array, losses: _Array) -> tuple[_Array, float]:
-    """Move the mass of P to the points of the grid; return it and the infinite mass."""
+    """Move the mass of P to grid points; return these masses and the infinite one."""
     cell = losses[1] - losses[0]
     inner = of_p[1:-1]
     upper = (inner - of_q[1:-1] * np.exp(losses[:-1])) / -np.expm1(-cell)
@@ -385,7 +387,7 @@ def _ends(of_p: _Array, of_q: _Array, losses: _Array) -> tuple[_Array, float]:
 def _composed_profile(
     masses: _Array, infinite: float, losses: _Array, n_steps: int
 ) -> PrivacyProfile:
-    """Compose one direction n_steps times."""
+    """Compose the privacy losses of one direction n_steps times."""
     size = next_fast_len(len(losses), real=True)
     n_cells = len(losses) // 2
     around = np.zeros(size)
@@ -425,11 +427,11 @@ def curvature_cost(curvature: float, regularisation: float) -> float:
     Parameters
     ----------
     curvature : float
-        Largest second derivative c of a row's loss in its margin; rows have an L2 norm
-        of at most 1.
+        Largest second derivative c of the loss of a row by its margin; rows have an L2
+        norm of at most 1.
 
     regularisation : float
-        Coefficient lambda of lambda/2 |w|^2. Larger is more private.
+        Coefficient lambda of lambda/2 |w|^2. A larger value has a lower cost.
 
     Returns
     -------
@@ -460,10 +462,10 @@ def curvature_cost(curvature: float, regularisation: float) -> float:
 def least_regularisation(epsilon: float, curvature: float) -> float:
     """Compute the regularisation that leaves half of epsilon to the noise.
 
-    It is c / (e^{epsilon/2} - 1), for a `curvature_cost` of epsilon / 2. Chaudhuri,
-    Monteleoni, Sarwate (2011, Algorithm 2) add the same amount where the curvature
-    would take all of epsilon; where a little were left, the noise would be too large to
-    be useful.
+    The result is c / (e^{epsilon/2} - 1), for a `curvature_cost` of epsilon / 2.
+    Chaudhuri, Monteleoni, Sarwate (2011, Algorithm 2) add the same amount where the
+    curvature would take all of epsilon; where a little were left, the noise would be
+    too large to be useful.
     """
     check_positive("epsilon", epsilon)
     check_positive("curvature", curvature)
@@ -482,18 +484,18 @@ def gaussian_objective_curve(
     Parameters
     ----------
     sigma : float
-        Standard deviation of each coordinate of the linear term. Larger is more
-        private.
+        Standard deviation of each coordinate of the linear term. A larger value has a
+        lower cost.
 
     regularisation : float
-        Coefficient lambda of lambda/2 |w|^2. Larger is more private.
+        Coefficient lambda of lambda/2 |w|^2. A larger value has a lower cost.
 
     curvature : float
-        Largest second derivative c of a row's loss in its margin.
+        Largest second derivative c of the loss of a row by its margin.
 
     gradient_bound : float, default=1
-        Largest slope G of a row's loss in its margin. The loss must not increase with
-        the margin; rows have an L2 norm of at most 1.
+        Largest slope G of the loss of a row by its margin. The loss must not increase
+        with the margin; rows have an L2 norm of at most 1.
 
     orders : array-like of shape (n_orders,)
         Renyi orders.
@@ -501,30 +503,31 @@ def gaussian_objective_curve(
     Returns
     -------
     curve : RdpCurve
-        Data-independent, for neighbours that add or remove one row.
+        Data-independent cost for neighbours that add or remove one row.
 
     Notes
     -----
-    With v = G^2 / sigma^2 and T of law N(v/2, v),
-    (a-1) r(a) = ln E e^{(a-1) max(0, T)} + (a-1) ln(1 + c / lambda), where the
-    expectation is Phi(-sqrt(v)/2) + e^{a(a-1)v/2} Phi((a - 1/2) sqrt(v)).
+    With v = G^2 / sigma^2 and T distributed as N(v/2, v), (a-1) r(a) = ln E e^{(a-1)
+    max(0, T)} + (a-1) ln(1 + c / lambda), where the expectation is Phi(-sqrt(v)/2) +
+    e^{a(a-1)v/2} Phi((a - 1/2) sqrt(v)).
 
-    Proof, with the density of :func:`curvature_cost`. The gradient of the row (x, y)
-    at w is -g u with u = y x and g in [0, G], as the loss never increases. If the row
-    is removed, b(w) changes by it: the log-ratio of Gaussian densities is
-    (g^2 |u|^2 - 2 g b.u) / (2 sigma^2), and + 2 g b.u if it is added. That is convex in
-    g, hence at most the larger of its values at 0 and G, max(0, T), where T is the
-    privacy loss of Gaussian noise about a shift by G u: b, of the minimiser drawn from
-    the first data set, has the law N(0, sigma^2 I), and u does not depend on it. A
-    shorter u is a post-processing of a longer one, and E e^{(a-1) max(0, T)} is an
-    f-divergence, of f(t) = max(t^a, t): |u| = 1 is the worst. The cost of the
-    determinants is :func:`curvature_cost`.
+    For the proof, the density of the minimiser is as in :func:`curvature_cost`. The
+    gradient of the row (x, y) at w is -g u with u = y x and g in [0, G], as the loss
+    never increases. If the row is removed, b(w) changes by this gradient: the log-ratio
+    of Gaussian densities is (g^2 |u|^2 - 2 g b.u) / (2 sigma^2). If the row is added, +
+    2 g b.u replaces - 2 g b.u. The log-ratio is convex in g, hence at most the larger
+    of its values at 0 and G, max(0, T), where T is the privacy loss of Gaussian noise
+    about a shift by G u: b, of the minimiser drawn from the first data set, is
+    distributed as N(0, sigma^2 I), and u does not depend on b. A shorter u is a
+    post-processing of a longer one, and E e^{(a-1) max(0, T)} is an f-divergence, of
+    f(t) = max(t^a, t): |u| = 1 is the worst. The determinants cost as much as
+    :func:`curvature_cost` states.
 
     After Redberg, Koskela, Wang (2023, "Improving the privacy and practicality of
     objective perturbation for differentially private linear learners"). Their bound has
-    v/2 + |X| with X of law N(0, v) in place of max(0, T), which is never more, as
-    theirs allows increasing losses, and |ln(1 - c / lambda)| in place of
-    ln(1 + c / lambda).
+    v/2 + |X|, with X distributed as N(0, v), in place of max(0, T), which is never
+    more, as their bound allows increasing losses. Their bound has |ln(1 - c / lambda)|
+    in place of ln(1 + c / lambda).
 
     Examples
     --------
@@ -553,9 +556,9 @@ class TruncatedNegativeBinomial:
     Parameters
     ----------
     eta : {0, 1}
-        0 for the logarithmic distribution, 1 for the geometric distribution. 0 costs
-        less and has a larger variance: often a single trial, sometimes very many
-        trials.
+        0 for the logarithmic distribution, 1 for the geometric distribution. The
+        logarithmic distribution has a lower privacy cost and a larger variance: often a
+        single trial, sometimes very many trials.
 
     gamma : float
         Parameter in (0, 1). A smaller value gives more trials.
@@ -635,7 +638,7 @@ class TruncatedNegativeBinomial:
         Parameters
         ----------
         curve : RdpCurve
-            Privacy cost of one trial: model and score.
+            Privacy cost of one trial, for its model and score together.
 
         Returns
         -------
@@ -644,10 +647,11 @@ class TruncatedNegativeBinomial:
 
         Notes
         -----
-        e'(a) = e(a) + ln(E[K]) / (a - 1) + (1 + eta) min over b >= 1 of { (1 - 1/b)
-        e(b) + ln(1 / gamma) / b } (Papernot and Steinke 2022, Theorem 2). At b = 1 the
-        braces are ln(1 / gamma). The number K of trials, and all trials but the best,
-        must stay secret. A random number drawn with each trial breaks ties.
+        The cost at order a is e'(a) = e(a) + ln(E[K]) / (a - 1) + (1 + eta) min over b
+        >= 1 of { (1 - 1/b) e(b) + ln(1 / gamma) / b } (Papernot and Steinke 2022,
+        Theorem 2), where e is `curve`. At b = 1 the term in braces is ln(1 / gamma).
+        The number K of trials, and all trials but the best, must stay secret. A random
+        number drawn with each trial breaks ties.
 
         Proof. Let f be the generating function of K, and Q the distribution of a trial.
         The best trial is y with probability f(Q(<= y)) - f(Q(< y)) = Q(y) E f'(U),
@@ -663,12 +667,12 @@ class TruncatedNegativeBinomial:
         return _sound(orders, curve.values + ratio + np.log(self.mean) / (orders - 1))
 
     def pure_cost(self, epsilon: float, curve: RdpCurve) -> float:
-        """Bound the pure cost of the best of K trials.
+        """Bound the pure epsilon of a search that publishes only the best of K trials.
 
         Parameters
         ----------
         epsilon : float
-            Pure cost of one trial.
+            Pure epsilon of one trial.
 
         curve : RdpCurve
             Renyi cost of one trial.
@@ -676,8 +680,8 @@ class TruncatedNegativeBinomial:
         Returns
         -------
         epsilon : float
-            At most (2 + eta) times the cost of one trial, for any mean. Less for a
-            small mean.
+            At most (2 + eta) times the epsilon of one trial, for any mean number of
+            trials. Less for a small mean.
 
         Notes
         -----
@@ -704,8 +708,8 @@ class TruncatedPoisson:
 
     Notes
     -----
-    Papernot and Steinke 2022 (Theorem 6) omit the condition, so there may be no trial
-    and no model.
+    Papernot and Steinke 2022 (Theorem 6) omit the condition K > 0, so that a search may
+    have no trial and no model.
     """
 
     rate: float
@@ -768,7 +772,7 @@ class TruncatedPoisson:
         Parameters
         ----------
         curve : RdpCurve
-            Privacy cost of one trial: model and score.
+            Privacy cost of one trial, for its model and score together.
 
         Returns
         -------
@@ -777,14 +781,15 @@ class TruncatedPoisson:
 
         Notes
         -----
-        e'(a) = e(a) + m d + ln(E[K]) / (a - 1), where m is the rate and d is the delta
-        of one trial at epsilon ln(1 + 1/(a-1)). Papernot and Steinke 2022, Theorem 6,
-        prove this without the condition K > 0, with mean m. The proof follows
+        The cost at order a is e'(a) = e(a) + m d + ln(E[K]) / (a - 1), where e is
+        `curve`, m is the rate and d is the delta of one trial at epsilon ln(1 +
+        1/(a-1)). Papernot and Steinke 2022, Theorem 6, prove this cost without the
+        condition K > 0, with mean m. The proof follows
         :meth:`TruncatedNegativeBinomial.cost`, with E[K] exp(m [(a-1) p' - a p]) for
         f'(q)^a f'(q')^{1-a}, where p = 1 - q and p' = 1 - q'. As p' <= a / (a-1) p + d,
-        the bracket is at most (a-1) d. The delta d follows from the curve at its best
-        order c: e^{(c-1)(e(c) - epsilon)} (1 - 1/c)^{c-1} / c (Canonne, Kamath, Steinke
-        2020, Proposition 12).
+        the term in brackets is at most (a-1) d. The delta d follows from the curve at
+        its best order c: e^{(c-1)(e(c) - epsilon)} (1 - 1/c)^{c-1} / c (Canonne,
+        Kamath, Steinke 2020, Proposition 12).
         """
         orders = curve.orders
         epsilons = -np.log1p(-1 / orders)
@@ -792,12 +797,12 @@ class TruncatedPoisson:
         return _sound(orders, curve.values + d + np.log(self.mean) / (orders - 1))
 
     def pure_cost(self, epsilon: float, curve: RdpCurve) -> None:
-        """Return None: a pure cost would grow with the number of trials.
+        """Return None, as a pure epsilon would grow with the number of trials.
 
         Parameters
         ----------
         epsilon : float
-            Pure cost of one trial.
+            Pure epsilon of one trial.
 
         curve : RdpCurve
             Renyi cost of one trial.
@@ -814,9 +819,10 @@ class TruncatedPoisson:
 class OnDisjointRows:
     """Cost of fits on disjoint rows, and of a choice between them on other rows.
 
-    It is the largest of these costs: one changed row changes the law of one fit, or the
-    law of the choice between given models (Chaudhuri, Monteleoni, Sarwate 2011,
-    "Differentially private empirical risk minimization", Algorithm 3).
+    The cost is the largest of the costs of the fits and of the choice. One changed row
+    changes the distribution of one fit, or of the choice between given models
+    (Chaudhuri, Monteleoni, Sarwate 2011, "Differentially private empirical risk
+    minimization", Algorithm 3).
     """
 
     def cost(self, curve: RdpCurve) -> RdpCurve:
@@ -832,11 +838,12 @@ SelectionLaw = TruncatedNegativeBinomial | TruncatedPoisson | OnDisjointRows
 
 
 def upper_envelope(curves: Iterable[RdpCurve]) -> RdpCurve:
-    """Bound the cost of one of several releases: the largest value at each order.
+    """Bound the cost of one of several releases by the largest cost at each order.
 
-    It is the cost of a random choice between them that does not depend on the data and
-    is published: e^{(a-1) D_a} is then the mean of theirs. It is also the cost of all
-    of them together on disjoint rows, as one changed row changes one release.
+    The bound holds for a random choice between the releases that does not depend on the
+    data and is published: e^{(a-1) D_a} is then a mean over releases. The bound also
+    holds for all releases together on disjoint rows, as one changed row changes one
+    release.
     """
     first, *others = curves
     values, pure_epsilon = first.values, first.pure_epsilon
@@ -870,7 +877,7 @@ def _deltas(curve: RdpCurve, epsilons: _Array) -> _Array:
 
 
 def _sound(orders: _Array, values: _Array) -> RdpCurve:
-    """Make a curve of bounds: a bound at an order also holds at smaller orders."""
+    """Make a curve from bounds, as a bound at an order also holds at smaller orders."""
     lowest = np.minimum.accumulate(values[::-1])[::-1]
     return RdpCurve(orders, lowest * (1 + _SAFETY))
 
@@ -882,8 +889,8 @@ class RenyiFilter:
     Parameters
     ----------
     orders : tuple of float
-        Renyi orders, fixed before the first release. At the infinite order pure
-        epsilons add up.
+        Renyi orders, fixed before the first release. At the infinite order, epsilons of
+        pure guarantees add up.
 
     limits : tuple of float
         Largest sum of costs at each order.
@@ -897,15 +904,17 @@ class RenyiFilter:
     "Practical privacy filters and odometers with Renyi differential privacy"). Canonne,
     Kamath and Steinke (2020, Proposition 12) convert the limit to epsilon. With m
     finite orders, each limit is computed with delta / m. A release is admitted if the
-    limit holds at any order. While limit i holds, the releases are those of a filter
-    with this limit alone, so each order adds at most delta / m.
+    limit holds at one order at least. While limit i holds, the releases are those of a
+    filter with this limit alone, so each order adds at most delta / m to the total
+    delta.
 
     At the infinite order the limit is epsilon. If all costs are pure and sum to at most
-    epsilon, likelihood ratios are at most e^epsilon without delta. The infinite order
-    thus takes no delta from other orders. So the budget admits all releases that basic
-    composition or the Renyi filter admits. The Renyi cost of a release never exceeds
-    its pure epsilon, so mixed sums would admit no more. The proof is in :doc:`Privacy
-    cost of an answer </accounting>`.
+    epsilon, likelihood ratios are at most e^epsilon, and delta is 0. The infinite order
+    thus takes no delta from other orders. The budget thus admits all releases that
+    basic composition or the Renyi filter admits. The Renyi cost of a release never
+    exceeds its pure epsilon, so sums of Renyi costs and pure epsilons would admit no
+    further release. The proof is on the page :doc:`Privacy cost of an answer
+    </accounting>`.
     """
 
     orders: tuple[float, ...]
@@ -982,7 +991,8 @@ class RenyiFilter:
         -------
         cost : tuple of float
             One number per order, at most the pure epsilon of the curve. If the curve
-            lacks an order, its value at the next larger order is an upper bound.
+            lacks an order, the number is the value at the next larger order, an upper
+            bound.
         """
         next_larger = np.searchsorted(curve.orders, self.orders)
         values = np.minimum(np.append(curve.values, np.inf), curve.pure_epsilon)
@@ -999,12 +1009,12 @@ class RenyiFilter:
             Cost of a release, from `cost`.
 
         spent : sequence of sequence of float or Fraction, default=()
-            Cost of each earlier release, or one sum of these costs.
+            Cost of each earlier release, or the sum of all costs as the only item.
 
         Returns
         -------
         taken : float
-            Fraction at the order that admits this cost most often.
+            Fraction that the cost takes, at the order that admits the cost most often.
 
         left : float
             Fraction left at this order, which may be negative. The cost is admitted if
@@ -1021,7 +1031,7 @@ class RenyiFilter:
         Parameters
         ----------
         spent : sequence of sequence of float or Fraction, default=()
-            Cost of each release, or one sum of these costs.
+            Cost of each release, or the sum of all costs as the only item.
 
         Returns
         -------
@@ -1047,7 +1057,7 @@ class RenyiFilter:
             Cost of a release, from `cost`.
 
         spent : sequence of sequence of float or Fraction, default=()
-            Cost of each earlier release, or one sum of these costs.
+            Cost of each earlier release, or the sum of all costs as the only item.
 
         Returns
         -------
@@ -1061,7 +1071,7 @@ class RenyiFilter:
 
 
 def _how_often(fractions: tuple[float, float]) -> tuple[float, float]:
-    """Sort key for (taken, left): the number of times that the cost fits."""
+    """Return a sort key for (taken, left): the number of times that the cost fits."""
     taken, left = fractions
     if np.isinf(taken):
         return -np.inf, -np.inf

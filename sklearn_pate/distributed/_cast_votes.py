@@ -1,4 +1,4 @@
-"""Votes of one teacher, trained where the rows of its shard lie."""
+"""Votes of one teacher, trained where the rows of its shard are stored."""
 
 from typing import Any, cast
 
@@ -49,7 +49,7 @@ def cast_votes(
     shard: int,
     seed: int = 0,
 ) -> NDArray[np.signedinteger]:
-    """Train one teacher on the rows of one shard, and return its votes alone.
+    """Train one teacher on the rows of one shard, and return only its votes.
 
     Call the function where the rows are stored: on a worker of Spark, Ray or dask, or
     in a hospital. The fitted teacher is deleted, and its printed output, logs and
@@ -61,26 +61,26 @@ def cast_votes(
         The teacher, unfitted, as in :class:`~sklearn_pate.PATEClassifier`.
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-        All rows of the shard and no other rows. May be empty. Use one order of rows in
-        all runs, as many teachers depend on the order.
+        All rows of the shard and no other rows. May be empty. Keep the rows in the same
+        order in all runs, as many classifiers depend on the order of rows.
 
     y : array-like of shape (n_rows,)
-        Labels of these rows. A row whose label is not in `classes` is dropped.
+        Labels of the rows of X. A row whose label is not in `classes` is dropped.
 
     X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
             (n_public, n_features)
         Public rows. All shards must use these rows.
 
     classes : array-like of shape (n_classes,)
-        All labels that count, chosen independently of the data.
+        All labels that count as votes, chosen independently of the data.
 
     shard : int
         Number of the shard, from :func:`shard_of`.
 
     seed : int, default=0
-        Seed from which each teacher gets its own seed. May be public. A fit with
-        ``random_state=seed`` and ``representation=None`` has equal votes, if the key of
-        the shards is `seed`.
+        Seed from which each teacher gets its own seed. May be public. A fit of
+        PATEClassifier with ``random_state=seed`` and ``representation=None`` has the
+        same votes, if the key of the shards is `seed`.
 
     Returns
     -------

@@ -165,7 +165,7 @@ class AuditResult:
     ----------
     epsilon_lower : float
         Lower bound of epsilon at `delta`, at the given confidence. 0 if the audit found
-        no evidence.
+        no evidence of a positive epsilon.
 
     epsilon_claimed : float
         Claimed epsilon at the same `delta`.
@@ -180,9 +180,10 @@ class AuditResult:
         Numbers that were observed, as text.
 
     exact_share : float, default=None
-        Exact Renyi cost of the audited votes over the claimed cost for all votes, at
-        the order with the largest ratio. None if the exact cost was not computed, for
-        example if a mechanism does not state the distribution of its answers.
+        Exact Renyi cost of the audited votes, divided by the claimed cost for all
+        votes, at the Renyi order with the largest ratio. None if the exact cost was not
+        computed, for example if a mechanism does not state the distribution of its
+        answers.
 
     answers_follow_law : bool, default=None
         Whether the answers have the distribution that the mechanism states. None if the
@@ -234,11 +235,10 @@ class AuditResult:
         Returns
         -------
         contradicted : bool
-            True shows a defect. If `cost_is_wrong`, the defect is certain. If
-            `answers_follow_law` is False, one audit of a true claim in a billion has
-            this result. Otherwise, one audit of a true claim in
-            ``1 / (1 - confidence)`` has this result by chance. False does not prove the
-            claim.
+            True shows a defect. If `cost_is_wrong`, the defect is certain. Otherwise,
+            one in ``1 / (1 - confidence)`` audits of true claims has this result by
+            chance, or one in a billion if `answers_follow_law` is False. False does not
+            prove the claim.
         """
         return (
             self.cost_is_wrong
@@ -340,12 +340,12 @@ def audit_neighbours(
 
     The audit searches the published results of the fits for an event that is more
     probable on one data set than the claim allows. The audit also finds effects of one
-    row on other rows, such as a move to another teacher.
+    row on other rows, such as a move of these rows to another teacher.
 
-    An audit cannot prove a claim: other data sets may show more, and events rarer than
-    one in `n_runs` are not observed. One audit of a true claim in
-    ``1 / (1 - confidence)`` contradicts the claim by chance. The result is as sensitive
-    as the data.
+    An audit cannot prove a claim: other data sets may show a larger epsilon, and events
+    rarer than one in `n_runs` are not observed. By chance, one in
+    ``1 / (1 - confidence)`` audits of true claims contradicts the claim. The result is
+    as sensitive as the data.
 
     Parameters
     ----------
@@ -368,12 +368,12 @@ def audit_neighbours(
 
     statistic : callable, default=None
         Function that computes a number from the published results of a fitted
-        estimator. NaN counts as above all numbers. Default: the log-likelihood ratio of
-        all answers, estimated from the first half of the runs.
+        estimator. NaN counts as larger than all numbers. Default: the log-likelihood
+        ratio of all answers, estimated from the first half of the runs.
 
     n_runs : int, default=200
-        Number of fits on each data set. Half of the fits choose the event, half measure
-        its probability.
+        Number of fits on each data set. Half of the fits choose the event, and the
+        other half measure the probability of the event.
 
     confidence : float, default=0.9999
         Probability that a true claim is not contradicted.

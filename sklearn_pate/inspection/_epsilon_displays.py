@@ -191,10 +191,11 @@ def check_sensitivity(sensitive: Any, baseline: Any) -> None:
 class EpsilonDeltaDisplay:
     """Plot of publishable epsilon against delta.
 
-    A release satisfies (epsilon, delta) at every point of its line. A marker shows the
-    stated pair. **May be published**, like the statements. Create the display by
-    :meth:`from_estimator` or :meth:`from_statements`. It needs matplotlib. All
-    parameters are stored as attributes.
+    A release is (epsilon, delta)-differentially private at every point of its line. A
+    marker shows epsilon and delta of its privacy statement. The plot **may be
+    published**, like the statements. Create the display by :meth:`from_estimator` or
+    :meth:`from_statements`. The display needs matplotlib. All parameters are stored as
+    attributes.
 
     Parameters
     ----------
@@ -348,7 +349,7 @@ class EpsilonDeltaDisplay:
         Parameters
         ----------
         statements : dict of str to PrivacySpent
-            Statements by name, all with one unit and relation.
+            Privacy statements by name, all with equal unit and relation.
 
         ax, **kwargs : Any
             Arguments of :meth:`plot`.
@@ -432,7 +433,7 @@ class PrivacyUtilityDisplay:
     """Plot of scores of private estimators against publishable epsilon.
 
     Create the display by :meth:`from_estimators`, :meth:`from_predictions` or
-    :meth:`from_cv_results`. It needs matplotlib. All parameters are stored as
+    :meth:`from_cv_results`. The display needs matplotlib. All parameters are stored as
     attributes.
 
     Parameters
@@ -446,11 +447,11 @@ class PrivacyUtilityDisplay:
     sensitive : bool
         Whether scores are computed on private rows, or `baseline` was trained on
         private rows. With True, the plot has a warning stamp. With False, the plot may
-        be published at the privacy cost of all its fits together.
+        be published at the privacy cost of all fits together.
 
     baseline : float, default=None
-        Score without privacy. **The baseline is as sensitive as the rows that its model
-        was trained on**.
+        Score of a model without privacy. **The baseline is as sensitive as the training
+        rows of that model**.
 
     delta : float, default=None
         Delta of the (epsilon, delta) guarantee, for the axis label.
@@ -481,14 +482,14 @@ class PrivacyUtilityDisplay:
 
     Notes
     -----
-    Fits with epsilons within one percent share a point, at the largest epsilon. No fit
-    is drawn below its stated epsilon.
+    Fits whose epsilons differ by at most one percent share a point, at the largest
+    epsilon. No fit is drawn below its stated epsilon.
 
     The privacy cost of the plot is the sum of ``privacy_spent_.curve`` of all fits, if
     no fit was chosen from results of another fit.
 
-    An infinite epsilon raises an error, as it is not a guarantee. The score of such a
-    fit may be the `baseline`.
+    An infinite epsilon raises an error, as it is not a guarantee. The score of a fit
+    with infinite epsilon may be the `baseline`.
 
     Examples
     --------
@@ -571,25 +572,26 @@ class PrivacyUtilityDisplay:
         Parameters
         ----------
         estimators : sequence of estimators
-            Fitted estimators, or Pipelines, with ``privacy_spent_`` of one unit and
-            relation.
+            Fitted estimators, or Pipelines, whose ``privacy_spent_`` have equal unit
+            and relation.
 
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
             Rows to score on.
 
         y : array-like of shape (n_rows,)
-            Labels of these rows.
+            Labels of the rows of X.
 
         sensitive : bool
-            Whether these rows are private, or `baseline` was trained on private rows.
-            True puts a warning stamp on the plot.
+            Whether the rows to score on are private, or `baseline` was trained on
+            private rows. True puts a warning stamp on the plot.
 
         scoring : str or callable, default=None
             Argument of :func:`~sklearn.metrics.check_scoring`. Default: ``score`` of
             the estimators.
 
         baseline : float, default=None
-            Score without privacy, **as sensitive as the rows of its fit**.
+            Score of a model without privacy, **as sensitive as the training rows of
+            that model**.
 
         ax, **kwargs : Any
             Arguments of :meth:`plot`.
@@ -661,18 +663,19 @@ class PrivacyUtilityDisplay:
             Predictions of each fit: labels, or another input of `score_func`.
 
         epsilons : array-like of shape (n_fits,)
-            Publishable epsilon of each fit. All fits must have one unit, relation and
+            Publishable epsilon of each fit. All fits must have equal unit, relation and
             delta, which is not checked.
 
         sensitive : bool
-            Whether these rows are private, or `baseline` was trained on private rows.
-            True puts a warning stamp on the plot.
+            Whether the rows to score on are private, or `baseline` was trained on
+            private rows. True puts a warning stamp on the plot.
 
         score_func : callable, default=accuracy_score
             Function of true labels and predictions that returns a number.
 
         baseline : float, default=None
-            Score without privacy, **as sensitive as the rows of its fit**.
+            Score of a model without privacy, **as sensitive as the training rows of
+            that model**.
 
         ax, **kwargs : Any
             Arguments of :meth:`plot`.
@@ -738,7 +741,8 @@ class PrivacyUtilityDisplay:
             Name of the metric to draw, for a search with several metrics.
 
         baseline : float, default=None
-            Score without privacy, **as sensitive as the rows of its fit**.
+            Score of a model without privacy, **as sensitive as the training rows of
+            that model**.
 
         ax, **kwargs : Any
             Arguments of :meth:`plot`.
@@ -760,10 +764,10 @@ class PrivacyUtilityDisplay:
 
         Notes
         -----
-        The axis has the target epsilons. No statement covers the search: its scores
-        have no noise, and are computed on rows that other fits used. Unit, relation and
-        delta are read from the selected fit. For ``cv_results_`` alone, and with
-        ``refit=False``, these fields are unknown.
+        The axis has the target epsilons of the candidates. No privacy statement covers
+        the search: scores have no noise, and are computed on rows that other fits used.
+        Unit, relation and delta are read from the selected fit. For ``cv_results_``
+        alone, and with ``refit=False``, unit, relation and delta are unknown.
 
         Examples
         --------

@@ -116,13 +116,13 @@ def _is_of(step: Any, names: set[str]) -> bool:
 class PrivacyLeak:
     """Estimator that is fitted on private rows outside a private classifier.
 
-    No privacy statement covers this estimator. Leaks are found from classes and
-    parameters, without data. ``str(leak)`` is a full description.
+    No privacy statement covers this estimator. Leaks are found from the classes and
+    parameters of estimators, without data. ``str(leak)`` is a full description.
 
     Parameters
     ----------
     name : str
-        Name as in ``get_params``: "scaler", or "estimator__scaler".
+        Name as in ``get_params``, such as "scaler" or "estimator__scaler".
 
     estimator : str
         Class name of the estimator.
@@ -162,10 +162,10 @@ DECIDES_ROWS = {"bootstrap", "privacy_unit"}
 def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
     """List the estimators around a private classifier that are fitted on private rows.
 
-    A privacy statement covers the private classifier alone, without preceding steps of
-    a Pipeline or a search. Resampling, as in imbalanced-learn and bootstraps, voids the
-    statement. Nothing is fitted: the result depends on the classes, tags and parameters
-    of the estimators alone.
+    A privacy statement covers the private classifier alone, and neither preceding steps
+    of a Pipeline nor a search around the classifier. Resampling, as in imbalanced-learn
+    and bootstraps, voids the statement. Nothing is fitted: the result depends on the
+    classes, tags and parameters of the estimators alone.
 
     Parameters
     ----------
@@ -176,9 +176,9 @@ def privacy_leaks(estimator: Any) -> list[PrivacyLeak]:
     Returns
     -------
     leaks : list of PrivacyLeak
-        Empty if no leak was found. A leak may be harmless, such as a step of your own
-        that does not learn in `fit`, or a function that transforms each row by itself.
-        A FrozenEstimator is assumed to be fitted on public rows.
+        Empty if no leak was found. A listed leak may be harmless. Examples are a step
+        of your own that does not learn in `fit`, and a function that transforms each
+        row by itself. A FrozenEstimator is assumed to be fitted on public rows.
 
     Raises
     ------

@@ -42,25 +42,25 @@ def audit_mechanism(
 
     The mechanism answers queries as in a fit, with noise from the operating system, on
     two neighbouring vote counts. For a :class:`~sklearn_pate.mechanisms.NoisySum` or
-    :class:`~sklearn_pate.mechanisms.MeanScores`, the vector of one teacher replaces
-    vote counts. The audit searches for an event that is more probable on one data set
-    than the cost allows.
+    :class:`~sklearn_pate.mechanisms.MeanScores`, the audit uses a vector of one teacher
+    in place of vote counts. The audit searches for an event that is more probable on
+    one data set than the cost allows.
 
     For vote counts, the exact Renyi cost is also computed from the distribution of
     answers that the mechanism states. The exact cost covers all neighbours of both
     counts, in both directions, at all orders of the claimed curve. A claimed cost below
-    the exact cost is certainly wrong. The answers are compared with the stated
-    distribution. If the mechanism states no distribution, the trials alone can
+    the exact cost is certainly wrong. The answers of all trials are compared with the
+    stated distribution. If the mechanism states no distribution, the trials alone can
     contradict the claim.
 
-    An audit cannot prove a claim: other counts may show more, or the event may be too
-    rare for `n_trials`. One audit of a true claim in ``1 / (1 - confidence)``
-    contradicts the claim by chance. The result is as sensitive as the counts.
+    An audit cannot prove a claim: other counts may show a larger epsilon, or the event
+    may be too rare for `n_trials`. By chance, one in ``1 / (1 - confidence)`` audits of
+    true claims contradicts the claim. The result is as sensitive as the counts.
 
     Parameters
     ----------
     mechanism : PluralityMechanism, MeanScores or NoisySum
-        Mechanism with its noise set, without `max_answers`. The audit records no cost
+        Mechanism whose noise is set, without `max_answers`. The audit records no cost
         in a ledger.
 
     counts : array-like of int of shape (n_classes,)
@@ -70,16 +70,16 @@ def audit_mechanism(
         coefficients of one teacher, of shape (n_coordinates, n_classes - 1).
 
     neighbour : array-like of int, of the shape of `counts`
-        Counts after one vote is moved, cast or withdrawn, or another vector of this
-        teacher.
+        Vote counts after one vote is moved, cast or withdrawn. For a sum or scores,
+        another vector of the same teacher.
 
     n_queries : int, default=1
-        Number of queries, or of releases of scores, in one trial. The claim is the cost
-        of a trial.
+        Number of queries, or of releases of scores, in one trial. The audited claim is
+        the cost of one trial.
 
     n_trials : int, default=100000
-        Number of trials on each data set. Half of the trials choose the event, half
-        measure its probability. More trials show rarer events.
+        Number of trials on each data set. Half of the trials choose the event, and the
+        other half measure the probability of the event. More trials show rarer events.
 
     n_repeats : int, default=10
         Number of repeats of each query. The audit uses all answers, but the cost covers
@@ -96,7 +96,7 @@ def audit_mechanism(
     Returns
     -------
     result : AuditResult
-        Lower bound of epsilon, and the claim.
+        Lower bound of epsilon, and the claimed epsilon.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def audit_mechanism(
     machine learning: how private is private SGD?", with binomial bounds of Clopper and
     Pearson (1934). For :class:`~sklearn_pate.mechanisms.InteractiveGNMax`, the
     student's probabilities are equal for all classes. One oracle answers all trials:
-    the confidence holds if its answers are independent.
+    the confidence holds if the answers of different trials are independent.
 
     Examples
     --------

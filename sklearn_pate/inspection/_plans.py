@@ -59,8 +59,8 @@ def plan_fit(
 ) -> FitPlan:
     """Plan a fit of PATEClassifier, without data.
 
-    Nothing is fitted, drawn or charged. To plan a fit with data, use
-    :meth:`PATEClassifier.plan_fit <sklearn_pate.PATEClassifier.plan_fit>`.
+    No model is fitted, no noise is drawn, and no cost is charged. To plan a fit with
+    data, use :meth:`PATEClassifier.plan_fit <sklearn_pate.PATEClassifier.plan_fit>`.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ def plan_fit(
         None for ``privacy_unit="group"``, as the number is then private.
 
     n_teachers : int or "auto", default="auto"
-        Number of teachers. With more teachers, votes exceed more noise, but each
-        teacher learns from fewer rows. "auto" needs `n_rows`.
+        Number of teachers. More teachers cast more votes against the same noise, but
+        each teacher learns from fewer rows. "auto" needs `n_rows`.
 
     n_queries : int or "auto", default="auto"
         Number of queries. At a fixed epsilon, more queries mean more noise in each
@@ -89,16 +89,16 @@ def plan_fit(
 
     mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", \
             "permute-and-flip", "confident"} or mechanism, default="auto"
-        As for a :class:`~sklearn_pate.PATEClassifier` of a table. "auto" may plan
-        "scores" if `n_queries` is "auto", too. "interactive" cannot be planned, as its
-        answers depend on a student.
+        As for a :class:`~sklearn_pate.PATEClassifier` that is fitted on a table. "auto"
+        may plan "scores" if `n_queries` is "auto", too. "interactive" cannot be
+        planned, as its answers depend on a student.
 
     student : classifier, default=None
-        The student. A student that accepts unlabelled rows needs few answers. Other
-        students, and None, average over many noisy answers.
+        The student. A student that accepts unlabelled rows needs few answers. The plan
+        assumes that other students, and None, average over many noisy answers.
 
     privacy_unit : {"row", "group"}, default="row"
-        Unit of privacy. Both units need equal noise.
+        Unit of privacy. The noise is equal for both units.
 
     class_prior : float or array-like of shape (n_classes,), default=None
         Shares of the classes, or the share of the rarest class, from public knowledge.
@@ -201,8 +201,9 @@ def plan_newton_fit(
 ) -> FitPlan:
     """Plan a fit of DPNewtonClassifier, without data.
 
-    Nothing is fitted, drawn or charged. To plan a fit with data, use
-    :meth:`DPNewtonClassifier.plan_fit <sklearn_pate.DPNewtonClassifier.plan_fit>`.
+    No model is fitted, no noise is drawn, and no cost is charged. To plan a fit with
+    data, use :meth:`DPNewtonClassifier.plan_fit
+    <sklearn_pate.DPNewtonClassifier.plan_fit>`.
 
     Parameters
     ----------
@@ -221,7 +222,7 @@ def plan_newton_fit(
         Delta of the (epsilon, delta) guarantee.
 
     privacy_unit : {"row", "group"}, default="row"
-        Unit of privacy. Both units need equal noise.
+        Unit of privacy. The noise is equal for both units.
 
     class_prior : float or array-like of shape (n_classes,), default=None
         As in :func:`plan_fit`.
@@ -233,8 +234,8 @@ def plan_newton_fit(
     Returns
     -------
     plan : FitPlan
-        Plan. Its number of coefficients assumes a table with many public rows and
-        classes of equal shares.
+        Plan. The number of coefficients in the plan assumes a table with many public
+        rows and classes of equal shares.
 
     Raises
     ------
@@ -355,7 +356,7 @@ class SearchPlan:
     fitting_epsilon : float, default=None
         Smaller epsilon of each fit with which the search would be within the budget.
         None if the search is within the budget, or fits have different epsilons. Also
-        None if below a tenth of the present epsilon or of the budget.
+        None if that epsilon is below a tenth of the present epsilon or of the budget.
 
     Examples
     --------
@@ -395,12 +396,12 @@ class SearchPlan:
 
     @property
     def fits(self) -> bool:
-        """Whether the cost is within the budget.
+        """Whether the cost of the search is within the budget.
 
         Returns
         -------
         fits : bool
-            If False, the search would fail after some fits, which stay charged.
+            If False, the search would fail after some fits, whose costs stay charged.
         """
         return self.share <= self.left
 
@@ -462,13 +463,13 @@ def plan_search(
     Returns
     -------
     plan : SearchPlan
-        Numbers of fits and shares of the budget.
+        Number of fits, and share of the budget that all fits take.
 
     Raises
     ------
     ValueError
-        If `search` has another class, no ledger, or a cost that is unknown before its
-        start. Also if `X_public` is missing.
+        If `search` has another class, no ledger, or a cost that is unknown before the
+        search. Also if `X_public` is missing.
 
     LedgerError
         If the ledger cannot be read.
@@ -477,8 +478,8 @@ def plan_search(
     -----
     The ledger charges the worst case of all queries of each fit. Renyi costs add up at
     the orders of the ledger (Feldman and Zrnic 2021); see
-    :class:`~sklearn_pate.PrivacyLedger`. The cost does not include the choice by scores
-    on private labels, unlike the cost of
+    :class:`~sklearn_pate.PrivacyLedger`. The cost does not include the choice of a
+    candidate by scores on private labels, unlike the cost of
     :class:`~sklearn_pate.model_selection.PrivateSearchCV`.
 
     Examples

@@ -124,10 +124,10 @@ def check_comparable(statements: Iterable[PrivacySpent]) -> None:
 class AnswerCostDisplay:
     """Plot of publishable epsilon against the number of queries.
 
-    **May be published**: the plot depends on noise and on the numbers of queries and
-    classes. Create the display by :meth:`from_estimator` after a fit, or by
-    :meth:`from_mechanisms` before a fit. It needs matplotlib. All parameters are stored
-    as attributes.
+    **May be published**: the plot depends on the noise scale and on the numbers of
+    queries and classes. Create the display by :meth:`from_estimator` after a fit, or by
+    :meth:`from_mechanisms` before a fit. The display needs matplotlib. All parameters
+    are stored as attributes.
 
     Parameters
     ----------
@@ -135,14 +135,14 @@ class AnswerCostDisplay:
         Numbers of queries, in increasing order.
 
     epsilons : dict of str to array-like of shape (n_points,)
-        Epsilon of a fit with each number of queries, for each mechanism: the worst case
-        over all votes.
+        Worst-case epsilon over all votes of a fit with each number of queries, for each
+        mechanism.
 
     delta : float
         Delta of the (epsilon, delta) guarantee.
 
     paid : tuple (n_queries, epsilon), default=None
-        Queries and privacy cost of a fit.
+        Number of queries and epsilon of a fit, to mark on the plot.
 
     Attributes
     ----------
@@ -161,10 +161,10 @@ class AnswerCostDisplay:
 
     Notes
     -----
-    Noise per answer is constant along a line. A fit with a target epsilon would use
+    The noise per answer is constant along a line. A fit with a target epsilon would use
     more noise for more queries. A small epsilon grows with about the square root of the
-    number of answers. Beyond `max_answers`, only the check has a cost, and the line
-    bends.
+    number of answers. Beyond `max_answers` answers, only the check before an answer has
+    a cost, and the line bends.
 
     Examples
     --------
@@ -259,8 +259,8 @@ class AnswerCostDisplay:
             If the estimator is not fitted.
 
         ValueError
-            If the estimator has no queries or no guarantee. Also if its cost covers
-            more than its queries, as for the best candidate of a
+            If the estimator has no queries or no guarantee. Also if its privacy cost
+            covers more than queries, as for the best candidate of a
             :class:`~sklearn_pate.model_selection.PrivateSearchCV`.
 
         Examples
@@ -332,7 +332,7 @@ class AnswerCostDisplay:
         Parameters
         ----------
         mechanisms : dict of str to Mechanism
-            Mechanisms with their noise set, by name. More noise has a lower cost.
+            Mechanisms whose noise is set, by name. More noise has a lower cost.
 
         n_classes : int
             Number of classes, at least 2.
@@ -354,8 +354,8 @@ class AnswerCostDisplay:
         Raises
         ------
         ValueError
-            If a mechanism has no noise set, or if mechanisms have different
-            neighbouring data sets, as with and without secret samples.
+            If the noise of a mechanism is not set. Also if the mechanisms have
+            different neighbour relations, for example if only some use secret samples.
 
         Examples
         --------
@@ -436,15 +436,16 @@ class VoteMarginsDisplay:
 
     A margin is the largest vote count of a query minus the second largest. If margins
     are well above the width of the noise, answers equal the plurality of the teachers.
-    If margins are far below the width, answers are mostly noise: use better or more
-    teachers, or less noise.
+    If margins are far below the width of the noise, answers are mostly noise: use
+    better or more teachers, or less noise.
 
-    No statement covers the plot, as it shows votes without noise: it always has a
-    warning stamp. No statement covers a choice of parameters by this plot, either:
-    choose parameters on public or artificial rows.
+    No privacy statement covers the plot, as the plot shows votes without noise. The
+    plot always has a warning stamp. No privacy statement covers a choice of parameters
+    by this plot, either: choose parameters on public or artificial rows.
 
-    Create the display by :meth:`from_estimator` or :meth:`from_counts`. It needs
-    matplotlib. All parameters are stored as attributes. The display cannot be pickled.
+    Create the display by :meth:`from_estimator` or :meth:`from_counts`. The display
+    needs matplotlib. All parameters are stored as attributes. The display cannot be
+    pickled.
 
     Parameters
     ----------
@@ -471,7 +472,7 @@ class VoteMarginsDisplay:
         Expected numbers of answers that noise changes.
 
     line_ : matplotlib Line2D or None
-        Width of the noise. Outside the axes if larger than all margins.
+        Line at the width of the noise, outside the axes if all margins are smaller.
 
     ax_, figure_ : matplotlib Axes, Figure
         Axes and figure that the display was drawn on.
@@ -483,8 +484,8 @@ class VoteMarginsDisplay:
     Notes
     -----
     The probability that noise changes an answer is exact: one minus the probability of
-    the class with most votes. For :class:`~sklearn_pate.mechanisms.ConfidentGNMax`, it
-    is conditional on an answer.
+    the class with most votes. For :class:`~sklearn_pate.mechanisms.ConfidentGNMax`, the
+    probability is conditional on an answer.
 
     Examples
     --------
@@ -516,7 +517,7 @@ class VoteMarginsDisplay:
             Axes to draw on. With None, a new figure is created.
 
         bins : int or sequence, default=20
-            Argument of ``ax.hist``, for the range from 0 to 1.
+            Argument of ``ax.hist``, for margins as shares of the teachers, from 0 to 1.
 
         **kwargs : Any
             Further arguments of ``ax.hist`` for the queries.
@@ -584,7 +585,7 @@ class VoteMarginsDisplay:
         Returns
         -------
         display : VoteMarginsDisplay
-            Drawn display, with the stamp.
+            Drawn display, with the warning stamp.
 
         Raises
         ------
@@ -658,7 +659,7 @@ class VoteMarginsDisplay:
             stamp.
 
         mechanism : Mechanism, default=None
-            Mechanism with its noise set. With None, only margins are drawn.
+            Mechanism whose noise is set. With None, only margins are drawn.
 
         ax, **kwargs : Any
             Arguments of :meth:`plot`.
@@ -666,13 +667,13 @@ class VoteMarginsDisplay:
         Returns
         -------
         display : VoteMarginsDisplay
-            Drawn display, with the stamp.
+            Drawn display, with the warning stamp.
 
         Raises
         ------
         ValueError
             If `sensitive` is not True, a query has more votes than teachers, or the
-            mechanism has no noise set.
+            noise of the mechanism is not set.
 
         Examples
         --------

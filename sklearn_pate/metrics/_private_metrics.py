@@ -1,4 +1,4 @@
-"""Private metrics: noisy counts of scores and labels, from which all follows."""
+"""Private metrics, computed from noisy counts of scores and labels."""
 
 import secrets
 import sys
@@ -84,9 +84,10 @@ def private_metrics(
     """Release metrics of a classifier on private rows, with noise.
 
     Noisy counts of scores, predictions and labels are released once. ROC curve,
-    accuracy, sensitivity, calibration and Brier score, also by subgroup, are computed
-    from the noisy counts. All results may be published. Every call is a new release
-    with its own privacy cost, unless the `ledger` has an entry of an equal call.
+    accuracy, sensitivity, calibration and Brier score are computed from the noisy
+    counts, for all rows and by subgroup. All results may be published. Every call is a
+    new release with its own privacy cost, unless the `ledger` has an entry of an equal
+    call.
 
     Parameters
     ----------
@@ -100,7 +101,7 @@ def private_metrics(
         that the model cannot score are counted separately.
 
     y : array-like of shape (n_rows,)
-        Labels of these rows. Labels that are not a class of the model are counted
+        Labels of the rows of X. Labels that are not a class of the model are counted
         separately.
 
     epsilon : float
@@ -110,22 +111,23 @@ def private_metrics(
         Delta of the (epsilon, delta) guarantee, well below one over the number of rows.
 
     groups : array-like of shape (n_rows,), default=None
-        Group id of each row, such as a patient, to protect groups. A keyed hash of the
-        id chooses one row of each group to count. With None, the unit is a row.
+        Group id of each row, such as the id of a patient, to protect groups. A keyed
+        hash of the id chooses one row of each group to count. With None, the unit is a
+        row.
 
     subgroups : array-like of shape (n_rows,), default=None
-        Value of each row, such as an age band, for metrics by subgroup, at no further
-        privacy cost. The set of values must be public. Counts of a subgroup have as
+        Subgroup of each row, such as an age band, for metrics by subgroup at no further
+        privacy cost. The set of subgroups must be public. Counts of a subgroup have as
         much noise as counts of all rows.
 
     bins : "auto" or array-like of shape (n_edges,), default="auto"
         Edges between bins of scores, increasing, between 0 and 1. The edges must be
         public. "auto" finds bins with about equal numbers of rows from noisy counts,
-        which `epsilon` covers.
+        whose cost `epsilon` includes.
 
     class_prior : float, default=None
-        Expected share of the rarest class, chosen without private data. Used to warn if
-        the noise is too large for the metrics.
+        Expected share of the rarest class, chosen without private data. The function
+        warns if, at this share, the noise is too large for the metrics.
 
     ledger : PrivacyLedger, default=None
         Privacy budget of the rows over all releases. The cost is recorded before any
@@ -169,14 +171,15 @@ def private_metrics(
     of neighbouring data sets thus differ by at most sqrt(2 d) in the Euclidean norm.
     Every cell, even an empty one, gets discrete Gaussian noise (Canonne, Kamath,
     Steinke 2020). The first release has a confusion matrix and the number of rows by
-    score, at a quarter of the squared mu. The second release has scores by label.
-    Proof: :doc:`/accounting`, "Private metrics".
+    score, and takes a quarter of the squared mu (of Gaussian differential privacy). The
+    second release has scores by label. The proof is in the section "Private metrics" of
+    the page :doc:`/accounting`.
 
     Scores within a bin are estimated from the sizes of all bins, in two ways. The first
     release corrects the mean scores of bins. Intervals come from a simulation of the
     noise, the sampling of rows and the errors within bins. The interval of the
-    calibration error comes from tests. Intervals do not account for a choice of the
-    model by earlier metrics.
+    calibration error comes from hypothesis tests. Intervals do not account for a choice
+    of the model by earlier metrics.
 
     Examples
     --------

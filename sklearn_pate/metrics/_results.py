@@ -119,10 +119,10 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     counts, at no further cost.
 
     ``metrics["roc_auc"]`` is an :class:`Estimate` with ``value``, ``low`` and ``high``.
-    Names for two classes: "roc_auc", "accuracy", "balanced_accuracy", "sensitivity",
-    "specificity", "precision", "prevalence" (the share of the second class),
-    "brier_score" and "calibration_error". With more classes, all metrics but the two
-    accuracies are by class, as in ``metrics["roc_auc", "diabetes"]``.
+    Names of metrics for two classes: "roc_auc", "accuracy", "balanced_accuracy",
+    "sensitivity", "specificity", "precision", "prevalence" (the share of the second
+    class), "brier_score" and "calibration_error". With more classes, each metric except
+    the two accuracies is for one class, as in ``metrics["roc_auc", "diabetes"]``.
 
     Parameters
     ----------
@@ -138,7 +138,8 @@ class PrivateMetrics(Mapping[Any, Estimate]):
 
     histograms_ : list of ndarray of int of shape (n_subgroups, n_bins, 2)
         Noisy counts by score and by label, for the second of two classes, or for each
-        class. The last axis has rows of other classes, then rows of this class.
+        of more classes. The last axis has the number of rows of other classes, then of
+        this class.
 
     edges_ : list of ndarray of shape (n_bins - 1,)
         Edges between bins of scores.
@@ -154,7 +155,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         `histograms_`.
 
     n_rows_ : int or None
-        Number of scored rows. None if not public.
+        Number of scored rows. None if this number is not public.
 
     privacy_spent_ : PrivacySpent
         The privacy statement.
@@ -190,12 +191,12 @@ class PrivateMetrics(Mapping[Any, Estimate]):
 
     @cached_property
     def by_subgroup(self) -> dict[Any, Mapping[Any, Estimate]]:
-        """The same metrics for each subgroup.
+        """All metrics for each subgroup.
 
         Returns
         -------
         metrics : dict
-            By value of `subgroups`.
+            Metrics of each subgroup, by value of `subgroups`.
         """
         return {
             value: _Estimates.of_counts(self._counts(place), self.classes_)
@@ -226,9 +227,9 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Raises
         ------
         ValueError
-            If both or neither share is given, a share is not between 0 and 1, or there
-            are more than two classes. Also if the noise is too large to know the number
-            of rows of a class.
+            If both `sensitivity` and `specificity` are given, or none, or a share is
+            not between 0 and 1, or there are more than two classes. Also if the noise
+            is too large to know the number of rows of a class.
 
         Examples
         --------
@@ -269,14 +270,15 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         ----------
         model : classifier
             The model of these metrics. Pass a model that may be published, such as
-            ``clf.publish()``, as it becomes a part of the result.
+            ``clf.publish()``, as the model becomes a part of the result.
 
         Returns
         -------
         recalibrated : RecalibratedClassifier
-            Fitted classifier. Its ``privacy_spent_`` is the sum of the statements of
-            model and metrics. For a model without a statement, it is the statement of
-            the metrics alone: the training rows of the model are then not protected.
+            Fitted classifier. ``privacy_spent_`` of the result is the sum of the
+            statements of model and metrics. For a model without a statement, the sum is
+            the statement of the metrics alone: the training rows of the model are then
+            not protected.
 
         Raises
         ------
@@ -297,10 +299,10 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         return recalibrated
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw ROC curve and calibration, with pointwise 95 % bands.
+        """Draw ROC curve and calibration curve, with pointwise 95 % bands.
 
-        The plot may be published, with the statement of these metrics. It needs
-        matplotlib.
+        The plot may be published, with the privacy statement of the metrics. The method
+        needs matplotlib.
 
         Parameters
         ----------
@@ -330,9 +332,10 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     def plot_subgroups(self, metric: Any = "roc_auc", ax: Any = None) -> Any:
         """Draw the difference of a metric between each subgroup and all rows.
 
-        Differences have 95 % intervals. As both metrics share counts, the interval
-        differs from an interval for two independent estimates. The plot may be
-        published, with the statement of these metrics. It needs matplotlib.
+        Differences have 95 % intervals. As the metric of all rows includes the rows of
+        the subgroup, the interval differs from an interval for two independent
+        estimates. The plot may be published, with the privacy statement of the metrics.
+        The method needs matplotlib.
 
         Parameters
         ----------
@@ -413,7 +416,8 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read metrics that :meth:`save` wrote.
 
-        The statement and all metrics are computed again from noise and counts.
+        The statement and all metrics are computed again from noise scales and noisy
+        counts.
 
         Parameters
         ----------
@@ -515,11 +519,12 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
 
     Created by :meth:`PrivateMetrics.recalibrated`. The log-odds of each class are
     multiplied by a slope and shifted by an intercept, which were computed from noisy
-    counts. The classifier contains `estimator`: publish it with the statements of the
-    model and of the metrics together.
+    counts. The classifier contains `estimator`: publish the classifier with the
+    statements of the model and of the metrics together.
 
-    `fit` raises an error, and a clone is the object itself. If a meta-estimator would
-    fit the classifier, pass a ``FrozenEstimator``.
+    `fit` raises an error, and ``clone`` returns the classifier itself. To a
+    meta-estimator that would fit the classifier, pass the classifier in a
+    ``FrozenEstimator``.
 
     Parameters
     ----------
@@ -545,8 +550,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
 
     privacy_spent_ : PrivacySpent
         The sum of the statements of model and metrics. For a model without a statement,
-        it is the statement of the metrics alone. The statement then assumes that the
-        training rows of the model are public.
+        the sum is the statement of the metrics alone. That statement then assumes that
+        the training rows of the model are public.
 
     Notes
     -----

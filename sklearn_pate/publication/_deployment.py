@@ -24,9 +24,9 @@ JOINERS = "\u200c\u200d"
 class Deployment:
     """Description of a published model by the people responsible for it.
 
-    All fields are optional. A privacy report has lines to fill in for missing fields
-    that readers ask for. **All fields are published, and no privacy statement covers
-    them**: write no number that was computed on private rows.
+    All fields are optional. A privacy report has a line to fill in for each missing
+    field that readers expect. **All fields are published, and no privacy statement
+    covers the fields**: write no number that was computed on private rows.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class Deployment:
         one unit.
 
     n_units : int, default=None
-        Number of rows or parties, if public by the statement. Refused if groups are the
-        unit, as their number is protected.
+        Number of rows or parties, if public by the privacy statement. Refused if groups
+        are the unit, as the number of groups is protected.
 
     intended_use : str, default=None
         Users and purposes of the model.
@@ -89,11 +89,11 @@ class Deployment:
         Reason why this epsilon is acceptable.
 
     tuning : str, default=None
-        Method that chose the parameters, and its data.
+        Method that chose the parameters, and data that the method used.
 
     audits : sequence of str, default=()
         Tests against attacks, with their results, one text each. The result of an audit
-        on private rows is sensitive: state it only if it may be published.
+        on private rows is sensitive: state such a result only if it may be published.
 
     legal_basis : str, default=None
         Legal basis of the processing.
@@ -190,7 +190,7 @@ class Deployment:
         -------
         given : dict
             Values for strict JSON, in the order of reports. ``Deployment(**given)`` is
-            equal.
+            an equal description.
         """
         given = {one.name: getattr(self, one.name) for one in fields(self)}
         return {

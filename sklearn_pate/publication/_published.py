@@ -76,12 +76,12 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
     Created by ``publish()`` of a private classifier, such as
     :meth:`PATEClassifier.publish`, or read by :meth:`load`. The model predicts like the
-    private classifier, but contains none of its parameters: no teacher, no ledger, and
-    no index of a public row. The model may be published with its statement, saved by
-    :meth:`save`, or pickled.
+    private classifier, but contains no parameter of the private classifier: no teacher,
+    no ledger, and no index of a public row. The model may be published with its
+    statement, saved by :meth:`save`, or pickled.
 
-    `fit` raises an error, and a clone is the object itself. If a meta-estimator would
-    fit the model, pass a ``FrozenEstimator``.
+    `fit` raises an error, and ``clone`` returns the model itself. To a meta-estimator
+    that would fit the model, pass the model in a ``FrozenEstimator``.
 
     Attributes
     ----------
@@ -106,12 +106,12 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
     Notes
     -----
-    All content of the student is published. Nearest neighbours, support vector
-    machines, LabelSpreading and Gaussian processes contain public rows. A student class
-    of your own contains all that its `fit` stores, and a FrozenEstimator may contain
-    its training rows. A torch module that stores its inputs contains the rows it
-    predicted last. Caches (`memory` of a Pipeline), callbacks and history of skorch
-    networks are left out, as they name folders and files.
+    All content of the student is published. Students that are nearest neighbours,
+    support vector machines, LabelSpreading or Gaussian processes contain public rows. A
+    student class of your own contains all that its `fit` stores, and a FrozenEstimator
+    may contain its training rows. A torch module that stores its inputs contains the
+    last rows that it predicted. Caches (`memory` of a Pipeline), callbacks and history
+    of skorch networks are left out, as they name folders and files.
 
     Examples
     --------
@@ -149,8 +149,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         """Privacy card: facts about the model for its users, as plain values.
 
         :meth:`save` writes the card beside the model, with the "sha256" of the model
-        file. The statement covers everything on the card that depends on private data.
-        Without a guarantee, "private" is False and "epsilon" is None.
+        file. The privacy statement covers everything on the card that depends on
+        private data. Without a guarantee, "private" is False and "epsilon" is None.
 
         Returns
         -------
@@ -185,10 +185,10 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     def save(
         self, path: str | os.PathLike[str], *, overwrite: bool = False
     ) -> list[str]:
-        """Write the model to `path` and its privacy card beside it.
+        """Write the model to `path`, and its privacy card to the same folder.
 
-        skops writes the model file, and loading runs no code from the file. Both files
-        are written completely before they get their final names.
+        skops writes the model file, and loading runs no code from the file. Model file
+        and card are written completely before the files get their final names.
 
         Parameters
         ----------
@@ -202,8 +202,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         Returns
         -------
         trusted : list of str
-            Types that a receiver must trust, as ``load(path, trusted=trusted)``. Send
-            this list with the files. Empty for most models.
+            Types that a receiver must trust, by ``load(path, trusted=trusted)``. Send
+            this list with the files. The list is empty for most models.
 
         Raises
         ------
@@ -242,7 +242,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     def load(
         cls, path: str | os.PathLike[str], *, trusted: Collection[str | type] = ()
     ) -> Self:
-        """Read a model and its privacy card, and check that they agree.
+        """Read a model and its privacy card, and check that model and card agree.
 
         Parameters
         ----------
@@ -254,12 +254,12 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             Types that may be loaded, in addition to types that this package and skops
             trust. Loading a type may run its code: trust no type in files of strangers.
             Forests need ``trusted=["sklearn.tree._tree.Tree"]``, as forged trees may
-            crash Python; mechanisms of your own need trust, too.
+            crash Python. Mechanisms of your own need to be in `trusted`, too.
 
         Returns
         -------
         published : PublishedClassifier
-            Model with the predictions of the saved model.
+            Model with the same predictions as the saved model.
 
         Raises
         ------
@@ -539,11 +539,11 @@ def publish(
         ``sklearn_pate.learners``, or
         :class:`~sklearn_pate.model_selection.PrivateSearchCV`. The classifier is not
         changed. Do not publish the classifier itself, as its parameters may name the
-        ledger and its key.
+        ledger and the key file.
 
     deployment : Deployment, default=None
         Description of data, purpose and responsibilities, repeated on the privacy card.
-        No privacy statement covers this text. None is an empty description.
+        No privacy statement covers this text. With None, the description is empty.
 
     metrics : PrivateMetrics, default=None
         Metrics of this model by :func:`~sklearn_pate.metrics.private_metrics`, repeated
@@ -563,7 +563,7 @@ def publish(
     ValueError
         If `estimator` is not a private classifier of this package, or another parameter
         contradicts its statement. For example, `metrics` protect another unit, or
-        `deployment` has a protected number of units.
+        `deployment` states a number of units that is protected.
 
     Warns
     -----

@@ -90,10 +90,10 @@ _ROUNDING_OF_EPSILON = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class AnswerTests:
-    """Tests that dominate one answer to a query, whatever the votes.
+    """Pairs of distributions at least as distinguishable as one answer at any votes.
 
-    A test is a pair of laws of a few outcomes, under one data set and its neighbour.
-    With each test, the one with the data sets exchanged is among them.
+    A test is a pair of distributions of a few outcomes, under one data set and its
+    neighbour. With each test, the one with the data sets exchanged is among them.
     """
 
     #: Probability of each outcome under the first data set, of shape (n_tests,
@@ -177,7 +177,7 @@ def bounded_range_tests(width: float) -> AnswerTests | None:
 
 @lru_cache(maxsize=64)
 def randomised_response(epsilon: float) -> AnswerTests | None:
-    """Return the test that dominates all pure guarantees of an epsilon.
+    """Return the most distinguishable test under a pure guarantee of an epsilon.
 
     Two outcomes with odds e^epsilon (Kairouz, Oh, Viswanath 2015, "The composition
     theorem for differential privacy", Theorem 3.4).
@@ -460,7 +460,7 @@ class AnswerSteps:
 
 @dataclass(frozen=True)
 class _Jumps:
-    """Laws of a privacy loss that jumps up and down by one size, or not at all.
+    """Distributions of a privacy loss that jumps by plus or minus one size, or is 0.
 
     A jump of h = `size` steps of a grid is down with probability expit(h), up with
     expit(-h). `many` laws have a number of jumps with a Poisson distribution: a loss of
@@ -516,7 +516,7 @@ class _Jumps:
 
 @dataclass(frozen=True, eq=False)
 class _Stretch:
-    """Many answers in a row, each bounded by one law of jumps."""
+    """Many answers in a row, each bounded by one distribution of jumps."""
 
     steps: AnswerSteps
     #: Number of answers before them, and their profile.
@@ -560,7 +560,7 @@ def _after_few(steps: AnswerSteps, n_answers: int) -> _Array:
 
 @lru_cache(maxsize=64)
 def _stretch(steps: AnswerSteps, number: int) -> _Stretch | None:
-    """Return a stretch of answers after a few, None if no law of jumps is enough."""
+    """Return a stretch of answers after a few, None if no distribution is enough."""
     if number == 0:
         n_before, deltas = _FEW, _after_few(steps, _FEW)
         kinds = [
@@ -580,7 +580,7 @@ def _stretch(steps: AnswerSteps, number: int) -> _Stretch | None:
 def _least_jumps(
     deltas: _Array, steps: AnswerSteps, kinds: Sequence[_Jumps]
 ) -> tuple[_Jumps, _Array] | None:
-    """Return the least law that costs at least one answer, None if there is none.
+    """Return the least distribution that costs at least one answer, None without one.
 
     Before all that a profile is known of, up to _UNRESOLVED and _ROUNDING_OF_STEP. The
     least is that where delta is _TYPICAL.
@@ -600,7 +600,7 @@ def _least_jumps(
 
 
 def _power(law: _Array, n: int) -> _Array:
-    """Return the law of a sum of n independent losses, but for negligible ones."""
+    """Return the distribution of a sum of n losses, without negligible ones."""
     total = np.ones(1)
     while True:
         if n % 2:

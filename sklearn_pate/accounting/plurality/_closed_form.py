@@ -24,7 +24,7 @@ _BLOCK_SIZE = 2_000_000
 
 
 def log_moment(log_q: _Array, log_ratio: _Array, order: float) -> _Array:
-    """Compute (a - 1) D_a(P || Q) of distributions over the last axis.
+    """Compute (a - 1) times the Renyi divergence D_a(P || Q), over the last axis.
 
     Parameters
     ----------
@@ -41,7 +41,8 @@ def log_moment(log_q: _Array, log_ratio: _Array, order: float) -> _Array:
     Returns
     -------
     moments : ndarray of shape (...)
-        Moments, not negative. Infinite if float64 cannot represent a moment.
+        Values of (a - 1) D_a(P || Q), not negative. Infinite if float64 cannot
+        represent a value.
 
     Notes
     -----
@@ -53,7 +54,7 @@ def log_moment(log_q: _Array, log_ratio: _Array, order: float) -> _Array:
 
 
 class _Pairs:
-    """Pairs of laws, with all quantities that do not depend on the order."""
+    """Pairs of distributions, with all quantities that do not depend on the order."""
 
     def __init__(self, log_q: _Array, log_ratio: _Array) -> None:
         self._log_q = log_q
@@ -107,7 +108,7 @@ def raise_to_largest(
     *,
     stride: int,
 ) -> None:
-    """Raise rows of costs, in place, to the largest divergence of their pairs of laws.
+    """Raise rows of costs, in place, to the largest divergence of their pairs.
 
     `costs` has shape (n_rows, n_orders); `row` is the row of each pair, and `log_q` and
     `log_ratio`, of shape (n_pairs, n_outcomes), are as for `log_moment`; `orders`
@@ -144,7 +145,7 @@ def raise_to_largest(
 
 
 def gaussian_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
-    """Classical worst case of one GNMax answer. May be published.
+    """Classical worst-case cost of one GNMax answer. May be published.
 
     Parameters
     ----------
@@ -167,11 +168,12 @@ def gaussian_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> Rdp
 
     Notes
     -----
-    r(a) = a / sigma^2 (Papernot et al. 2018, Proposition 8). One moved vote changes two
-    counts by 1 each, and the answer is a post-processing of the noisy histogram. The
-    formula also holds for discrete Gaussian noise (Canonne, Kamath, Steinke 2020,
-    Proposition 5). :func:`~sklearn_pate.accounting.tight_gaussian_worst_case` is about
-    two thirds of this bound.
+    The cost at order a is r(a) = a / sigma^2 (Papernot et al. 2018, Proposition 8). One
+    moved vote changes two counts by 1 each, and the answer is a post-processing of the
+    noisy histogram. The formula also holds for discrete Gaussian noise (Canonne,
+    Kamath, Steinke 2020, Proposition 5).
+    :func:`~sklearn_pate.accounting.tight_gaussian_worst_case` is about two thirds of
+    this bound.
 
     Examples
     --------
@@ -185,15 +187,15 @@ def gaussian_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> Rdp
 
 
 def threshold_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
-    """Classical worst case of a noisy count, or of its check against a threshold.
+    """Classical worst-case cost of a noisy count, or of its check against a threshold.
 
     May be published.
 
     Parameters
     ----------
     sigma : float
-        Standard deviation of the noise added to the count, over the sensitivity of the
-        count; positive. More noise has a lower cost.
+        Standard deviation of the noise added to the count, divided by the sensitivity
+        of the count; positive. More noise has a lower cost.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.
@@ -210,9 +212,10 @@ def threshold_worst_case(sigma: float, orders: ArrayLike = DEFAULT_ORDERS) -> Rd
 
     Notes
     -----
-    r(a) = a / (2 sigma^2), the cost of the Gaussian mechanism. One moved vote changes
-    the maximum count by at most 1 (Papernot et al. 2018, Section 4.2). The formula also
-    holds for discrete Gaussian noise (Canonne, Kamath, Steinke 2020, Proposition 5).
+    The cost at order a is r(a) = a / (2 sigma^2), as for the Gaussian mechanism. One
+    moved vote changes the maximum count by at most 1 (Papernot et al. 2018, Section
+    4.2). The formula also holds for discrete Gaussian noise (Canonne, Kamath, Steinke
+    2020, Proposition 5).
 
     Examples
     --------
@@ -231,7 +234,8 @@ def pure_dp_curve(epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurv
     Parameters
     ----------
     epsilon : float
-        Pure guarantee in nats, not negative. The guarantee must hold for all data.
+        Epsilon of the pure guarantee in nats, not negative. The guarantee must hold for
+        all data.
 
     orders : array-like of shape (n_orders,)
         Renyi orders, increasing, above 1.
@@ -248,8 +252,8 @@ def pure_dp_curve(epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurv
 
     Notes
     -----
-    r(a) = ln[ (e^{a eps} + e^{(1-a) eps}) / (1 + e^eps) ] / (a - 1), attained by
-    randomised response (Mironov 2017, Proposition 6 for the mechanism).
+    r(a) = ln[ (e^{a eps} + e^{(1-a) eps}) / (1 + e^eps) ] / (a - 1). Randomised
+    response attains this curve (Mironov 2017, Proposition 6).
 
     Examples
     --------
@@ -274,7 +278,7 @@ def pure_dp_curve(epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurv
 
 
 def laplace_worst_case(gamma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
-    """Classical worst case of one LNMax answer with continuous noise.
+    """Classical worst-case cost of one LNMax answer with continuous noise.
 
     May be published. The bound does not cover :class:`~sklearn_pate.mechanisms.LNMax`,
     which draws whole numbers.
@@ -300,11 +304,11 @@ def laplace_worst_case(gamma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpC
 
     Notes
     -----
-    The minimum of two bounds. First, the answer is a post-processing of two independent
-    noisy counts, each shifted by 1. This costs twice D_a(Lap(0, 1/g) || Lap(1, 1/g)) =
-    ln{ a/(2a-1) e^{(a-1) g} + (a-1)/(2a-1) e^{-a g} } / (a - 1), with g = gamma
-    (Mironov 2017, Proposition 6). Second, the answer is 2 gamma-DP (Papernot et al.
-    2017, Section 3.1).
+    The curve is the minimum of two bounds. First, the answer is a post-processing of
+    two independent noisy counts, each shifted by 1. The two counts cost twice
+    D_a(Lap(0, 1/g) || Lap(1, 1/g)) = ln{ a/(2a-1) e^{(a-1) g} + (a-1)/(2a-1) e^{-a g} }
+    / (a - 1), with g = gamma (Mironov 2017, Proposition 6). Second, the answer is 2
+    gamma-DP (Papernot et al. 2017, Section 3.1).
 
     Examples
     --------
@@ -329,7 +333,7 @@ def laplace_worst_case(gamma: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpC
 def discrete_laplace_worst_case(
     gamma: float, orders: ArrayLike = DEFAULT_ORDERS
 ) -> RdpCurve:
-    """Classical worst case of one LNMax answer with noise on whole votes.
+    """Classical worst-case cost of one LNMax answer with noise in whole numbers.
 
     May be published.
 
@@ -354,11 +358,12 @@ def discrete_laplace_worst_case(
 
     Notes
     -----
-    As :func:`laplace_worst_case`, but a shift by 1 changes the likelihood of a whole
-    number by a factor of e^gamma or e^-gamma, never between. D_a of one count thus
-    equals D_a of randomised response, about 1 + gamma / 3 times D_a of continuous
-    noise. The noise is from Canonne, Kamath, Steinke (2020).
-    :func:`~sklearn_pate.accounting.tight_laplace_worst_case` is a smaller bound.
+    The bound follows as in :func:`laplace_worst_case`. But a shift by 1 changes the
+    likelihood of a whole number by a factor of e^gamma or e^-gamma, and by no factor
+    between these two. D_a of one count thus equals D_a of randomised response, about 1
+    + gamma / 3 times D_a of continuous noise. The noise is from Canonne, Kamath,
+    Steinke (2020). :func:`~sklearn_pate.accounting.tight_laplace_worst_case` is a
+    smaller bound.
 
     Examples
     --------
@@ -378,7 +383,7 @@ def discrete_laplace_worst_case(
 
 
 def gumbel_worst_case(c: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
-    """Worst case of one GumbelMax answer. May be published.
+    """Worst-case cost of one GumbelMax answer. May be published.
 
     Parameters
     ----------
@@ -401,13 +406,13 @@ def gumbel_worst_case(c: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
 
     Notes
     -----
-    One moved vote changes two counts by 1 each, so that ln P / P' lies in an interval
-    [t - 2c, t] for some t in [0, 2c] (Durfee and Rogers 2019, bounded range). The worst
-    case has two outcomes (Dong, Durfee, Rogers 2020, Lemma 3.2). With e = 2c, (a - 1)
-    r(a) = max over t of ln{ p e^{(a-1) t} + (1 - p) e^{(a-1)(t - e)} }, p = (e^e - e^t)
-    / (e^e - 1). As a function of s = e^t, the braces are s^{a-1} (A - B s), with the
-    maximum at s = (a - 1) A / (a B). r(a) is about a c^2 / 2, attained by a tie of two
-    classes.
+    One moved vote changes two counts by 1 each, so that the log-likelihood ratio lies
+    in an interval [t - 2c, t] for some t in [0, 2c] (Durfee and Rogers 2019, bounded
+    range). The worst case has two outcomes (Dong, Durfee, Rogers 2020, Lemma 3.2). With
+    e = 2c, (a - 1) r(a) = max over t of ln{ p e^{(a-1) t} + (1 - p) e^{(a-1)(t - e)} },
+    p = (e^e - e^t) / (e^e - 1). As a function of s = e^t, the term in braces is s^{a-1}
+    (A - B s) with constants A and B, and has its maximum at s = (a - 1) A / (a B). The
+    cost r(a) is about a c^2 / 2, and two tied classes attain this cost.
 
     Examples
     --------
@@ -438,7 +443,7 @@ def gumbel_worst_case(c: float, orders: ArrayLike = DEFAULT_ORDERS) -> RdpCurve:
 def permute_and_flip_worst_case(
     c: float, orders: ArrayLike = DEFAULT_ORDERS
 ) -> RdpCurve:
-    """Worst case of one PermuteAndFlip answer. May be published.
+    """Worst-case cost of one PermuteAndFlip answer. May be published.
 
     Parameters
     ----------
@@ -462,8 +467,9 @@ def permute_and_flip_worst_case(
     Notes
     -----
     The answer is 2c-DP (McKenna and Sheldon 2020, with sensitivity 1 for each count),
-    so the cost is :func:`pure_dp_curve`. The bounded range of the exponential
-    mechanism, which gives a quarter of this cost, does not hold.
+    so the cost is that of :func:`pure_dp_curve` at epsilon 2c. The bounded range of the
+    exponential mechanism, which gives a quarter of this cost, does not hold for
+    PermuteAndFlip.
 
     Examples
     --------

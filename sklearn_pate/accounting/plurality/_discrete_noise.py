@@ -1,4 +1,4 @@
-"""Laws of discrete noise, and of a noisy threshold check."""
+"""Distributions of discrete noise, and of a noisy threshold check."""
 
 from fractions import Fraction
 from functools import lru_cache
@@ -37,7 +37,7 @@ _FARTHEST = 2**50
 
 
 class DiscreteGaussian:
-    """Law on whole numbers with Pr[z] proportional to exp(-z^2 / (2 sigma^2)).
+    """Distribution on whole numbers, Pr[z] proportional to exp(-z^2 / (2 sigma^2)).
 
     Canonne, Kamath, Steinke (2020), Definition 1. For sigma >= 32, F(z) = Phi(x) -
     phi(x) sum_j c_j He_{2j-1}(x) / sigma^{2j}, x = (z + 1/2) / sigma, c_j = B_{2j}(1/2)
@@ -121,7 +121,7 @@ class DiscreteGaussian:
 
 
 class DiscreteLaplace:
-    """Law on whole numbers with Pr[z] proportional to exp(-gamma |z|).
+    """Distribution on whole numbers, Pr[z] proportional to exp(-gamma |z|).
 
     Pr[z] = tanh(gamma / 2) e^{-gamma |z|}; F(z) = e^{gamma z} / (1 + e^{-gamma}) up to
     0, and 1 - F(-z - 1) from there on (Canonne, Kamath, Steinke 2020, Section 3).

@@ -54,10 +54,10 @@ def enumerated_cost(
     counts: ArrayLike,
     orders: ArrayLike = DEFAULT_ORDERS,
 ) -> RdpCurve:
-    """Compute the Renyi cost of one query from distributions at all neighbours.
+    """Compute the Renyi cost of one query from its distributions at all neighbours.
 
     The cost is sensitive if the votes are sensitive. Use this function to test the cost
-    that a mechanism claims. It is slower than
+    that a mechanism claims. The function is slower than
     :func:`~sklearn_pate.accounting.local_cost`.
 
     Parameters
@@ -75,8 +75,8 @@ def enumerated_cost(
     Returns
     -------
     curve : RdpCurve
-        Largest divergence between these votes and a neighbour, in either direction.
-        Infinite if float64 cannot represent a probability.
+        Largest divergence between the outcomes at these votes and at neighbouring
+        votes, in either direction. Infinite if float64 cannot represent a probability.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def enumerated_cost(
 
 @dataclass(frozen=True)
 class Moves:
-    """Laws of the answers to some queries, and of all their neighbours.
+    """Distributions of the answers to some queries, at the votes and all neighbours.
 
     Classes with equal counts form a level, as they have equal chances. A move takes a
     vote from a class of one level and gives it to another class; the last index stands
@@ -169,7 +169,7 @@ def _of_outcome(log_p: _Array) -> _Array:
 
 
 class Plurality(ABC):
-    """Law of the winner of a noisy vote.
+    """Distribution of the winner of a noisy vote.
 
     `values` and `sizes`, of shape (n_vectors, n_levels), are the vote count and the
     number of classes of each level.
@@ -195,7 +195,7 @@ class Plurality(ABC):
         """
 
     def moves(self, values: _Array, sizes: _Array) -> Moves:
-        """Compute the change of the law by each move, impossible ones included."""
+        """Compute the change of the distribution by each move, even if impossible."""
         after, left = after_move(values, sizes)
         log_p_after = self.log_probabilities(after, left)
         log_p = self.log_probabilities(values, sizes)
@@ -224,7 +224,7 @@ class GumbelPlurality(Plurality):
         return scores - logsumexp(scores, b=sizes, axis=1, keepdims=True)
 
     def moves(self, values: _Array, sizes: _Array) -> Moves:
-        """Compute the change of the law by each move, see `Plurality`."""
+        """Compute the change of the distribution by each move, see `Plurality`."""
         log_p = self.log_probabilities(values, sizes)
         p = np.concatenate([np.exp(log_p), np.zeros((len(values), 1))], axis=1)
         down, up = np.expm1(-self._c), np.expm1(min(self._c, _LARGEST_EXPONENT))
@@ -289,11 +289,11 @@ def local_cost(
     votes_by_teacher: ArrayLike | None = None,
     direction: Literal["both", "forward"] = "both",
 ) -> RdpCurve:
-    """Compute the exact Renyi cost of a list of queries, at these votes.
+    """Compute the exact Renyi cost of a list of queries, at given votes.
 
-    The cost depends on the votes: it is sensitive, must not be published, and must not
-    decide the number of queries. It is not an (epsilon, delta) guarantee, as it does
-    not cover all data sets.
+    The cost is sensitive, as it depends on the votes. The cost must not be published,
+    and must not decide the number of queries. A cost at given votes is no (epsilon,
+    delta) guarantee, as it does not cover all data sets.
 
     Parameters
     ----------
@@ -309,22 +309,23 @@ def local_cost(
         :data:`~sklearn_pate.accounting.DEFAULT_ORDERS`.
 
     ceiling : RdpCurve, default=None
-        Worst case of one query at `orders`. It replaces costs that float64 cannot
-        represent, and costs that exceed the worst case by rounding only. A cost that
-        exceeds the worst case by more is kept: the worst case is then wrong.
+        Worst-case cost of one query at `orders`. The worst case replaces costs that
+        float64 cannot represent, and costs that exceed the worst case by rounding only.
+        A cost that exceeds the worst case by more than rounding is kept: the worst case
+        is then wrong.
 
     check : NoisyCheck, default=None
-        Check before each answer, for mechanisms that may not answer. Any limit on the
-        number of answers is ignored.
+        Check of the votes before each answer, for mechanisms that may leave a query
+        unanswered. Any limit on the number of answers is ignored.
 
     expected : array-like of shape (n_queries, n_classes), default=None
-        For InteractiveGNMax, votes that the check subtracts from each count before the
-        maximum, after rounding.
+        For InteractiveGNMax, expected votes. The check rounds these numbers and
+        subtracts them from the counts, before taking the maximum.
 
     votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
         Votes of each teacher, -1 for an abstention. The cost is then the largest sum
-        over all queries that one teacher can cause. This sum is at most the sum of the
-        largest costs.
+        over all queries that one teacher can cause, at most the sum of the largest cost
+        of each query.
 
     direction : {"both", "forward"}, default="both"
         "forward" is D_a(M(n) || M(n')) only, as in the papers. "both" is the larger of
@@ -348,12 +349,12 @@ def local_cost(
     teacher can cause: by another vote, by an abstention, or by a vote in place of an
     abstention. Theorem 3 of Papernot et al. 2017 and Theorem 6 of Papernot et al. 2018
     bound this cost from above, in one direction. With a check, M is the joint
-    distribution of "none", 1, ..., K. Unlike an expected cost, this gives a bound for
-    every run.
+    distribution of "none", 1, ..., K. Unlike an expected cost, the cost of the joint
+    distribution is a bound for every run.
 
     Classes with equal counts, and queries with equal sorted counts, are computed once,
-    by :func:`~sklearn_pate.accounting.plurality.log_moment`. See :doc:`Privacy cost of
-    an answer </accounting>` for the definitions and limits of this cost.
+    by :func:`~sklearn_pate.accounting.plurality.log_moment`. See the page :doc:`Privacy
+    cost of an answer </accounting>` for the definitions and limits of this cost.
 
     Examples
     --------
@@ -464,8 +465,9 @@ def _within(values: _Array, reach: float) -> _Array:
 def log_losing(plurality: Plurality, counts: ArrayLike, order: float = 1.0) -> _Array:
     """Compute the exact log-probability that the most-voted class does not win.
 
-    Sensitive. If several classes have most votes, it is the same for each of them. Of
-    probabilities too small to matter up to this Renyi order, it is an upper bound.
+    Sensitive. If several classes have most votes, the result is the same for each of
+    them. For probabilities too small to matter up to this Renyi order, the result is an
+    upper bound.
     """
     queries = UniqueQueries(check_counts(counts), None)
     log_q = np.empty(len(queries.repeats))

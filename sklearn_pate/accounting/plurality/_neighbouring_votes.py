@@ -42,7 +42,7 @@ _NOISE_SCALES = np.geomspace(1, 200, 32)
 
 
 class VoteCosts:
-    """Cost of a query at one order, on a grid of q and perhaps the largest count.
+    """Cost of a query at one Renyi order, on a grid of q and maybe largest counts.
 
     The cost on the grid is a step function, never below the cost itself; one teacher
     moves a query by at most one block of cells, and one row. Exactly one of `sigma`,
@@ -54,8 +54,8 @@ class VoteCosts:
     -Phi^{-1}(Pr[o loses]). Under n' o loses with probability at most Phi(mu - z), since
     the answer post-processes a mu-Gaussian test, and the class most likely to win under
     n' loses no more often. So z falls by at most mu, and by symmetry rises by at most
-    mu, whether or not the plurality changes. With pure noise, ln q changes by at most
-    epsilon for the same reason.
+    mu, whether or not the plurality changes. For a mechanism with a pure guarantee, ln
+    q changes by at most epsilon for the same reason.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class VoteCosts:
         yield largest
 
     def smooth_sensitivity(self, queries: _Cells, smoothness: float) -> float:
-        """Bound the change by one teacher, smoothly. Sensitive.
+        """Bound the change of the cost by one teacher, smoothly. Sensitive.
 
         One teacher changes the logarithm of this bound by at most b = `smoothness`. It
         is the maximum over d of e^{-b d} times the d-th local sensitivity (Nissim,
@@ -210,7 +210,7 @@ def joint_costs(
 
 
 def _widen(table: _Array, extreme: np.ufunc, axes: tuple[int, ...]) -> _Array:
-    """Replace each entry by the extreme one among it and its neighbours."""
+    """Replace each entry by the extreme value among the entry and its neighbours."""
     for axis in axes:
         table = np.moveaxis(table, axis, 0)
         wide = table.copy()
@@ -289,7 +289,7 @@ def smooth_sensitivity_cost(
 
 @dataclass(frozen=True)
 class SanitizedCost:
-    """Data-dependent cost of a list of queries with noise. May be published.
+    """Data-dependent cost of a list of queries, released with noise. May be published.
 
     Attributes
     ----------
@@ -300,8 +300,8 @@ class SanitizedCost:
         Delta of the (epsilon, delta) guarantee.
 
     cost : float
-        Released Renyi cost of the queries. With probability `confidence` over its noise
-        it is at least the true one.
+        Released Renyi cost of the queries. With probability `confidence` over the
+        noise, the released cost is at least the true cost.
 
     release_cost : float
         Renyi cost of the release itself, which does not depend on the votes.
@@ -340,8 +340,8 @@ def sanitize(
 ) -> SanitizedCost:
     """Release the data-dependent cost of a list of queries, with noise.
 
-    Every call is a separate release: call it once. `order`, `smoothness`, `noise_scale`
-    and `confidence` must be chosen independently of votes, as by
+    Every call is a separate release: call the function once. `order`, `smoothness`,
+    `noise_scale` and `confidence` must be chosen independently of votes, as by
     :func:`release_parameters`. A choice by repeated calls voids the guarantee.
 
     Parameters
@@ -376,10 +376,11 @@ def sanitize(
         GumbelMax and PermuteAndFlip.
 
     largest_counts : array-like of shape (n_queries,), default=None
-        Votes for the most-voted class, for a mechanism with a threshold step.
+        Votes for the most-voted class, for a mechanism that checks the largest count
+        against a threshold.
 
     log_pass, log_fail : array-like of shape (n_teachers + 1,), default=None
-        Log-probabilities that the threshold step passes and fails, at each largest
+        Log-probabilities that this threshold check passes and fails, at each largest
         count.
 
     worst_case : float, default=inf
@@ -403,16 +404,17 @@ def sanitize(
     -----
     The released value is f + s S (k + N(0, 1)). Here, f is the cost, S its smooth
     sensitivity, s is `noise_scale`, b is `smoothness`, and k is the normal quantile of
-    `confidence`. S is private, too: one teacher changes the margin k s S by up to k s
-    (e^b - 1) S, which `smooth_sensitivity_cost` includes. All other results are
-    computed from the released cost and numbers that do not depend on private data. The
-    released cost is clipped to between 0 and the worst case, and rounded up to 0.001.
-    Epsilon (Canonne, Kamath, Steinke 2020, Proposition 12, at `order`) is also rounded
-    up to 0.001. Low bits of a floating-point sum may reveal the cost. Rounding hides
-    the low bits, which is not proved.
+    `confidence`. S is private, too: one teacher changes the term k s S by up to k s
+    (e^b - 1) S. `smooth_sensitivity_cost` includes the cost of this change. All other
+    results are computed from the released cost and numbers that do not depend on
+    private data. The released cost is clipped to between 0 and the worst case, and
+    rounded up to 0.001. Epsilon (Canonne, Kamath, Steinke 2020, Proposition 12, at
+    `order`) is also rounded up to 0.001. Low bits of a floating-point sum may reveal
+    the cost. Rounding hides the low bits, but there is no proof.
 
-    The guarantee describes the given votes only: epsilon bounds what these answers
-    reveal about one teacher, plus the worst-case cost of this release.
+    The guarantee is for the given votes only. The released epsilon bounds what the
+    answers reveal about one teacher, plus the worst-case cost of the release of
+    epsilon.
     """
     check_number("confidence", confidence, 0.5, 1, closed="left")
     quantile = float(ndtri(confidence))
@@ -472,7 +474,7 @@ def release_parameters(
         `pure_epsilon`.
 
     log_pass, log_fail : array-like of shape (n_teachers + 1,), default=None
-        Threshold step, as in :func:`sanitize`.
+        Log-probabilities of the threshold check, as in :func:`sanitize`.
 
     confidence : float, default=0.975
         Confidence, as in :func:`sanitize`.
@@ -485,8 +487,9 @@ def release_parameters(
     Notes
     -----
     The parameters minimise the expected epsilon for artificial votes on two classes,
-    with leads proportional to square roots of uniform numbers. The guarantee holds for
-    all votes. For most votes, epsilon is close to the smallest possible epsilon.
+    whose leads are proportional to square roots of uniformly distributed numbers. The
+    guarantee holds for all votes. For most votes, epsilon is close to the smallest
+    possible epsilon.
     """
     check_count("n_queries", n_queries)
     check_count("n_teachers", n_teachers)

@@ -1,4 +1,4 @@
-"""Law of a plurality of counts with independent noise on whole votes."""
+"""Distribution of a plurality of counts with independent noise on whole votes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class _LatticePlurality(Plurality):
         return logsumexp(self._grid(values, sizes).log_f, axis=2)
 
     def moves(self, values: _Array, sizes: _Array) -> Moves:
-        """Compute the change of the law by each move, see `Plurality`."""
+        """Compute the change of the distribution by each move, see `Plurality`."""
         grid = self._grid(values, sizes)
         log_p = logsumexp(grid.log_f, axis=2)
         f = _padded(np.exp(grid.log_f - log_p[:, :, None]), 0)
@@ -160,7 +160,7 @@ def _sums(
 
 @dataclass(frozen=True)
 class _Grid:
-    """Integrand of the law of the winner: factors per level, point and tie priority."""
+    """Integrand for the winner: factors per level, point and tie priority."""
 
     z: _Array
     at: _Array

@@ -64,7 +64,7 @@ _ROUNDING_OF_LOG = 1e-13
 def tight_gaussian_worst_case(
     sigma: float, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
 ) -> RdpCurve:
-    """Compute a tight worst case of one GNMax answer. May be published.
+    """Compute a tight worst-case cost of one GNMax answer. May be published.
 
     Parameters
     ----------
@@ -94,13 +94,14 @@ def tight_gaussian_worst_case(
     Notes
     -----
     The result is the cost of :class:`~sklearn_pate.mechanisms.GNMax`. Two classes and a
-    threshold attain the largest divergence over all votes (Lemma 1 of :doc:`Privacy
-    cost of an answer </accounting>`). Whole leads on a coarse lattice with slightly
-    less noise cover all leads (Lemma 2). Closed forms cover leads outside the search.
-    The result is thus an upper bound, rounding included, and not only a maximum over a
-    grid. The search covers orders from 1.5 to 4 sigma. At larger orders the bound is a
-    / sigma^2 (Papernot et al. 2018, Proposition 8). At smaller orders it is the value
-    at a larger order, if smaller.
+    threshold attain the largest divergence over all votes (Lemma 1, see the page
+    :doc:`Privacy cost of an answer </accounting>`). To cover all leads, the cost is
+    bounded at whole leads on a coarse lattice, with slightly less noise (Lemma 2).
+    Closed-form bounds cover leads that are not searched. The result is thus an upper
+    bound, rounding included, and not only a maximum over a grid. The search covers
+    orders from 1.5 to 4 sigma. At a larger order a the bound is a / sigma^2 (Papernot
+    et al. 2018, Proposition 8). At smaller orders the bound is the value at a larger
+    order, if that value is smaller.
 
     Examples
     --------
@@ -123,7 +124,7 @@ def tight_gaussian_worst_case(
 def tight_threshold_worst_case(
     sigma: float, orders: ArrayLike = DEFAULT_ORDERS
 ) -> RdpCurve:
-    """Compute a tight worst case of one check against a threshold. May be published.
+    """Compute a tight worst-case cost of one threshold check. May be published.
 
     Parameters
     ----------
@@ -152,8 +153,8 @@ def tight_threshold_worst_case(
     :class:`~sklearn_pate.mechanisms.InteractiveGNMax`, with or without an answer
     (Papernot et al. 2018, Section 4.2). One moved vote changes the largest count by at
     most one, so the worst case depends on a single lead over the threshold. Search and
-    proof are as for :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`; see
-    :doc:`Privacy cost of an answer </accounting>`.
+    proof are as for :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`: see the
+    page :doc:`Privacy cost of an answer </accounting>`.
 
     Examples
     --------
@@ -283,7 +284,7 @@ def log_law(
 def _ties(
     window: "_Window", noise: DiscreteGaussian, step: int
 ) -> tuple[NDArray[Any], _Array, _Array]:
-    """Return the gaps of two classes, and their laws before and after a move."""
+    """Return gaps of two classes, and their distributions before and after a move."""
     gaps = step * np.arange(-(window.gap // step) - 1, window.gap // step + 2)
     return gaps, _log_tie(noise, gaps), _log_tie(noise, gaps - 2)
 
@@ -312,7 +313,7 @@ def _half_line(sigma: float, furthest: float) -> tuple[_Array, _Array]:
 def _largest(
     log_p: _Array, change: _Array, orders: _Array, reached: _Array | float = 0.0
 ) -> _Array:
-    """Return the largest divergence of many neighbouring laws, in both directions.
+    """Return the largest divergence of neighbouring distributions, in both directions.
 
     Laws that cannot exceed `reached` are left out: as g(r) is at most a (a - 1)/2 r^2
     e^{(a + 1) max(r, 0)}, D_a is at most a/2 sum Q r^2 e^{(a + 1) max r}.
@@ -409,7 +410,7 @@ def _beyond_far(
 def tight_laplace_worst_case(
     gamma: float, n_classes: int, orders: ArrayLike = DEFAULT_ORDERS
 ) -> RdpCurve:
-    """Compute a tight worst case of one LNMax answer. May be published.
+    """Compute a tight worst-case cost of one LNMax answer. May be published.
 
     Parameters
     ----------
@@ -438,16 +439,18 @@ def tight_laplace_worst_case(
 
     Notes
     -----
-    The result is the cost of :class:`~sklearn_pate.mechanisms.LNMax`. :doc:`Privacy
-    cost of an answer </accounting>` proves the reduction to two classes and a geometric
-    threshold, and bounds for boxes of leads (Lemma 3 on monotone ratios). The result is
-    thus an upper bound, not only a maximum over a grid.
+    The result is the cost of :class:`~sklearn_pate.mechanisms.LNMax`. The page
+    :doc:`Privacy cost of an answer </accounting>` proves the reduction to two classes
+    and a threshold of geometric distribution, and bounds for rectangles of
+    leads of the two classes (Lemma 3). The result is thus an upper bound, not only a
+    maximum over a grid.
 
-    The default orders up to 300 / gamma are searched. There, the result exceeds the
-    supremum after the reduction by at most 3e-4, or by 1 % if 1 / gamma is above 64.
-    Between and beyond these orders, (a - 1) D_a is convex in a, with a slope of at most
-    2 gamma. With much noise and a below 1 / gamma, the worst case is about a gamma^2 /
-    2, attained by two tied classes far ahead of other classes.
+    The default orders up to 300 / gamma are searched. At these orders, the result
+    exceeds the supremum for two classes and a threshold by at most 3e-4, or by 1 % if 1
+    / gamma is above 64. Between and beyond these orders, (a - 1) D_a is convex in a,
+    with a slope of at most 2 gamma. With much noise and an order a below 1 / gamma, the
+    worst case is about a gamma^2 / 2. Two tied classes far ahead of other classes
+    attain this cost.
 
     Examples
     --------

@@ -198,7 +198,7 @@ def _(block: Sources) -> str:
 class PrivacyReport:
     """Privacy report of a fit, in plain words, to print and sign.
 
-    The report is for the person responsible for the data. It states how much an
+    The report is for the person responsible for the data. The report states how much an
     attacker can learn about one unit of privacy, limits of the guarantee,
     responsibilities, evidence, and assumptions to confirm. An appendix has the method
     and its privacy cost. Create the report by :meth:`from_estimator`.
@@ -206,8 +206,8 @@ class PrivacyReport:
     A report with lines to fill in is marked as a draft.
 
     A report may be published with the model, unless it is *internal*. An internal
-    report has numbers computed on private rows, or the history of a ledger. It starts
-    with a warning in every format.
+    report has numbers computed on private rows, or the history of a ledger. An internal
+    report starts with a warning in every format.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ class PrivacyReport:
 
     The bounds on attackers follow from ``privacy_spent_.profile`` and are rounded up;
     see :class:`~sklearn_pate.accounting.PrivacyProfile`. Bounds for a ledger follow
-    from its budget.
+    from the budget of the ledger.
 
     Examples
     --------
@@ -283,10 +283,11 @@ class PrivacyReport:
             or "Privacy report".
 
         quality : dict of str to float or dict, default=None
-            Metrics such as ``{"accuracy": 0.84}``, or by subpopulation, such as
+            Metrics of the model, such as ``{"accuracy": 0.84}``, or metrics by
+            subpopulation, such as
             ``{"accuracy by sex": {"women": 0.85, "men": 0.83}}``. **No privacy
-            statement covers metrics computed on private rows**: they make the report
-            internal.
+            statement covers metrics computed on private rows**: such metrics make the
+            report internal.
 
         evaluated_on : str, default=None
             One sentence about the rows on which `quality` was computed.
@@ -297,19 +298,19 @@ class PrivacyReport:
 
         metrics : PrivateMetrics, default=None
             Publishable metrics on private rows, by
-            :func:`~sklearn_pate.metrics.private_metrics`. The report adds their privacy
-            statement, and the total cost of fit and metrics. Default: the metrics on
-            the card of a PublishedClassifier.
+            :func:`~sklearn_pate.metrics.private_metrics`. The report adds the privacy
+            statement of the metrics, and the total cost of fit and metrics. Default:
+            the metrics on the card of a PublishedClassifier.
 
         ledger : PrivacyLedger, default=None
             Ledger whose budget and entries are shown, with user, time and cost. **The
-            entries name users, and show which fits used equal data**: they make the
+            entries name users, and show which fits used equal data**: entries make the
             report internal.
 
         model_file : str or path-like, default=None
             File of a saved PublishedClassifier, such as "model.skops". The report
-            states its name and sha256. The file is compared with its card, and its card
-            with the card of `clf`, but not loaded.
+            states name and sha256 of the file. The file is compared with its card, and
+            that card with the card of `clf`, but the model is not loaded.
 
         deployment : Deployment, default=None
             Data, purpose and responsibilities of the model. Default: the description on
@@ -324,9 +325,9 @@ class PrivacyReport:
         Raises
         ------
         ValueError
-            If `clf` has no privacy statement, or another parameter contradicts it. For
-            example, `metrics` protect another unit, `model_file` is damaged, or
-            `quality` is given without `evaluated_on`.
+            If `clf` has no privacy statement, or another parameter contradicts the
+            statement. For example, `metrics` protect another unit, `model_file` is
+            damaged, or `quality` is given without `evaluated_on`.
 
         FileNotFoundError
             If `model_file` or its card is missing.
@@ -416,8 +417,8 @@ class PrivacyReport:
         Returns
         -------
         record : dict
-            Plain values, with the status "Draft". The tier depends on the fields that
-            are filled in, and is 1 if a required field is missing.
+            Plain values, with the status "Draft". The tier of the record depends on the
+            fields that are filled in, and is 1 if a required field is missing.
 
         Raises
         ------
