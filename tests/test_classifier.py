@@ -363,7 +363,7 @@ def test_a_column_transformer_inside_the_teacher_finds_columns_by_name(
 
 def test_public_rows_must_be_a_frame_if_private_rows_are(blobs):
     X, y, X_public, _ = blobs
-    with pytest.raises(ValueError, match="both as dataframes"):
+    with pytest.raises(ValueError, match="dataframes with the same columns for both"):
         make().fit(pd.DataFrame(X, columns=["a", "b"]), y, X_public=X_public)
 
 

@@ -127,11 +127,11 @@ WRONG = [
     (["plan", "--learner", "newton"], "needs the number of rows or groups; pass --ro"),
     (
         ["plan", "--learner", "newton", "--rows", "9", "--teachers", "3"],
-        "--learner newton has no --teachers; leave it out",
+        "--learner newton does not use --teachers; leave it out",
     ),
     (
         ["plan", "--learner", "newton", "--rows", "9", "--class-prior", "0.1"],
-        "--learner newton has no --class-prior; leave it out",
+        "--learner newton does not use --class-prior; leave it out",
     ),
     (["plan", "--learner", "newton", "--rows", "0"], "--rows 0"),
     (["plan", "--rows", "900", "--student", "good"], "invalid choice: 'good'"),

@@ -275,17 +275,17 @@ WRONG = [
         "cannot be read: it is not strict JSON",
     ),
     (["model.skops", "--deployment", "model.json"], "whose names are among .'name'"),
-    (["model.skops", "--public-rows"], "there are none; add --quality accuracy=0.84"),
-    (["model.skops", *MEASURED[2:]], "there are none; add --quality accuracy=0.84"),
+    (["model.skops", "--public-rows"], "for example --quality accuracy=0.84"),
+    (["model.skops", *MEASURED[2:]], "for example --quality accuracy=0.84"),
     ([*QUALITY, "accuracy"], "--quality: 'accuracy' is not NAME=VALUE; write"),
     ([*QUALITY, "accuracy=high"], "--quality: 'high' is not a number; write"),
     ([*QUALITY, "a=b=c=1"], "--quality: 'a=b=c=1' is not NAME=VALUE; write"),
     (
         ["model.skops", *MEASURED, *MEASURED, "--public-rows"],
-        "quality has 'accuracy' more than once; give each figure a name of its own",
+        "quality has 'accuracy' more than once; give each figure a different name",
     ),
     ([*QUALITY, "accuracy=1", "--public-rows"], "--quality needs --evaluated-on"),
-    (["model.skops", *MEASURED], "add --public-rows or --private-rows"),
+    (["model.skops", *MEASURED], "add one of them"),
     (["model.skops", *MEASURED, "--public-rows", "--private-rows"], "not allowed with"),
 ]
 

@@ -95,7 +95,7 @@ def follow(text, clf):
     return clf.set_params(**eval(f"dict({code})", {one.__name__: one for one in NAMED}))
 
 
-NO_MISSING = "never in front of this classifier, where a step learns from private rows"
+NO_MISSING = "In front of this classifier, these steps would learn from private rows"
 CASES = {
     "a teacher of unknown kind": ({"estimator": Teacher()}, ["estimator"]),
     "a teacher": ({"estimator": LogisticRegression()}, ["estimator"]),
@@ -139,7 +139,9 @@ def test_text_leads_to_an_encoder_inside(
     clf = pate(ledger, teacher, **parameters)
     text = refused(clf, columns, container)
     if container is np.asarray and "hba1c" in columns:
-        assert "Pass X and X_public as dataframes, whose columns have types" in text
+        assert (
+            "Pass X and X_public as dataframes, so that each column has a type" in text
+        )
         return
     assert "could not convert string to float" in text
     assert "inside estimator=, never in front" in text
@@ -181,7 +183,7 @@ def test_missing_values_of_a_step_need_no_imputer_of_columns(ledger):
         (OneHotEncoder(handle_unknown="ignore"), ["ward"]), remainder="passthrough"
     )
     teacher = make_pipeline(encoder, FunctionTransformer(np.log), GaussianNB())
-    with pytest.raises(ValueError, match=r"NaN\. .* in front of the step"):
+    with pytest.raises(ValueError, match=r"NaN\. .* before the step"):
         pate(ledger, teacher).fit(PRIVATE, Y, X_public=PublicData(NEGATIVE))
 
 
@@ -193,7 +195,7 @@ def test_the_number_of_public_rows_in_a_message_counts_each_once(ledger):
 
 
 def test_an_array_of_strings_leads_to_a_dataframe(ledger):
-    with pytest.warns(PublicDataWarning, match="numbers as text"):
+    with pytest.warns(PublicDataWarning, match="numbers stored as text"):
         text = refused(pate(ledger, Teacher()), ["age", "ward"], as_strings)
     assert "Pass X and X_public as dataframes" in text
 

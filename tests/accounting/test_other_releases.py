@@ -201,7 +201,7 @@ def test_a_replaced_row_says_nothing_about_a_removed_one(ledger):
     with pytest.raises(ValueError, match="'replace-one' bounds none for 'add-remove'"):
         release.to_relation("add-remove")
     release.charge(ledger)
-    with pytest.raises(ValueError, match="such costs do not add up"):
+    with pytest.raises(ValueError, match="Such costs do not add up"):
         OtherRelease.from_pure(0.1, relation="add-remove").charge(ledger)
     assert len(ledger.entries()) == 1
 

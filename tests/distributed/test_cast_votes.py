@@ -315,7 +315,7 @@ def votes_file(path, **changes):
 )
 def test_a_header_that_no_site_writes_is_refused_by_one_sentence(tmp_path, changes):
     path = votes_file(tmp_path / "a.votes", **changes)
-    with pytest.raises(ValueError, match="contradicts itself; ask its site"):
+    with pytest.raises(ValueError, match="is inconsistent; ask its site"):
         Votes.load(path)
 
 

@@ -376,7 +376,7 @@ def test_y_and_groups_need_the_rows_of_x(client, table, X_public):
         fit(y=turned["label"], groups=turned["patient"])
     with pytest.raises(ValueError, match="other index in groups than in y"):
         fit(groups=turned["patient"])
-    with pytest.raises(ValueError, match="groups holds one group only"):
+    with pytest.raises(ValueError, match="groups has only one group"):
         fit(groups=ddf["patient"].map(lambda one: "p1", meta=("p", object)))
     with pytest.raises(ValueError, match="groups holds a fraction"):
         fit(groups=ddf["b"])

@@ -133,7 +133,9 @@ def test_the_plan_has_the_number_of_fits_and_their_budget(ledger):
     costly = GridSearchCV(make(ledger, mechanism=GumbelMax(c=2)), {"n_queries": [50]})
     cost = plan_search(costly, X, Y, X_public=PUBLIC)
     assert not cost.fits
-    assert "left. It would fail before its end." in str(cost)
+    assert "left. The search would fail before its end, for lack of budget." in str(
+        cost
+    )
 
 
 def test_nothing_is_left_after_a_first_fit_with_the_epsilon_of_the_budget(tmp_path):
@@ -168,7 +170,7 @@ def test_a_random_search_has_a_cost_if_its_candidates_are_known(ledger):
 def test_held_out_rows_count_as_public(ledger):
     pate = make(ledger, public_size=0.2, n_queries="auto", n_teachers="auto")
     cost = plan_search(GridSearchCV(pate, {}, cv=KFold(2), refit=False), X, Y)
-    with pytest.warns(UserWarning, match="are used as public data"):
+    with pytest.warns(UserWarning, match="private rows as public rows"):
         GridSearchCV(pate, {}, cv=KFold(2), refit=False).fit(X, Y)
     assert ledger.spent == pytest.approx(cost.share, rel=1e-12)
 
@@ -197,6 +199,7 @@ def test_a_search_without_a_known_cost_is_refused(ledger, search, message):
 
 def test_public_rows_are_asked_for(ledger):
     with pytest.raises(
-        ValueError, match=r"X_public=None, and .* no public_size or synthetic; pass"
+        ValueError,
+        match=r"X_public=None, but .* neither public_size nor synthetic; pass",
     ):
         plan_search(GridSearchCV(make(ledger), GRID), X, Y)

@@ -126,7 +126,7 @@ def test_a_fit_is_drawn_from_its_own_votes(pate):
     "options", [{}, *({"sensitive": one} for one in (False, None, 1, "yes", np.True_))]
 )
 def test_without_sensitive_being_true_nothing_is_drawn(pate, options):
-    message = "without noise, which no statement covers; pass sensitive=True"
+    message = "without noise, which no privacy statement covers. Pass sensitive=True"
     with pytest.raises(ValueError, match=message):
         VoteMarginsDisplay.from_estimator(pate, **options)
     with pytest.raises(ValueError, match=message):

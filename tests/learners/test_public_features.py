@@ -198,7 +198,7 @@ BAD = {
     "no numbers": (
         {"representation": TableRepresentation(None)},
         sp.csr_array(np.eye(2)),
-        "makes no finite numbers",
+        "does not return finite numbers",
     ),
 }
 

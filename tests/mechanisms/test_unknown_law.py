@@ -135,7 +135,7 @@ def test_answers_with_another_distribution_are_found():
     ("mechanism", "message"),
     [
         (WithoutSum(c=0.5), r"votes \[3, 2\] that sum to 2, not to 1"),
-        (ClassSeven(c=0.5), r"answered 7, which is no class index from 0 to 1"),
+        (ClassSeven(c=0.5), r"answered 7, which is neither a class index from 0 to 1"),
     ],
 )
 def test_impossible_laws_and_answers_are_refused(mechanism, message):

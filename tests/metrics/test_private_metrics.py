@@ -130,7 +130,7 @@ def test_metrics_of_more_classes(three):
         }
     is_close(metrics, true)
     assert set(metrics) == {*true, *(("calibration_error", one) for one in range(3))}
-    with pytest.raises(KeyError, match="'roc_auc' is no metric"):
+    with pytest.raises(KeyError, match="'roc_auc' is not a metric"):
         metrics["roc_auc"]
 
 

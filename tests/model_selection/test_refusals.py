@@ -52,7 +52,7 @@ WRONG = {
     "a scaler in a pipeline inside": ({"estimator": make_pipeline(RBFSampler(), make_pipeline(StandardScaler(), Constant())), "param_grid": {}}, r"standardscaler \(StandardScaler\) is fitted"),
     "a scaler in the grid": ({"estimator": make_pipeline(RBFSampler(), Constant()), "param_grid": {"rbfsampler": [StandardScaler()]}}, r"rbfsampler \(StandardScaler\) is fitted"),
     "columns that vary": (pipeline(make_column_transformer(("passthrough", lambda X: X.var(axis=0) > 1))), r"columntransformer \(ColumnTransformer\) is fitted on private rows in front"),
-    "no candidates": ({"param_grid": []}, r"param_grid=\[\] holds no candidate; list at least one"),
+    "no candidates": ({"param_grid": []}, r"param_grid=\[\] has no candidate; list at least one"),
     "a seed in the grid": ({"param_grid": {"random_state": [None, 7]}}, r"random_state=7 in param_grid would be replaced by a secret seed .*leave it out"),
     "a seed in an estimator of the grid": ({"estimator": PATEClassifier(), "param_grid": {"estimator": [RandomForestClassifier(random_state=7)]}}, r"estimator__random_state=7 in param_grid"),
     "a seed in a pipeline": ({"estimator": make_pipeline(RBFSampler(), Constant()), "param_grid": {"rbfsampler__random_state": [7]}}, r"rbfsampler__random_state=7 in param_grid"),
@@ -66,7 +66,7 @@ WRONG = {
     "a candidate that cannot work": ({"estimator": NoisyMeans(), "param_grid": {"radius": [10, 0.5]}}, r"radius=0.5 must be at least 1"),
     "a parameter that is not there": ({"param_grid": {"answers": [0, 1]}}, r"Invalid parameter 'answers'"),
     "more candidates than rows": ({"param_grid": {"answer": list(range(60))}, "n_trials_distribution": "disjoint"}, r"n_samples=60 rows cannot be split into 60 to train on"),
-    "candidates for few rows": ({"param_grid": {"answer": list(range(50))}, "n_trials_distribution": "disjoint"}, r"A training part, of 50 in all, holds no row"),
+    "candidates for few rows": ({"param_grid": {"answer": list(range(50))}, "n_trials_distribution": "disjoint"}, r"A training part, of 50 in all, has no rows"),
     "noise that cannot be drawn": ({"estimator": Constant(epsilon=1e-7)}, r"Scores would need noise of scale 1e\+07"),
 }  # fmt: skip
 

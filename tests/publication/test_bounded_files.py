@@ -211,7 +211,7 @@ def test_classes_without_a_byte_are_not_listed(honest, shape):
     members[index["content"]["classes"]["file"]] = header.getvalue()
     write(path, members, card_of(path))
     message, memory = peak_memory(PublishedClassifier.load, path)
-    assert "the classes in the model are not those on the card" in message
+    assert "the classes of the model differ from those on the card" in message
     assert memory < 60
 
 

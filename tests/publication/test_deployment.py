@@ -150,7 +150,9 @@ def test_a_report_on_a_card_takes_no_other_deployment(saved):
     loaded = PublishedClassifier.load(saved)
     same = PrivacyReport.from_estimator(loaded, deployment=Deployment(**FULL))
     assert same.to_dict()["deployment"] == FULL
-    with pytest.raises(ValueError, match="deployment differs from that on the card"):
+    with pytest.raises(
+        ValueError, match="deployment differs from the deployment on the card"
+    ):
         PrivacyReport.from_estimator(loaded, deployment=Deployment(name="Beds"))
 
 
