@@ -485,7 +485,7 @@ def _what_fits(
                 "With this noise, not even one query fits into the remaining "
                 "budget; use more noise."
             )
-        return f"Use n_queries={n_affordable}, which would fit, or more noise."
+        return f"n_queries={n_affordable} would fit this budget; or use more noise."
 
     def excess(epsilon: float) -> float:
         other = release.for_epsilon(epsilon).statement
@@ -498,7 +498,7 @@ def _what_fits(
     affordable = fitting_epsilon(largest, excess)
     if affordable is None:
         return f"Almost no budget is left; an epsilon below {largest / 10:g} may fit."
-    return f"Use epsilon={affordable:g}, which would fit."
+    return f"epsilon={affordable:g} would fit this budget."
 
 
 def draw_synthetic_rows(

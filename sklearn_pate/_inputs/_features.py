@@ -138,8 +138,8 @@ def advice_on_values(failure: str, X_public: Any, estimators: Mapping[str, Any])
         for name, estimator in estimators.items()
     )
     return (
-        f"Put {' and '.join(steps)} inside {inside}: {code}. In front of this "
-        "classifier, these steps would learn from private rows without protection."
+        f"Put {' and '.join(steps)} inside {inside}, never in front of this "
+        f"classifier, where a step learns from private rows without protection: {code}."
     )
 
 

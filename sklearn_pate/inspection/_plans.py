@@ -427,7 +427,9 @@ class SearchPlan:
                 "error_score='raise', a refused fit counts as a bad score.)",
             )
             if self.fitting_epsilon is not None:
-                sentences.insert(2, f"epsilon={self.fitting_epsilon:g} would fit.")
+                sentences.insert(
+                    2, f"epsilon={self.fitting_epsilon:g} would fit this budget."
+                )
         if self.stratified:
             sentences.append(
                 "The splits also depend on private labels: one changed label moves "

@@ -322,7 +322,7 @@ def test_a_single_public_row_gives_a_constant(blobs):
     X, y, X_public, X_test, _ = blobs
     with (
         pytest.warns(StudentWarning, match="one class for all of 1 public row"),
-        pytest.warns(PrivacyUtilityWarning, match="X_public has 1 row only"),
+        pytest.warns(PrivacyUtilityWarning, match="X_public has only 1 row"),
     ):
         clf = make().fit(X, y, X_public=PublicData(X_public.X[:1]))
     assert len(np.unique(clf.predict(X_test))) == 1

@@ -143,7 +143,7 @@ def test_a_forged_card_is_refused(cards, capsys, tmp_path):
     card["curve"] = [[1.5, "a"]]
     forged.write_text(json.dumps(card))
     assert "its curve must be pairs" in refused(capsys, "second.json", str(forged))
-    assert "no sklearn_pate privacy card" in refused(
+    assert "not a sklearn_pate privacy card" in refused(
         capsys, "second.json", _other(tmp_path)
     )
 

@@ -64,8 +64,8 @@ def test_other_public_rows_are_refused_before_training(folder, capsys):
     change("public.csv", age=one_other)
     Path("teacher.py").write_text("raise AssertionError('executed')")
     message = refused_vote(capsys)
-    assert "public.csv does not hold the public rows of the study" in message
-    assert "public.csv does not hold" in refused(fit_votes(), capsys)
+    assert "public.csv differs from the public rows of the study" in message
+    assert "public.csv differs" in refused(fit_votes(), capsys)
 
 
 def test_votes_on_other_public_rows_are_refused_by_file(folder, capsys):
@@ -102,7 +102,7 @@ def test_a_file_that_was_cut_off_is_refused(folder, capsys, n_bytes):
     content = Path("west.votes").read_bytes()
     Path("west.votes").write_bytes(content[:n_bytes])
     message = refused(fit_votes(), capsys)
-    assert "west.votes was cut off" in message or "west.votes is no file" in message
+    assert "west.votes was cut off" in message or "west.votes is not a file" in message
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_forged_file_is_refused(folder, capsys, shape, n_votes, message):
         (["--unit", "row"], "south.votes protects another unit than the study"),
         (["--classes", "no,yes,maybe"], "south.votes has other classes than the study"),
         ([], "south.votes has shards of another key than the study"),
-        (["--sites", "south,moon"], "of site 'moon', which is not in the study"),
+        (["--sites", "south,moon"], "from site 'moon', which is not in the study"),
     ],
 )
 def test_votes_of_another_study_are_refused_by_file(folder, capsys, options, message):
@@ -183,7 +183,7 @@ BAD_ROWS = {
     "id as feature": (["--group", "marker"], {}, "Column 'marker' is in public.csv"),
     "another format": (["--data", "north.xls"], {}, "must end in .csv or .parquet"),
     "no file": (["--data", "moon.csv"], {}, "moon.csv"),
-    "no processes": (["--jobs", "0"], {}, "--jobs 0 is no number of processes"),
+    "no processes": (["--jobs", "0"], {}, "--jobs 0 is not a number of processes"),
     "no folder": (["-o", "no/north.votes"], {}, "There is no folder no"),
 }
 
@@ -219,8 +219,8 @@ def test_files_that_are_no_tables_are_refused(folder, capsys):
 BAD_TEACHERS = {
     "from sklearn.naive_bayes import GaussianNB": "teacher.py defines no teacher",
     "teacher = 3": "teacher.py is a int, not a classifier",
-    "from sklearn.naive_bayes import GaussianNB as teacher": "but a ABCMeta",
-    "from sklearn.linear_model import Ridge\nteacher = Ridge()": "but a Ridge",
+    "from sklearn.naive_bayes import GaussianNB as teacher": "is a ABCMeta",
+    "from sklearn.linear_model import Ridge\nteacher = Ridge()": "is a Ridge",
     "teacher = 1 / 0": "teacher.py failed with ZeroDivisionError: division by zero",
     "teacher = (": "teacher.py failed with SyntaxError",
     "import no_such_module": "teacher.py failed with ModuleNotFoundError",

@@ -95,7 +95,7 @@ def follow(text, clf):
     return clf.set_params(**eval(f"dict({code})", {one.__name__: one for one in NAMED}))
 
 
-NO_MISSING = "In front of this classifier, these steps would learn from private rows"
+NO_MISSING = "never in front of this classifier, where a step learns from private rows"
 CASES = {
     "a teacher of unknown kind": ({"estimator": Teacher()}, ["estimator"]),
     "a teacher": ({"estimator": LogisticRegression()}, ["estimator"]),

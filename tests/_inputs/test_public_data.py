@@ -203,7 +203,7 @@ def test_pandas_extension_types_are_numbers_or_text(dtype):
     is_text = dtype in ("object", "string", "category")
     values = [*(WORDS if is_text else [0, 1] * 20)[:-1], None]
     column = pandas_or_polars(values, "pandas", dtype=dtype)
-    with pytest.raises(ValueError, match="Column 'age' is numeric in X "):
+    with pytest.raises(ValueError, match="Column 'age' is numeric in X, "):
         check_types(*((AGES, column) if is_text else (column, WORDS)))
 
 

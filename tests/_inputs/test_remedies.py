@@ -149,7 +149,7 @@ CASES = {
     "names of a step": (
         (in_front(with_a_number_for_a_name), NUMBERS),
         "string names",
-        "or those that a step in {name}= makes",
+        "or those that a step in {name}= creates",
         (in_front(with_names), NUMBERS),
     ),
 }

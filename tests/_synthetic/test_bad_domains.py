@@ -16,13 +16,13 @@ FRAME = pd.DataFrame(
 DECLARED = {"age": (17, 90), "job": ["a", "b"]}
 WRONG = {
     # the declaration of the column "age", and the message
-    "array": (AGES.to_numpy(), r"domain\['age'\] is of type ndarray; write down, from general knowledge"),
-    "set": ({20, 30}, r"domain\['age'\] is of type set; write down"),
-    "Series": (AGES, r"domain\['age'\] is of type Series; write down"),
-    "Index": (pd.Index([20]), r"domain\['age'\] is of type Index; write down"),
-    "scalar": (20, r"domain\['age'\] is of type int; write down"),
-    "text": ("17-90", r"domain\['age'\] is of type str; write down"),
-    "array in a dict": ({"values": AGES.to_numpy()}, r"domain\['age'\] is of type ndarray; write down"),
+    "array": (AGES.to_numpy(), r"domain\['age'\] is of type ndarray; pass a list of all values"),
+    "set": ({20, 30}, r"domain\['age'\] is of type set; pass a list"),
+    "Series": (AGES, r"domain\['age'\] is of type Series; pass a list"),
+    "Index": (pd.Index([20]), r"domain\['age'\] is of type Index; pass a list"),
+    "scalar": (20, r"domain\['age'\] is of type int; pass a list"),
+    "text": ("17-90", r"domain\['age'\] is of type str; pass a list"),
+    "array in a dict": ({"values": AGES.to_numpy()}, r"domain\['age'\] is of type ndarray; pass a list"),
     "low is high": ((5, 5), r"domain\['age'\]=\(5, 5\) must have low < high"),
     "low above high": ((5, 3), r"must have low < high"),
     "edges fall": ((0, 5, 3), r"domain\['age'\]=\(0, 5, 3\) must have edges that increase"),
@@ -36,7 +36,7 @@ WRONG = {
     "empty list": ([], r"domain\['age'\]=\[\] lists no value; list"),
     "missing alone": ([None], r"domain\['age'\]=\[None\] lists no value; list"),
     "repeated": ([1, 2, 1.0], r"domain\['age'\] has the value 1 twice; list it once"),
-    "text in a list": (["a"], r"domain\['age'\].* has 'a', which a column of type int64 cannot hold; declare values as the column"),
+    "text in a list": (["a"], r"domain\['age'\].* has 'a', which a column of type int64 cannot hold; declare values with the type"),
     "list in a list": ([[1]], r"domain\['age'\] has the value \[1\] of type list, which cannot be counted; use numbers, text"),
     "date": ([np.datetime64("2020-01-01")], r"of type datetime64, which cannot be counted; use numbers"),
     "too many": ([*range(10_001)], r"domain\['age'\] has 10001 values or bins, more than 10000; declare fewer"),
@@ -54,10 +54,10 @@ WRONG = {
 DATES = pd.DataFrame({"age": pd.date_range("2000-01-01", periods=3)})
 WRONG_DOMAINS = {
     # the domain, the rows, and the message
-    "an array": (AGES.to_numpy(), FRAME, r"domain is of type ndarray; declare a dict by column"),
-    "a frame": (FRAME, FRAME, r"domain is of type DataFrame; declare a dict by column"),
+    "an array": (AGES.to_numpy(), FRAME, r"domain is of type ndarray; pass a dict by column"),
+    "a frame": (FRAME, FRAME, r"domain is of type DataFrame; pass a dict by column"),
     "unknown column": (DECLARED | {"agee": (0, 9)}, FRAME, r"domain declares \['agee'\], which are not columns of X; use only the columns \['age', 'job', 'kind'\]"),
-    "column without a declaration": ({"age": (0, 9)}, FRAME, r"domain lacks 1 of 3 columns; .*\{'job': \[values\]\}"),
+    "column without a declaration": ({"age": (0, 9)}, FRAME, r"domain lacks 1 of 3 columns\. .*\{'job': \[values\]\}"),
     "names for an array": ({"age": (0, 9)}, np.eye(3), r"domain declares \['age'\].* the columns \[0, 1, 2\]"),
     "other category": (DECLARED | {"kind": ["u", "w"]}, FRAME, r"domain\['kind'\].* has 'w', which a column of type category cannot hold"),
     "bounds of categories": (DECLARED | {"kind": (0, 1)}, FRAME, r"domain\['kind'\].* has 0.0\d*, which a column of type category"),
@@ -73,7 +73,7 @@ WRONG_DOMAINS = {
     "one value in all columns": ({0: [3], 1: [4]}, np.eye(2), r"has one value for each column, .* declare a column"),
     "no category": ({}, pd.DataFrame({"c": pd.Categorical([None])}), r"domain\['c'\]=\[\] lists no value; list"),
     "intervals": ({}, pd.cut(AGES, [0, 30, 50]).to_frame(), r"domain\['age'\] has the value Interval.* use numbers, text"),
-    "many categories": ({}, pd.DataFrame({"c": pd.Categorical([1], range(10_001))}), r"domain\['c'\] has 10001 cells"),
+    "many categories": ({}, pd.DataFrame({"c": pd.Categorical([1], range(10_001))}), r"domain\['c'\] has 10001 values or bins"),
     "sparse": ((0, 1), sp.csr_array(np.eye(3)), r"X is a sparse matrix; pass a dense table, or public rows as X_public"),
     "images": ((0, 1), np.ones((3, 2, 2)), r"X is of shape \(3, 2, 2\); pass a dense table"),
     "dates": ({"age": (0, 1)}, DATES, r"Column 'age' of X is of type datetime64.* convert it to numbers or text"),

@@ -387,7 +387,10 @@ def test_y_and_groups_need_the_rows_of_x(client, table, X_public):
     [
         ({"public_size": 0.2}, r"public_size=0\.2 needs private rows in memory"),
         ({"memory": "folder"}, "memory='folder' needs private rows in memory"),
-        ({"n_teachers": 4000}, "n_teachers=4000 is more than the private rows"),
+        (
+            {"n_teachers": 4000},
+            "n_teachers=4000 is more than the number of private rows",
+        ),
         ({"classes": ["a", "b"]}, "No private row of y has a label in classes"),
     ],
 )

@@ -249,7 +249,7 @@ def test_the_winner_of_a_search_states_more_than_its_queries(pate):
             {"mechanisms": {"a": "gnmax"}},
             r"mechanisms\['a'\]='gnmax' is not a mechanism",
         ),
-        ({"mechanisms": {"a": GNMax()}}, "GNMax has sigma=None; set it"),
+        ({"mechanisms": {"a": GNMax()}}, "GNMax has sigma=None; set sigma"),
         ({"n_classes": 1}, "n_classes=1 must be a whole number of at least 2"),
         ({"delta": 0}, "delta=0 must be a number strictly between 0 and 1"),
         ({"n_queries": 0}, "n_queries=0 must be a whole number of at least 1"),

@@ -339,7 +339,7 @@ WRONG = [
     ({"n_queries": 0}, "n_queries=0 must be"),
     ({"n_queries": "all"}, "n_queries='all' must be"),
     ({"n_classes": 1}, "n_classes=1 must be a whole number of at least 2"),
-    ({"mechanism": "gnmax"}, "GNMax has sigma=None; set it"),
+    ({"mechanism": "gnmax"}, "GNMax has sigma=None; set sigma"),
     ({"epsilon": 1.0}, r"epsilon=1.0 and GNMax\(sigma=2.5\) both set the noise"),
     ({"epsilon": -1.0}, "epsilon=-1.0 must be a positive"),
     ({"delta": 1}, "delta=1 must be a number strictly between 0 and 0.1"),

@@ -125,8 +125,8 @@ def test_the_plan_has_the_number_of_fits_and_their_budget(ledger):
     cv = KFold(3, shuffle=True)
     cost = plan_search(GridSearchCV(make(ledger), GRID, cv=cv), X, Y, X_public=PUBLIC)
     assert str(cost).startswith(
-        "This search will fit 13 times (4 candidates on 3 splits and a refit), and "
-        "every new fit is charged: at most "
+        "This search will fit 13 times (4 candidates on 3 splits and a refit). "
+        "Each new fit is charged. All fits together cost at most "
     )
     assert cost.fits
     assert "of which 100.00% is left. The choice" in str(cost)

@@ -106,7 +106,7 @@ WRONG_PARAMETERS = {
     "another number of features": ({"estimator": network(nn.Linear(5, 2))}, r"cannot be trained on rows of shape \(4,\) with 2 classes: .*shapes"),
     "too few outputs": ({"estimator": network(nn.Linear(4, 1))}, r"estimator cannot be trained on rows of shape \(4,\) with 2 classes: "),
     "too many outputs": ({"estimator": network(nn.Linear(4, 3))}, r"with 2 classes: its module gives outputs of shape \(3,\) for a row"),
-    "a loss that is a mean": ({"estimator": network(criterion=MeanOnly)}, r"gives \(\) losses for 3 rows; use one that gives a loss for each row"),
+    "a loss that is a mean": ({"estimator": network(criterion=MeanOnly)}, r"gives \(\) losses for 3 rows; use a criterion that gives one loss per row"),
     "an optimizer with a closure": ({"estimator": network(optimizer=torch.optim.LBFGS)}, r"cannot be trained .* 'closure'"),
     "nothing to train": ({"estimator": network(nn.Linear(4, 2).requires_grad_(False))}, r"no weights to train"),
     "epsilon and noise": ({"epsilon": 1.0, "noise_multiplier": 2.0}, r"epsilon=1.0 and noise_multiplier=2.0 both set the noise"),

@@ -244,7 +244,7 @@ def test_mechanisms_without_a_cost_on_a_sample_are_refused(case, call):
         (
             ConfidentGNMax(5, 9.0, 9.0, max_answers=3),
             0.1,
-            "max_answers=3 lowers no cost",
+            "max_answers=3 does not lower the cost",
         ),
         (GNMax(9.0), 0, "sampling_rate=0 must be a positive"),
         (GNMax(9.0), 1.1, "sampling_rate=1.1 must be a probability"),

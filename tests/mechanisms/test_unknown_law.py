@@ -98,7 +98,7 @@ def test_a_plan_has_no_label_accuracy():
 
 def test_figures_that_need_the_distribution_say_so():
     mechanism = NoisyMax(c=0.5)
-    message = r"NoisyMax states no distribution of its answers.*implement _plurality"
+    message = r"which NoisyMax does not state; implement _plurality"
     for compute in (
         lambda: mechanism.sanitized_cost([[5, 2]], n_teachers=7, delta=1e-5),
         lambda: mechanism.enumerated_curve([5, 2]),

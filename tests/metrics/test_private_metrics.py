@@ -257,7 +257,7 @@ WRONG = {
     "bins beyond 1": ({"bins": [0.5, 1.0]}, r"bins=\[0.5, 1.0\] must be 'auto'"),
     "class_prior": ({"class_prior": 0.7}, "class_prior=0.7 must be the share of the"),
     "short groups": ({"groups": [1, 2]}, "inconsistent numbers of samples"),
-    "short subgroups": ({"subgroups": [1, 2]}, "subgroups has 2 values and X 2000"),
+    "short subgroups": ({"subgroups": [1, 2]}, "subgroups has 2 values and X has 2000"),
     "no ids": ({"groups": [None] * 2000}, "groups holds no id at all"),
 }
 

@@ -61,12 +61,12 @@ WRONG = {
     "a ledger in a pipeline": ({"estimator": make_pipeline(Constant(ledger=LEDGER)), "param_grid": {}}, r"constant__ledger='a ledger of its own' of the estimator"),
     "a folder of trials": ({"estimator": Constant(memory="votes")}, r"memory='votes' of the estimator would keep results of every trial"),
     "rows that are public by chance": ({"estimator": PATEClassifier(public_size=0.2), "param_grid": {"n_queries": [5]}}, r"public_size=0.2 of the estimator would make other rows public in every trial.*X_public="),
-    "two relations": ({"param_grid": {"relation": ["replace-one", "add-remove"]}}, r"relation='replace-one' and unit='row' with relation='add-remove', whose"),
-    "two units": ({"param_grid": [{}, {"unit": ["group"], "relation": ["add-remove"]}]}, r"unit='row' with relation='replace-one' and unit='group' with"),
+    "two relations": ({"param_grid": {"relation": ["replace-one", "add-remove"]}}, r"relation='replace-one', and unit='row' with relation='add-remove', whose"),
+    "two units": ({"param_grid": [{}, {"unit": ["group"], "relation": ["add-remove"]}]}, r"unit='row' with relation='replace-one', and unit='group' with"),
     "a candidate that cannot work": ({"estimator": NoisyMeans(), "param_grid": {"radius": [10, 0.5]}}, r"radius=0.5 must be at least 1"),
     "a parameter that is not there": ({"param_grid": {"answers": [0, 1]}}, r"Invalid parameter 'answers'"),
-    "more candidates than rows": ({"param_grid": {"answer": list(range(60))}, "n_trials_distribution": "disjoint"}, r"n_samples=60 rows cannot be split into 60 to train on"),
-    "candidates for few rows": ({"param_grid": {"answer": list(range(50))}, "n_trials_distribution": "disjoint"}, r"A training part, of 50 in all, has no rows"),
+    "more candidates than rows": ({"param_grid": {"answer": list(range(60))}, "n_trials_distribution": "disjoint"}, r"n_samples=60 rows cannot be split into 60 training parts"),
+    "candidates for few rows": ({"param_grid": {"answer": list(range(50))}, "n_trials_distribution": "disjoint"}, r"One of 50 training parts has no row"),
     "noise that cannot be drawn": ({"estimator": Constant(epsilon=1e-7)}, r"Scores would need noise of scale 1e\+07"),
 }  # fmt: skip
 

@@ -75,8 +75,8 @@ def test_an_unknown_format_is_refused(saved, version):
     [
         ("", "no.* strict JSON"),
         ("{", "strict JSON"),
-        ("[]", "is no sklearn_pate privacy card"),
-        ("{}", "is no sklearn_pate privacy card"),
+        ("[]", "is not a sklearn_pate privacy card"),
+        ("{}", "is not a sklearn_pate privacy card"),
         ('{"epsilon": NaN}', "NaN"),
         ('{"epsilon": 1, "epsilon": 2}', "twice"),
         ("[" * 100_000, "strict JSON"),
