@@ -148,7 +148,7 @@ WRONG_FITS = {
     "X is empty": ({}, {"X": X[:0], "y": Y[:0]}, r"Found array with 0 sample"),
     "public rows lack a column": ({}, {"X_public": PublicData(X_PUBLIC[:, :2])}, r"X_public has shape \(30, 2\) and X has shape \(60, 3\); pass rows with the same features"),
     "a public frame lacks a nameless column": ({}, {"X": pd.DataFrame(X), "X_public": PublicData(pd.DataFrame(X_PUBLIC[:, :2]))}, r"X_public has shape \(30, 2\) and X has shape \(60, 3\); pass rows"),
-    "public images of another width": ({}, {"X": X.reshape(60, 3, 1), "X_public": PublicData(X_PUBLIC.reshape(15, 3, 2))}, r"X_public has shape \(15, 3, 2\) and X \(60, 3, 1\); pass rows"),
+    "public images of another width": ({}, {"X": X.reshape(60, 3, 1), "X_public": PublicData(X_PUBLIC.reshape(15, 3, 2))}, r"X_public has shape \(15, 3, 2\) and X has shape \(60, 3, 1\); pass rows"),
     "public rows hold NaN": ({}, {"X_public": PublicData(np.where(X_PUBLIC > 1, np.nan, X_PUBLIC))}, r"X_public has shape \(30, 3\) and cannot be used: Input X_public contains NaN.*Put an imputer inside estimator="),
     "public rows hold infinity": ({}, {"X_public": PublicData(np.where(X_PUBLIC > 1, np.inf, X_PUBLIC))}, r"Input X_public contains infinity.*Give X_public the same columns and types"),
     "public rows are a file name": ({}, {"X_public": PublicData("public.csv")}, r"X_public is of type str and shape \(\); pass the public rows themselves"),
@@ -158,7 +158,7 @@ WRONG_FITS = {
     "public rows are empty": ({}, {"X_public": PublicData(X_PUBLIC[:0])}, r"X_public is of type ndarray and shape \(0, 3\); pass the public rows"),
     "public rows are an empty frame": ({}, {"X": pd.DataFrame(X), "X_public": PublicData(pd.DataFrame(X_PUBLIC[:0]))}, r"X_public is of type DataFrame and shape \(0, 3\); pass the public rows"),
     "public rows of words": ({}, {"X_public": PublicData(np.full((30, 3), "much"))}, r"Column 0 is numeric in X, but in X_public it is text.*give it the same type in both"),
-    "public rows are a frame": ({}, {"X_public": PublicData(pd.DataFrame(X_PUBLIC))}, r"X is of type ndarray and X_public DataFrame"),
+    "public rows are a frame": ({}, {"X_public": PublicData(pd.DataFrame(X_PUBLIC))}, r"X is of type ndarray and X_public of type DataFrame"),
     "public columns in another order": ({}, {"X": pd.DataFrame(X, columns=list("abc")), "X_public": PublicData(pd.DataFrame(X_PUBLIC, columns=list("cba")))}, r"X_public has shape \(30, 3\) and cannot be used: The feature names should match.*\n.*must be in the same order[^X]*Give X_public the same columns"),
     "sparse rows for a dense teacher": ({}, {"X": sp.csr_array(X)}, r"Sparse data was passed"),
     # groups
@@ -170,7 +170,7 @@ WRONG_FITS = {
     "groups are too short": (GROUPED, {"groups": TWO_A_GROUP[:-1]}, r"inconsistent numbers of samples"),
     "groups hold fractions": (GROUPED, {"groups": np.where(Y, 0.5, 1.0)}, r"groups holds a fraction, or a float too large to be exact"),
     "groups hold no id": (GROUPED, {"groups": np.full(60, np.nan)}, r"groups holds no id at all"),
-    "groups are dates": (GROUPED, {"groups": np.datetime64("2000-01-01") + TWO_A_GROUP}, r"groups holds an id of type datetime64\[D\], which numpy may respell"),
+    "groups are dates": (GROUPED, {"groups": np.datetime64("2000-01-01") + TWO_A_GROUP}, r"groups holds an id of type datetime64\[D\], which numpy may change"),
     "one id as number and text": (GROUPED, {"groups": np.array([1, "1"] * 30, dtype=object)}, r"groups has only one group"),
     "groups are a table": (GROUPED, {"groups": X}, r"groups has shape \(60, 3\); pass one group id for each row"),
 }  # fmt: skip
@@ -210,7 +210,7 @@ def test_a_wrong_fit_is_refused_before_any_work_or_charge(name, ledger):
 def test_an_estimator_without_tags_is_refused(parameter, value, mixin):
     pate = PATEClassifier(**({"estimator": MustNotBeFitted()} | {parameter: value}))
     message = (
-        f"{parameter}=.* has no __sklearn_tags__, or holds something that has none; "
+        f"{parameter}=.* has no __sklearn_tags__, or contains an estimator without it; "
         f"derive its class from {mixin} and BaseEstimator of sklearn.base"
     )
     with pytest.raises(ValueError, match=message):

@@ -141,7 +141,7 @@ def test_several_statements_share_the_deltas_of_all(pure):
 
 
 def test_statements_of_different_units_are_refused(pure, gaussian):
-    with pytest.raises(ValueError, match="'row' with relation='replace-one', and"):
+    with pytest.raises(ValueError, match="'row' with relation='replace-one', so"):
         EpsilonDeltaDisplay.from_statements({"a": pure, "b": gaussian})
     assert not plt.get_fignums()
 

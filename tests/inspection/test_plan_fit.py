@@ -103,7 +103,9 @@ def test_a_plan_from_data_may_be_published_under_the_assumptions_of_the_fit(rows
 def test_a_plan_with_more_teachers_than_rows_or_groups_is_refused_as_the_fit_is(rows):
     X, y, X_public = rows
     pate = PATEClassifier(n_teachers=901, n_queries=5)
-    with pytest.raises(ValueError, match="n_teachers=901 is more than the private"):
+    with pytest.raises(
+        ValueError, match="n_teachers=901 is more than the number of private"
+    ):
         pate.plan_fit(X, y, X_public=PublicData(X_public))
     pate.set_params(n_teachers=91, privacy_unit="group")
     grouped = {"X_public": PublicData(X_public), "groups": np.arange(900) // 10}
@@ -330,7 +332,7 @@ WRONG = [
         "n_teachers='auto' depends on the number of rows, which is private",
     ),
     (UNKNOWN | GROUPS | {"n_rows": 900}, "n_rows=900 is private .*; leave n_rows out"),
-    ({"n_rows": 900} | GROUPS, "n_rows=900 is not public where a group is the unit"),
+    ({"n_rows": 900} | GROUPS, "n_rows=900 is private if a group is the unit"),
     ({"n_rows": 6}, "n_teachers=7 is more than n_rows=6; lower n_teachers"),
     ({"n_rows": 0}, "n_rows=0 must be a whole number of at least 1"),
     ({"n_rows": -5, "n_queries": "auto"}, "n_rows=-5 must be a whole number"),

@@ -96,7 +96,7 @@ def test_a_search_beyond_the_budget_is_told_an_epsilon_that_fits(tmp_path):
     search = GridSearchCV(pate, {"n_teachers": [20, 20]}, cv=KFold(3))
     plan = plan_search(search, X, Y, X_public=PUBLIC)
     assert not plan.fits
-    assert f"epsilon={plan.fitting_epsilon:g} would fit." in str(plan)
+    assert f"epsilon={plan.fitting_epsilon:g} would fit this budget." in str(plan)
     for factor, fits in [(1, True), (1.05, False)]:
         pate.set_params(epsilon=factor * plan.fitting_epsilon)
         assert plan_search(search, X, Y, X_public=PUBLIC).fits is fits

@@ -196,7 +196,7 @@ def test_names_of_columns_are_printable_texts(honest, names):
 def test_a_student_of_another_class_than_on_the_card_is_refused(honest, read):
     path = honest("GNMax")
     forge(path, setting(model="Trusted by NIST"))
-    with pytest.raises(ValueError, match=r"is a sklearn\.naive_bayes\.GaussianNB, and"):
+    with pytest.raises(ValueError, match=r"is a sklearn\.naive_bayes\.GaussianNB, but"):
         read(path)
 
 

@@ -118,7 +118,7 @@ def test_parts_that_are_none_are_refused(of_votes, part, other):
 def test_the_report_is_about_two_releases_and_no_public_rows_of_people(kind):
     report = PrivacyReport.from_estimator(fit(kind))
     for text in (report.to_markdown(), report.to_html()):
-        assert "First, the values in each of 2 columns are counted, one of each" in text
+        assert "First, the values in each of 2 columns are counted, one value" in text
         assert "of the values in 2 columns: the first release" in text
         assert "the second release" in text
         assert "declared without a look at private rows" in text
