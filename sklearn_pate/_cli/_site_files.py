@@ -212,7 +212,7 @@ def read_private(
     if missing:
         raise ValueError(
             f"{path} has no column {', '.join(map(repr, missing))}; it needs the "
-            "columns of the public rows and those that options name."
+            "columns of the public rows and the columns that options name."
         )
     if len(frame) == 0:
         raise ValueError(f"{path} has no rows; pass the rows of this site.")

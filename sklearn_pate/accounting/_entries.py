@@ -466,9 +466,12 @@ def _repair(error: Exception, path: Path) -> str:
         )
     text = str(error)
     if "not a database" in text:
-        return "it is not a ledger. Pass another file, or restore the ledger."
+        return "the file is not a ledger. Pass another file, or restore the ledger."
     if "locked" in text:
-        return f"another process has held it for {SECONDS_TO_WAIT:.0f} s. Try again."
+        return (
+            f"another process has used the ledger for {SECONDS_TO_WAIT:.0f} s. Try "
+            "again."
+        )
     if "readonly" in text or "unable to open" in text:
         return (
             "nothing can be charged, so no query was answered. Make the file and its "
@@ -476,4 +479,4 @@ def _repair(error: Exception, path: Path) -> str:
         )
     if "full" in text or "I/O" in text:
         return "no further query was answered. Free space on the disk and try again."
-    return "it may be damaged. Restore a copy that has every entry."
+    return "the file may be damaged. Restore a copy that has every entry."

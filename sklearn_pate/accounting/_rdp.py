@@ -163,7 +163,7 @@ class RdpCurve:
             return NotImplemented
         if not np.array_equal(self.orders, other.orders):
             raise ValueError(
-                "The two curves have different orders; compute both at the same "
+                "The two curves have different Renyi orders; compute both at the same "
                 "orders before adding them."
             )
         return RdpCurve(

@@ -592,8 +592,9 @@ def _candidates(search: GridSearchCV | RandomizedSearchCV) -> list[Any]:
         )
     else:
         raise ValueError(
-            f"search has random_state={search.random_state!r} and draws its candidates "
-            "when it starts; set an integer random_state to know them before."
+            "search draws its candidates only when it starts, as "
+            f"random_state={search.random_state!r}; set an integer random_state to "
+            "plan it."
         )
     return [clone(search.estimator).set_params(**one) for one in settings]
 

@@ -122,8 +122,7 @@ class GroupHashSplit(BaseCrossValidator):
                     f"random_state={self.random_state!r} and "
                     f"test_size={self.test_size!r} leave one part of "
                     f"{counted(len(ids), 'group')} empty; use another random_state, "
-                    "which also differs from that of an earlier split of the same "
-                    "groups."
+                    "which no earlier split of these groups has used."
                 )
             yield train, test
 

@@ -369,8 +369,8 @@ def check_card(card: dict[str, Any], path: Path | str) -> None:
             and any(type(i) not in kinds_of_items for i in items)
         ):
             raise ValueError(
-                f"{path} is damaged: its statement cannot be read, as its {name} is of "
-                "another type."
+                f"{path} is damaged: its statement cannot be read, as its {name} has "
+                "the wrong type."
             )
         if name == "assumptions" and not (value and all(map(_is_assumption, value))):
             raise ValueError(

@@ -265,7 +265,7 @@ def test_statements_name_the_unit_that_shards_hold(votes, patients, tmp_path):
     )
     for refused, unit, message in (
         (one, "row", "the shards of these votes keep each group whole"),
-        ([[0] * N_PUBLIC], "group", "needs votes that say what a shard holds"),
+        ([[0] * N_PUBLIC], "group", "needs votes made by Votes.from_shards"),
     ):
         with pytest.raises(ValueError, match=message):
             clf.fit_from_votes(X_public, refused, privacy_unit=unit)

@@ -113,12 +113,12 @@ def test_numbers_and_nesting_are_bounded(honest, text, message):
     [
         (setting(remark="approved"), "an unknown field 'remark'"),
         (lambda card: card.pop("unit") and None, "no field 'unit'"),
-        (setting(n_queries=True), "its n_queries is of another type"),
+        (setting(n_queries=True), "its n_queries has the wrong type"),
         (setting(n_queries=0), "its n_queries is 0"),
         (setting(n_teachers=2**60), "its n_teachers is 1152921504606846976"),
-        (setting(classes=[0, None]), "its classes is of another type"),
-        (setting(versions={"a": 1}), "its versions is of another type"),
-        (setting(assumptions=["it rains"]), "its assumptions is of another type"),
+        (setting(classes=[0, None]), "its classes has the wrong type"),
+        (setting(versions={"a": 1}), "its versions has the wrong type"),
+        (setting(assumptions=["it rains"]), "its assumptions has the wrong type"),
         (setting(assumptions=[]), "its assumptions must be at least one pair"),
         (setting(assumptions=[{"code": "rain"}]), "its assumptions must be at least"),
         (
@@ -130,9 +130,9 @@ def test_numbers_and_nesting_are_bounded(honest, text, message):
             "its assumptions must be at least one",
         ),
         (lambda card: card.pop("relation") and None, "no field 'relation'"),
-        (setting(release=None), "its release is of another type"),
-        (setting(profile=None), "its profile is of another type"),
-        (setting(profile=[1.0, 0.1]), "its profile is of another type"),
+        (setting(release=None), "its release has the wrong type"),
+        (setting(profile=None), "its profile has the wrong type"),
+        (setting(profile=[1.0, 0.1]), "its profile has the wrong type"),
         *(
             (setting(profile=pairs), "its profile must be pairs of epsilon")
             for pairs in (

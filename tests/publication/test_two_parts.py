@@ -83,7 +83,7 @@ def test_units_of_counts_that_are_not_those_of_answers_are_refused(honest):
     fields = card_of(honest)["mechanism_fields"]["parameters"]["counts"]
     add_remove = not fields["parameters"]["add_remove"]
     forge(honest, in_counts("add_remove", add_remove))
-    assert "do not add up; state both for one unit and relation" in refused(honest)
+    assert "do not add up; state both for the same unit and relation" in refused(honest)
 
 
 def test_a_file_without_the_counts_is_refused(of_votes):
