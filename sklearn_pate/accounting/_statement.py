@@ -572,9 +572,9 @@ class PrivacySpent:
             return NotImplemented
         if (self.unit, self.relation) != (other.unit, other.relation):
             raise ValueError(
-                f"Statements for unit={self.unit!r}, relation={self.relation!r} and "
-                f"for unit={other.unit!r}, relation={other.relation!r} do not add up; "
-                "state both for the same unit and relation."
+                f"Statements for unit={self.unit!r} with relation={self.relation!r} "
+                f"and for unit={other.unit!r} with relation={other.relation!r} do not "
+                "add up; state both for the same unit and relation."
             )
         exact = None
         if self.mu is not None and other.mu is not None:

@@ -451,7 +451,7 @@ def _check_rows(like: Table, number: int, X: Any, labels: PartitionLabels) -> No
     for name, found, wanted in _types(X, like):
         if found != wanted:
             raise ValueError(
-                f"{where} has type {found} in column {name}, but the collection has "
+                f"{where} has type {found} in {name}, but the collection has "
                 f"{wanted}; convert it by astype, or categories by categorize."
             )
     if X.shape[0] != len(labels.codes):

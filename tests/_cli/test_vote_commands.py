@@ -87,8 +87,8 @@ def test_five_sites_publish_a_model(folder, capsys):
     printed = capsys.readouterr().out
     assert "(epsilon=3.000, delta=1e-05)-differentially private" in printed
     assert f"5 queries to {5 * N_TEACHERS} teachers" in " ".join(printed.split())
-    assert "may be published: model.skops, model.json." in printed
-    assert "which the command report completes: report.html." in printed
+    assert "Written: model.skops, model.json. These files may be published." in printed
+    assert "Written as a draft: report.html. Complete it" in printed
     model = PublishedClassifier.load("model.skops")
     assert model.privacy_spent_.unit == "group"
     assert model.classes_.tolist() == ["no", "yes"]
