@@ -479,5 +479,5 @@ def test_a_representation_that_is_slow_for_a_row_is_warned_of(blobs, learner):
     X, y, X_public, *_ = blobs
     clf = learner(representation=Slow(), epsilon=8)
     few = slice(0, 4000, 40)
-    with pytest.warns(UserWarning, match=r"Slow\(...\) transforms one private row"):
+    with pytest.warns(UserWarning, match=r"Slow\(...\) transforms private rows one"):
         clf.fit(X[few], y[few], X_public=X_public)

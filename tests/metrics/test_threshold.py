@@ -47,7 +47,7 @@ def test_anything_but_one_share_is_refused(measured, wanted, message):
 
 @pytest.mark.slow
 def test_a_threshold_needs_two_classes(of_three_classes):
-    with pytest.raises(ValueError, match="of 3 classes; a threshold needs a model of"):
+    with pytest.raises(ValueError, match="of 3 classes, but a threshold needs two"):
         of_three_classes[2].threshold(sensitivity=0.9)
 
 
