@@ -558,8 +558,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         mechanism, n_classes = design.mechanism, len(public.classes)
         if mechanism.threshold != "auto" and n_classes != 2:
             raise ValueError(
-                f"threshold={mechanism.threshold!r} is for two classes, and there are "
-                f"{n_classes}; leave threshold='auto'."
+                f"threshold={mechanism.threshold!r} is for two classes, but there are "
+                f"{n_classes}; set threshold='auto'."
             )
         release = release_of_design(
             design,

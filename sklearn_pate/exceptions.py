@@ -51,7 +51,7 @@ class PrivacyLeakWarning(UserWarning):
     ...         GNMax(sigma=40).answer([[200, 50]])
     ...     except PrivacyLeakWarning as leak:
     ...         print(leak)
-    The noise is seeded: an attacker with the seed can subtract it, and nothing is...
+    The noise is seeded: an attacker who knows the seed can subtract...
     """
 
 
@@ -105,7 +105,7 @@ class PublicDataWarning(UserWarning):
     ...         pate.fit(X, y)
     ...     except PublicDataWarning as warning:
     ...         print(warning)
-    public_size=0.2: 100 of the rows are used as public data, and the people in them...
+    public_size=0.2 uses 100 private rows as public rows. The people in these rows...
     """
 
 

@@ -48,7 +48,7 @@ EXPECTED = {
         "A first fit at epsilon 4: 34% of the budget is spent.",
         "The same fit again gets the same answers: 34%.",
         "31.63% is left",
-        "epsilon=3.84 would fit.",
+        "epsilon=3.84 would fit this budget.",
         "in 2 entries",
         "This fit is (epsilon=4.000",
     ],

@@ -297,7 +297,7 @@ def test_a_filter_by_module_finds_the_users():
 
 @pytest.mark.parametrize("name", ["<string>", "<stdin>", "<ipython-input-3-0a1b2c>"])
 def test_code_without_a_file_is_the_users(name):
-    with pytest.warns(UserWarning, match="best order") as caught:
+    with pytest.warns(UserWarning, match="best Renyi order") as caught:
         exec(compile(WARN, name, "exec"), {"curve": CURVE})
     assert caught[0].filename == name
 
@@ -307,6 +307,6 @@ def test_an_example_in_a_docstring_of_the_package_is_the_users():
     example = doctest.DocTestParser().get_doctest(
         f">>> _ = {WARN}", scope, "example", None, None
     )
-    with pytest.warns(UserWarning, match="best order") as caught:
+    with pytest.warns(UserWarning, match="best Renyi order") as caught:
         doctest.DocTestRunner().run(example)
     assert caught[0].filename == "<doctest example[0]>"

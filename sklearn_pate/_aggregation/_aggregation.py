@@ -178,8 +178,8 @@ def train_teachers(
         )
     if problems:
         warn_user(
-            "Some teachers may have warned, or failed and abstained. The details are "
-            "sensitive: see teacher_failures and teacher_warnings of "
+            "Some teachers may have failed and abstained, or issued warnings. The "
+            "details are sensitive: see teacher_failures and teacher_warnings of "
             "privacy_analysis_.",
             TeacherWarning,
         )

@@ -59,15 +59,15 @@ def check_one_source(estimator: Any, X_public: Any) -> None:
     ]
     if not given:
         raise ValueError(
-            f"{name} needs public rows: pass fit(..., X_public=PublicData(X_public)); "
-            "or set synthetic=PrivateMarginals(domain), which draws rows from noisy "
-            "counts of a domain that you declare; or set public_size=0.2, which leaves "
-            "a random fifth of the rows unprotected."
+            f"{name} needs public rows. Pass fit(..., X_public=PublicData(X_public)). "
+            "Or set synthetic=PrivateMarginals(domain), which draws rows from noisy "
+            "counts over a declared domain. Or set public_size=0.2, which uses a "
+            "random fifth of the rows as public, without protection."
         )
     if len(given) > 1:
         both = "both" if len(given) == 2 else "all"
         raise ValueError(
-            f"{' and '.join(given)} were {both} given to {name}; give one of them."
+            f"{' and '.join(given)} were {both} given to {name}; pass only one of them."
         )
 
 
@@ -80,10 +80,10 @@ def check_unit(privacy_unit: str, groups: Any) -> None:
         )
     if privacy_unit == "group" and groups is None:
         raise ValueError(
-            "privacy_unit='group' needs groups in fit, and got none. Inside a search "
-            "or a pipeline, groups reach fit only with "
-            "set_config(enable_metadata_routing=True) and "
-            ".set_fit_request(groups=True) on the classifier."
+            "privacy_unit='group' needs groups in fit; pass fit(..., groups=...). "
+            "Inside a search or a pipeline, also call "
+            "set_config(enable_metadata_routing=True) and set_fit_request(groups=True) "
+            "on the classifier."
         )
 
 
@@ -93,8 +93,9 @@ def check_number_of_groups(estimator: Any) -> None:
     if estimator.privacy_unit != "group" or not is_open:
         return
     raise ValueError(
-        "n_teachers='auto' reads the number of rows, which is not public when a group "
-        "is the unit; pass a number, chosen independently of the data, such as 100."
+        "n_teachers='auto' depends on the number of rows, which is private if "
+        "privacy_unit='group'; pass a number, chosen independently of the data, such "
+        "as 100."
     )
 
 
@@ -109,23 +110,25 @@ def unwrapped(X_public: Any, X: Table, unit: str) -> Any:
         otherwise = (
             "ignore this."
             if is_wrapped
-            else "wrap them, so that a search or a cross-validation does not split "
-            "them like X: X_public=PublicData(...)."
+            else "pass X_public=PublicData(...), so that a search or cross-validation "
+            "does not split X_public like X."
         )
         warn_user(
-            f"X_public has as many rows as X ({X.shape[0]}). If they are a copy of the "
-            "private rows, no person in them is protected: pass rows of others. If "
-            f"not, {otherwise}",
+            f"X_public has as many rows as X ({X.shape[0]}). If it is a copy of X, no "
+            "person in it is protected: pass rows of other people. If not, "
+            f"{otherwise}",
             PublicDataWarning,
         )
     if is_frame(X_public) != is_frame(X):
         raise ValueError(
-            f"X is of type {type(X).__name__} and X_public {type(X_public).__name__}; "
-            "pass both as dataframes with the same columns, or neither."
+            f"X is of type {type(X).__name__} and X_public of type "
+            f"{type(X_public).__name__}; pass dataframes with the same columns for "
+            "both, or for neither."
         )
     if sp.issparse(X_public) != sp.issparse(X):
         raise ValueError(
-            "One of X and X_public is sparse and the other is not; pass both alike."
+            "One of X and X_public is sparse and the other is not; pass both sparse, "
+            "or both dense."
         )
     return X_public
 
@@ -134,8 +137,8 @@ def no_usable_row(given: Any, *, with_groups: bool) -> ValueError:
     """Return the error of private rows without one to learn from."""
     without_id = " and a group id" if with_groups else ""
     return ValueError(
-        f"No private row of y has a label in classes={given!r}{without_id}; "
-        "compare their spelling and type."
+        f"No private row of y has a label in classes={given!r}{without_id}; compare "
+        "the spelling and type of the labels in y and classes."
     )
 
 
@@ -153,13 +156,13 @@ def check_strategy(query_strategy: Any, mechanism: Any, student: Any) -> None:
     strategy.check()
     if strategy.interactive != ready.needs_probabilities:
         raise ValueError(
-            f"query_strategy={query_strategy!r} and mechanism={mechanism!r} do not go "
-            "together: "
+            f"query_strategy={query_strategy!r} and mechanism={mechanism!r} cannot be "
+            "combined: "
             + (
-                "the mechanism needs probabilities of a student; use "
+                "the mechanism needs class probabilities of a student; use "
                 "query_strategy='interactive'."
                 if ready.needs_probabilities
-                else "the strategy sends probabilities of a student; use "
+                else "the strategy passes class probabilities of a student; use "
                 "mechanism='interactive'."
             )
         )
@@ -167,8 +170,8 @@ def check_strategy(query_strategy: Any, mechanism: Any, student: Any) -> None:
         if not hasattr(classifier, "predict_proba"):
             raise ValueError(
                 f"query_strategy={query_strategy!r} needs predict_proba, which "
-                f"{classifier!r} does not have; use another student, or give the "
-                "strategy a classifier of its own."
+                f"{classifier!r} does not have; use a student that has it, or pass "
+                "such a classifier to the strategy."
             )
 
 
@@ -179,17 +182,17 @@ def check_scores(classifier: Any) -> None:
         value = getattr(classifier, name)
         if not (isinstance(value, str) and value == "auto"):
             raise ValueError(
-                f"{name}={value!r} and mechanism={mechanism!r} do not go together, as "
-                f"no queries are answered; leave {name}='auto', or use "
+                f"{name}={value!r} cannot be combined with mechanism={mechanism!r}, "
+                f"which answers no queries; set {name}='auto', or use "
                 "mechanism='gnmax'."
             )
     student = classifier.student
     takes_labels_only = accepts_unlabeled(student) and not accepts_soft_labels(student)
     if student is not None and takes_labels_only:
         raise ValueError(
-            f"student={student!r} learns from unlabelled rows and labels only, and "
-            f"mechanism={mechanism!r} labels all; use another student, or "
-            "mechanism='gnmax'."
+            f"student={student!r} needs unlabelled rows and hard labels, but "
+            f"mechanism={mechanism!r} gives every row soft labels; use another "
+            "student, or mechanism='gnmax'."
         )
 
 
@@ -232,9 +235,8 @@ def check_memory(memory: Any, random_state: Any) -> None:
         return
     if isinstance(random_state, bool) or not isinstance(random_state, Integral):
         raise ValueError(
-            f"memory={memory!r} needs an integer random_state, and has "
-            f"{random_state!r}: the next fit would draw other shards and teachers, and "
-            "reuse nothing."
+            f"memory={memory!r} needs an integer random_state, got {random_state!r}: "
+            "without it, the next fit would draw other shards and reuse no teacher."
         )
 
 

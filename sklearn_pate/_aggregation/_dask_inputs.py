@@ -113,8 +113,8 @@ def _check_for_cluster(estimator: Any) -> None:
         value = getattr(estimator, name)
         if value is not None:
             raise ValueError(
-                f"{name}={value!r} needs private rows in memory, and X is a dask "
-                f"collection; leave {name}=None"
+                f"{name}={value!r} needs private rows in memory, but X is a dask "
+                f"collection; set {name}=None"
                 + ("." if name == "memory" else ", and pass X_public.")
             )
 
@@ -130,8 +130,8 @@ def _parts(X: Any, y: Any, groups: Any) -> list[tuple[Any, Any, Any]]:
         of_values = partitions(name, values)
         if len(of_values) != len(of_X):
             raise ValueError(
-                f"X has {counted(len(of_X), 'partition')} and {name} {len(of_values)}; "
-                "make both from one collection."
+                f"X has {counted(len(of_X), 'partition')} and {name} has "
+                f"{len(of_values)}; create both from one collection."
             )
         others.append(of_values)
     return list(zip(of_X, *others, strict=True))

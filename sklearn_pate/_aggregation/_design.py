@@ -149,8 +149,8 @@ def design_of_votes(pate: PATEParameters, X_public: Table) -> Design:
     mechanism = as_mechanism(pate.mechanism)
     if not isinstance(mechanism, PluralityMechanism):
         raise ValueError(
-            f"mechanism={pate.mechanism!r} releases mean scores, and there are votes "
-            "only; use mechanism='gnmax'."
+            f"mechanism={pate.mechanism!r} releases mean class probabilities, but "
+            "there are only votes; use mechanism='gnmax'."
         )
     student = pate.estimator if pate.student is None else pate.student
     if student is None:
@@ -383,7 +383,7 @@ def resolve_n_queries(
     if n_queries > n_public:
         raise ValueError(
             f"n_queries={n_queries} is more than the "
-            f"{counted(n_public, 'public row')}, each of "
-            "which is queried at most once; lower n_queries or bring more public rows."
+            f"{counted(n_public, 'public row')}, and each row is queried at most once; "
+            "lower n_queries or pass more public rows."
         )
     return n_queries

@@ -420,10 +420,10 @@ def _note_fit(private: Any) -> None:
     _FITS[name] += 1
     if n_repeated == 0 and _FITS[name] == 2:
         warn_user(
-            "2 fits of the same private rows in this process, as in a search, have no "
-            "ledger: each privacy_spent_ covers its own fit alone, and their costs add "
-            "up. Pass ledger=PrivacyLedger(path, epsilon=..., delta=...) to all fits, "
-            "or use PrivateSearchCV.",
+            "2 fits of the same private rows in this process have no ledger. Each "
+            "privacy_spent_ covers one fit only, and their costs add up. Pass "
+            "ledger=PrivacyLedger(path, epsilon=..., delta=...) to all fits, or use "
+            "PrivateSearchCV for a search.",
             PrivacyLeakWarning,
         )
 
@@ -453,9 +453,9 @@ def _name_of_fit(
 def _remedy(ledger: PrivacyLedger, epsilon: float | None, release: ReleasePlan) -> str:
     """Return advice for a fit that exceeds the budget."""
     of_search = (
-        "Each fit of a search is charged; sklearn_pate.inspection.plan_search(search, "
-        "X, y, X_public=...) compares all of them with the budget before the first, "
-        "and names an epsilon that fits."
+        "Each fit of a search is charged. Before a search, "
+        "sklearn_pate.inspection.plan_search(search, X, y, X_public=...) compares the "
+        "cost of all its fits with the budget, and suggests an epsilon."
     )
     advice = [_what_fits(ledger, epsilon, release)]
     return " ".join([*advice, of_search] if ledger.entries() else advice).strip()
@@ -469,7 +469,7 @@ def _what_fits(
     if np.isinf(spent.epsilon):
         return ""
     if ledger.spent >= 1:
-        return "Nothing is left in this ledger."
+        return "This ledger has no budget left."
     if epsilon is None and not n_queries:
         return "Use more noise."
     if epsilon is None:
@@ -481,8 +481,11 @@ def _what_fits(
 
         n_affordable = bisect_left(range(1, n_queries), True, key=exceeds)
         if n_affordable == 0:
-            return "With this noise no query would fit; use more noise."
-        return f"n_queries={n_affordable} would fit, or more noise."
+            return (
+                "With this noise, not even one query fits into the remaining "
+                "budget; use more noise."
+            )
+        return f"n_queries={n_affordable} would fit this budget; or use more noise."
 
     def excess(epsilon: float) -> float:
         other = release.for_epsilon(epsilon).statement
@@ -494,8 +497,8 @@ def _what_fits(
     largest = min(epsilon, ledger.epsilon)
     affordable = fitting_epsilon(largest, excess)
     if affordable is None:
-        return f"Almost nothing is left; an epsilon below {largest / 10:g} may fit."
-    return f"epsilon={affordable:g} would fit."
+        return f"Almost no budget is left; an epsilon below {largest / 10:g} may fit."
+    return f"epsilon={affordable:g} would fit this budget."
 
 
 def draw_synthetic_rows(
@@ -546,10 +549,10 @@ def draw_synthetic_rows(
     marginals, rows, digest = read(content[:-_N_WORDS])
     if not np.array_equal(digest, content[-_N_WORDS:]):
         raise LedgerError(
-            "The rows drawn from the noisy counts in the ledger differ from those of "
-            "the run that stored them, as numpy or a dataframe library has another "
-            "version; its answers are about other rows. Use these versions again, or "
-            "another random_state, which is a new fit with its own cost."
+            "The ledger holds answers about synthetic rows that this run cannot draw "
+            "again, as numpy or a dataframe library has another version. Install the "
+            "earlier version, or use another random_state, which makes a new fit with "
+            "its own privacy cost."
         )
     return marginals, rows
 

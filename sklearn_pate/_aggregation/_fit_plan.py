@@ -37,7 +37,8 @@ _OPENING = (
     "class over every other class, at least this share of the"
 )
 _CLOSING = (
-    "The lead depends on the data, and so does how often most teachers are right."
+    "The lead depends on the private data. So does the share of queries where most "
+    "teachers are right."
 )
 
 
@@ -374,7 +375,11 @@ class FitPlan:
 
     def _table(self) -> str:
         checks = any(one.answered < 1 for one in self.at_margins)
-        shares = "queries are answered and of the answers" if checks else "answers"
+        shares = (
+            "queries are answered, and this share of the answers"
+            if checks
+            else "answers"
+        )
         rows = [("of teachers", "votes", *["answered"] * checks, "right")]
         for one in self.at_margins:
             answered = [_down(one.answered)] * checks
@@ -385,10 +390,15 @@ class FitPlan:
 
     def _needed(self) -> str:
         if self.margin_for_90 is None:
-            return "Fewer than 90 % of the answers are right where all teachers agree."
-        text = f"90 % of the answers are right from {self._lead(self.margin_for_90)} on"
+            return (
+                "Fewer than 90 % of the answers are right even if all teachers agree."
+            )
+        text = (
+            "At least 90 % of the answers are right from "
+            f"{self._lead(self.margin_for_90)} on"
+        )
         if self.margin_for_99 is None:
-            return f"{text}; fewer than 99 % are right where all teachers agree."
+            return f"{text}; fewer than 99 % are right even if all teachers agree."
         return f"{text}, 99 % from {self._lead(self.margin_for_99)} on."
 
     def _publication(self) -> str:
@@ -415,8 +425,8 @@ def check_margins(margins: Sequence[float]) -> None:
         or not all(is_positive(margin) and margin <= 1 for margin in margins)
     ):
         raise ValueError(
-            f"margins={margins!r} must be shares of the teachers, above 0 and up to 1, "
-            "such as (0.1, 0.5)."
+            f"margins={margins!r} must be shares of the teachers, above 0 and at most "
+            "1, such as (0.1, 0.5)."
         )
 
 
@@ -433,9 +443,9 @@ def _warnings(release: ReleasePlan, n_rows: int | None) -> Iterator[str]:
         # Fewer teachers of mean scores do worse.
         if release.n_queries and n_rows < FEW_ROWS * n_teachers:
             yield (
-                "A teacher learns from about "
-                f"{counted(round(n_rows / n_teachers), 'row')}; use "
-                "fewer teachers, or a representation, which is learned on public rows."
+                "Each teacher learns from only about "
+                f"{counted(round(n_rows / n_teachers), 'row')}; use fewer teachers, or "
+                "a representation, which is fitted on public rows."
             )
 
 

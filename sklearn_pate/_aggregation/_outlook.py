@@ -215,9 +215,9 @@ def why_useless(
     noise = mechanism.in_one_line()
     right = f"{100 * agree.right * agree.answered:.0f} %"
     return (
-        f"The noise of {noise} is too large for {counted(n_teachers, voter)}: where "
-        f"all of them agree, {right} of {counted(n_queries, query)} are answered "
-        "right, and a student can hardly learn from the answers. Use "
+        f"The noise of {noise} is too large for {counted(n_teachers, voter)}. Even "
+        f"where all of them agree, only {right} of {counted(n_queries, query)} are "
+        "answered correctly: a student can hardly learn from the answers. Use "
         f"{' or '.join(settings)}."
     )
 
@@ -228,9 +228,9 @@ def why_many_queries(n_queries: int, n_teachers: int, right: int | None) -> str 
         return None
     return (
         f"With n_queries={n_queries!r}, most answers of "
-        f"{counted(n_teachers, 'teacher')} are wrong, and a network or a student of "
-        f"images can hardly learn from them. Use n_queries={right}, more teachers, or "
-        "a student that accepts unlabelled rows."
+        f"{counted(n_teachers, 'teacher')} are wrong: a network or a student of images "
+        f"can hardly learn from them. Use n_queries={right}, more teachers, or a "
+        "student that accepts unlabelled rows."
     )
 
 
@@ -244,11 +244,12 @@ def why_one_class(
     """
     if len(predicted) == 0 or np.any(predicted != predicted[0]):
         return None
-    threshold = f"{balanced}, which costs nothing more, " if balanced else ""
+    threshold = f"{balanced}, at no privacy cost, " if balanced else ""
     return (
-        f"The model predicts one class for all of {counted(len(predicted), rows)}. The "
-        "privacy cost is spent nevertheless. Before another fit, consider "
-        f"{threshold}a larger epsilon, or more private rows."
+        "The model predicts one class for all of "
+        f"{counted(len(predicted), rows)}. The privacy cost is spent nevertheless. "
+        f"Before another fit, consider {threshold}a larger epsilon, or more private "
+        "rows."
     )
 
 
@@ -321,9 +322,9 @@ def why_counts_useless(
     fewer = ", or PrivateMarginals(by_class=False)" if n_labels > 1 else ""
     return (
         f"The noise of {mechanism.in_one_line()} is too large for "
-        f"{counted(n_rows // n_labels, 'row')}{of_class}: rows drawn from the counts "
-        "are nearly uniform. Use a larger epsilon or share of the counts, fewer "
-        f"columns{fewer}."
+        f"{counted(n_rows // n_labels, 'row')}{of_class}: rows drawn from the noisy "
+        "counts are almost random. Use a larger epsilon, a larger share of it for the "
+        f"counts, fewer columns{fewer}."
     )
 
 
@@ -332,10 +333,9 @@ def why_few_public_rows(n_public: int) -> str | None:
     if n_public >= _FEW_PUBLIC_ROWS:
         return None
     return (
-        f"X_public has {counted(n_public, 'row')} only: the released model has no "
-        "more coefficients than they determine, and predicts poorly at any epsilon. "
-        "Pass some hundred public rows, or synthetic=PrivateMarginals(domain) in "
-        "their place."
+        f"X_public has only {counted(n_public, 'row')}. They determine few "
+        "coefficients of the released model, which predicts poorly at any epsilon. "
+        "Pass some hundred public rows, or synthetic=PrivateMarginals(domain) instead."
     )
 
 
@@ -373,12 +373,12 @@ def why_rarest_is_lost(
     if suffices and rightly >= wanted * (rightly + wrongly):
         return None
     return (
-        f"The rarest class has a share of {share:g}: where all votes of "
+        f"The rarest class has a share of {share:g}. Even if all votes of "
         f"{counted(n_teachers, 'teacher')} agree, {rightly:.0f} of "
-        f"{counted(n_queries, 'query')} are rightly answered with it, and "
-        f"{wrongly:.0f} wrongly, and a student can hardly learn it. Use more "
-        "queries, more teachers or a larger epsilon; and weight its rows, as by "
-        "class_weight='balanced', as other teachers rarely vote for a rare class."
+        f"{counted(n_queries, 'query')} are rightly answered with this class, and "
+        f"{wrongly:.0f} wrongly: a student can hardly learn it. Use more queries, more "
+        "teachers or a larger epsilon. Also weight its rows, for example by "
+        "class_weight='balanced', as unweighted teachers rarely vote for a rare class."
     )
 
 

@@ -114,8 +114,8 @@ def finite_features(representation: Any, represented: Any) -> NDArray[np.float64
     features = numeric_features(represented)
     if features is None:
         raise ValueError(
-            f"representation={representation!r} makes no finite numbers of the public "
-            "rows; pass another transformer."
+            f"representation={representation!r} does not return finite numbers for the "
+            "public rows; pass another transformer."
         )
     return features
 
@@ -124,8 +124,8 @@ def warn_if_slow(representation: Any, seconds_a_row: float) -> None:
     """Warn, from public rows, of a transformer that is slow for one row at a time."""
     if seconds_a_row > _SLOW:
         warn_user(
-            f"representation={type(representation).__name__}(...) transforms one "
-            f"private row at a time, in {1000 * seconds_a_row:.0f} ms each: "
+            f"representation={type(representation).__name__}(...) transforms private "
+            f"rows one at a time and takes {1000 * seconds_a_row:.0f} ms each: "
             f"{1000 * seconds_a_row:.0f} s for a thousand rows. A TableRepresentation "
             "is faster."
         )

@@ -36,7 +36,7 @@ _FEW_ROWS, _FEW_OF_CLASS = 100, 10
 _MANY_ROWS, _MANY_OF_CLASS = 2000, 30
 
 
-@phase("rehearsing a teacher on public rows")
+@phase("testing a teacher on public rows")
 def rehearse_teacher(
     estimator: Any,
     X_public: Table,
@@ -90,7 +90,7 @@ def rehearse_teacher(
         raise _refusal("estimator", estimator, failure, made, X_public)
 
 
-@phase("rehearsing the student on public rows")
+@phase("testing the student on public rows")
 def rehearse_student(
     student: Any,
     X_public: Table,
@@ -161,11 +161,10 @@ def rehearse_student(
             trained, X_public, min(n_labeled, _FEW_ROWS), n_classes, seed
         ):
             raise ValueError(
-                f"student={in_short(student)} ignores soft labels: its predictions "
-                "do not follow when those of public rows are swapped. Nothing was "
-                "charged. "
-                "DistillationClassifier(make_pipeline(student)) trains on copies of "
-                "rows instead of weights."
+                f"student={in_short(student)} ignores soft labels: swapping the soft "
+                "labels of public rows does not swap its predictions. Nothing was "
+                "charged. Use DistillationClassifier(make_pipeline(student)), which "
+                "trains on copies of rows instead of weights."
             )
     if error is not None:
         failed = f"{type(error).__name__}: {error}"
@@ -182,7 +181,7 @@ def _check_outputs(name: str, estimator: Any, n_classes: int) -> None:
     """
     if n_classes > 2 and is_binary_network(last_step(estimator)):
         raise ValueError(
-            f"{name}={in_short(estimator)} predicts two classes, and there are "
+            f"{name}={in_short(estimator)} predicts two classes, but there are "
             f"{n_classes}; use a NeuralNetClassifier with an output for each class. "
             "Nothing was charged."
         )

@@ -319,11 +319,11 @@ def _hold_out(
         part = "private" if np.all(is_public) else "public"
         raise ValueError(
             f"public_size={public_size!r} leaves no {part} row out of "
-            f"n_samples={n_rows}; pass X_public, or bring more rows."
+            f"n_samples={n_rows}; pass X_public, or pass more rows."
         )
     warn_user(
-        f"public_size={public_size!r}: {np.count_nonzero(is_public)} of the rows "
-        "are used as public data, and the people in them are not protected (see "
+        f"public_size={public_size!r} uses {np.count_nonzero(is_public)} private rows "
+        "as public rows. The people in these rows are not protected (see "
         "public_indices_). Pass X_public to protect every row.",
         PublicDataWarning,
     )
@@ -349,18 +349,18 @@ def read_public_inputs(
         )
     if estimator.classes is None:
         raise ValueError(
-            f"{method} needs the label set: set classes= to all labels that count, "
+            f"{method} needs the label set: pass all possible labels as classes=, "
             "chosen independently of the votes."
         )
     if estimator.public_size is not None:
         raise ValueError(
-            f"public_size={estimator.public_size!r} holds out private rows, and "
-            f"{method} has none; leave public_size=None."
+            f"public_size={estimator.public_size!r} holds out private rows, but "
+            f"{method} gets none; set public_size=None."
         )
     if estimator.synthetic is not None:
         raise ValueError(
-            f"synthetic={estimator.synthetic!r} counts private rows, and {method} has "
-            "none; leave synthetic=None."
+            f"synthetic={estimator.synthetic!r} counts private rows, but {method} gets "
+            "none; set synthetic=None."
         )
     if X_public is None:
         raise ValueError(
@@ -372,8 +372,8 @@ def read_public_inputs(
     header = sent.header if isinstance(sent, Votes) else None
     if header is not None and digest_of_rows(X_public) != header.public_rows:
         raise ValueError(
-            "X_public is not what the votes were cast on, or differs in a type or a "
-            "bit; pass the rows that every site had, in the same order."
+            "X_public differs from the public rows that teachers voted on, in values, "
+            "types or order; pass exactly the rows that every site had."
         )
     X_public = check_public_features(estimator, X_public)
     warn_of_text(X_public)
@@ -394,12 +394,13 @@ def _assumptions_of_shards(
     """Return what a statement about the units in shards assumes."""
     if header is None:
         raise ValueError(
-            f"privacy_unit={privacy_unit!r} needs votes that say what a shard holds, "
-            "made by Votes.from_shards; leave it out to state the guarantee of a party."
+            f"privacy_unit={privacy_unit!r} needs votes made by Votes.from_shards, "
+            "which record the unit of their shards; leave it out for a guarantee per "
+            "party."
         )
     if header.unit != privacy_unit:
         raise ValueError(
-            f"privacy_unit={privacy_unit!r}, but the shards of these votes hold each "
+            f"privacy_unit={privacy_unit!r}, but the shards of these votes keep each "
             f"{header.unit} whole; pass privacy_unit={header.unit!r}."
         )
     of_sites = (ONE_SITE,) if len(header.shards) > 1 else ()
@@ -437,10 +438,10 @@ def check_parties(
     A `delta` that is too large for their number gives a PrivacyLeakWarning.
     """
     if n_parties == 0:
-        raise ValueError("No party's outputs were given; pass one array a party.")
+        raise ValueError("No party sent outputs; pass one array per party.")
     if n_teachers not in ("auto", n_parties):
         raise ValueError(
-            f"n_teachers={n_teachers!r} but {n_parties} {units} {sent}; leave "
+            f"n_teachers={n_teachers!r}, but {n_parties} {units} {sent}; set "
             "n_teachers='auto'."
         )
     check_delta_is_small(delta, n_parties, units)

@@ -82,9 +82,9 @@ def prepare_queries(X_public: Table, design: Design, seed: int) -> Queries:
         compared = features()
         if compared is None:
             raise ValueError(
-                f"query_strategy={design.query_strategy!r} compares public rows, which "
-                "are text, sparse or have missing values here; pass representation=, "
-                "a transformer that makes dense numbers of them, or use 'random'."
+                f"query_strategy={design.query_strategy!r} compares public rows, but "
+                "X_public has text, sparse or missing values; pass representation=, a "
+                "transformer to dense numbers, or use 'random'."
             )
     return Queries(X_for_teachers, strategy, fitted, compared)
 

@@ -80,7 +80,8 @@ def _check_newton(given: argparse.Namespace) -> None:
     for name in TABLE["command"]["plan"]["of_pate"]:
         if getattr(given, name) != given.parser.get_default(name):
             raise ValueError(
-                f"learner='newton' has no --{name.replace('_', '-')}; leave it out."
+                f"learner='newton' does not use --{name.replace('_', '-')}; leave it "
+                "out."
             )
     if given.rows is None:
         raise ValueError(
@@ -101,7 +102,7 @@ def _read_json(name: str, path: str) -> Any:
         return strict_json(Path(path).read_bytes())
     except ValueError as error:
         raise ValueError(
-            f"{name}={path!r} cannot be read: {error}; correct it."
+            f"{name}={path!r} cannot be read: {error}; correct the file."
         ) from None
 
 
@@ -112,8 +113,7 @@ def run_measure(given: argparse.Namespace) -> None:
     model = PublishedClassifier.load(given.model, trusted=given.trust)
     if model.privacy_spent_.unit == "group" and given.group is None:
         raise ValueError(
-            "The model protects groups, so that --group is needed; name the column of "
-            "their ids."
+            "The model protects groups; pass --group with the column of group ids."
         )
     ledger = _ledger(given.ledger)
     others = [
@@ -141,7 +141,7 @@ def run_measure(given: argparse.Namespace) -> None:
         print(f"\n{given.subgroup} {'missing' if value is None else value}\n{one}")
     print(f"\n{metrics.privacy_spent_}")
     if given.output is not None:
-        print(f"\nWritten, and may be published: {given.output}.")
+        print(f"\nWritten: {given.output}. It may be published.")
 
 
 def _ledger(path: str | None) -> PrivacyLedger | None:
@@ -170,7 +170,7 @@ def run_report(given: argparse.Namespace) -> None:
         reasons = " and ".join(report.to_dict()["internal_because"])
         raise ValueError(
             f"This report must not be published, because {reasons}; add --internal to "
-            "write it for the data holder, or leave these out."
+            "write it for the data holder, or leave this content out."
         )
     if given.output is None:
         print(_wrapped(report.to_markdown()))
@@ -183,7 +183,10 @@ def run_report(given: argparse.Namespace) -> None:
     report.save(given.output, internal=given.internal, overwrite=given.overwrite)
     print(f"{given.output} is written.")
     if missing := report.to_dict()["to_fill_in"]:
-        draft = "It is a draft. Give these by --deployment, and quality by --metrics: "
+        draft = (
+            "It is a draft. Add these fields to the file of --deployment, and "
+            "quality by --metrics: "
+        )
         print(textwrap.fill(f"{draft}{', '.join(missing)}.", WIDTH))
 
 
@@ -192,18 +195,18 @@ def _check_quality(given: argparse.Namespace) -> None:
     has_rows = given.evaluated_on is not None or given.quality_is_public is not None
     if given.quality is None and has_rows:
         raise ValueError(
-            "--evaluated-on, --public-rows and --private-rows describe figures, and "
-            "there are none; add --quality accuracy=0.84, for example."
+            "--evaluated-on, --public-rows and --private-rows describe figures of "
+            "quality; add such a figure, for example --quality accuracy=0.84."
         )
     if given.quality is not None and given.evaluated_on is None:
         raise ValueError(
-            "--quality needs --evaluated-on, a description of the rows that it was "
-            "computed on; add it."
+            "--quality needs --evaluated-on; describe the rows that the quality was "
+            "computed on."
         )
     if given.quality is not None and given.quality_is_public is None:
         raise ValueError(
-            "--quality was computed on public rows, labels included, or on private "
-            "ones; add --public-rows or --private-rows."
+            "--quality needs --public-rows, if the rows it was computed on and their "
+            "labels are public, or else --private-rows; add one of them."
         )
 
 
@@ -231,7 +234,7 @@ def _deployment(path: str) -> Deployment:
     known = [one.name for one in fields(Deployment)]
     if not isinstance(given, dict) or not given.keys() <= {*known}:
         raise ValueError(
-            f"deployment={path!r} must have an object whose names are among {known}."
+            f"deployment={path!r} must hold one JSON object with fields among {known}."
         )
     return Deployment(**given)
 
@@ -243,8 +246,8 @@ def _quality(figures: list[tuple[tuple[str, ...], float]]) -> dict[str, Any]:
         inner = quality.setdefault(names[0], {}) if names[1:] else quality
         if not isinstance(inner, dict) or names[-1] in inner:
             raise ValueError(
-                f"quality has {names[0]!r} more than once; give each figure a name of "
-                "its own."
+                f"quality has {names[0]!r} more than once; give each figure a "
+                "different name."
             )
         inner[names[-1]] = value
     return quality
@@ -279,7 +282,7 @@ def read_released(path: str) -> PublishedClassifier:
     except Exception as error:
         raise ValueError(
             f"{model_path} or {card_path} is damaged: its statement cannot be read "
-            f"({type(error).__name__}: {printable(error)})."
+            f"({type(error).__name__}: {printable(error)}). Get both files again."
         ) from error
     released._take_statement(card_path, *stated)
     return released
@@ -288,7 +291,7 @@ def read_released(path: str) -> PublishedClassifier:
 def run_add(given: argparse.Namespace) -> None:
     """Write the total of several cards."""
     if len(given.cards) < 2:
-        raise ValueError("add needs at least two cards; name the others, too.")
+        raise ValueError("add needs at least two cards; pass the other cards, too.")
     named = _statements(given.cards)
     statements = [spent for _, spent in named]
     first, delta = statements[0], given.delta
@@ -297,7 +300,8 @@ def run_add(given: argparse.Namespace) -> None:
     epsilon = _total(statements, delta)
     if not np.isfinite(epsilon):
         raise ValueError(
-            f"delta={delta!r} is smaller than the cards resolve; name a larger one."
+            f"delta={delta!r} is too small for the precision of the cards; choose a "
+            "larger delta."
         )
     if given.json:
         facts = {
@@ -343,16 +347,17 @@ def _statements(paths: Sequence[str]) -> list[tuple[str, PrivacySpent]]:
             metrics = checked_metrics(card, spent)
         except Exception as error:
             raise ValueError(
-                f"{path} contradicts itself: {printable(error)}."
+                f"{path} is inconsistent: {printable(error)}. Ask its publisher for a "
+                "new file."
             ) from error
         if np.isinf(spent.epsilon):
             raise ValueError(
-                f"{path} has no privacy guarantee, as its noise was seeded; neither "
-                "has a total with it."
+                f"{path} has no privacy guarantee, as its noise was seeded, and a "
+                "total with it would have none; leave it out."
             )
         if model in models:
             raise ValueError(
-                f"{path} is the card of the same model as {models[model]}; name each "
+                f"{path} is the card of the same model as {models[model]}; pass each "
                 "model once."
             )
         models[model] = path
@@ -362,9 +367,10 @@ def _statements(paths: Sequence[str]) -> list[tuple[str, PrivacySpent]]:
         _, first = statements[0]
         if (first.unit, first.relation) != (spent.unit, spent.relation):
             raise ValueError(
-                f"{path} protects unit={spent.unit!r} with relation="
-                f"{spent.relation!r}, and {paths[0]} unit={first.unit!r} with "
-                f"relation={first.relation!r}; such costs do not add up."
+                f"{path} protects unit={spent.unit!r} with "
+                f"relation={spent.relation!r}, but {paths[0]} protects "
+                f"unit={first.unit!r} with relation={first.relation!r}. Such costs do "
+                "not add up; pass only cards with the same unit and relation."
             )
     return statements
 

@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
         # argparse reads "-1,3" as another option, not as the value of --classes.
         message = re.sub(
             r"(--[\w-]+): expected one argument$",
-            r"\g<0>; one that starts with a minus is written \1=...",
+            "\\g<0>; write a value that starts with a minus as \\1=...",
             message.removesuffix("."),
         )
         self.exit(2, f'{self.prog}: {message}; see "{self.prog} --help"\n')

@@ -40,7 +40,10 @@ from sklearn_pate.publication._model_file import import_skops, paths_of
 def run_study(given: argparse.Namespace) -> None:
     """Write a study and its key."""
     if given.output.resolve() == given.key.resolve():
-        raise ValueError("The study and its key are two files; name both.")
+        raise ValueError(
+            "The study and its key cannot be one file; pass different "
+            "names as --output and --key."
+        )
     check_can_write([given.output, given.key], overwrite=None)
     public, key = read_public(given.public), secrets.token_bytes(32)
     with plain_warnings(given.parser):
@@ -59,11 +62,10 @@ def run_study(given: argparse.Namespace) -> None:
     n_sites = len(study.sites)
     print(
         f"{given.output}: {counted(n_sites, 'site')} with "
-        f"{counted(study.n_teachers, 'teacher')} each, "
-        f"{n_sites * study.n_teachers} in all, on "
-        f"{counted(len(public), 'public row')}. It may be public.\n"
-        f"{given.key}: the key that assigns patients to shards. Send it to the sites "
-        "only."
+        f"{counted(study.n_teachers, 'teacher')} each, {n_sites * study.n_teachers} in "
+        f"all, on {counted(len(public), 'public row')}. This file may be "
+        f"published.\n{given.key}: the key that assigns patients to shards. Send it to "
+        "the sites only."
     )
 
 
@@ -79,7 +81,9 @@ def run_vote(given: argparse.Namespace) -> None:
         warn_of_text(public)
     _check_columns(given, study, public)
     if given.jobs == 0:
-        raise ValueError("n_jobs=0 is no number of processes; pass 1 or more, or -1.")
+        raise ValueError(
+            "n_jobs=0 is not a number of processes; pass 1 or more, or -1."
+        )
     teacher = read_estimator(given.teacher, "teacher")
     others = [name for name in (given.label, given.group) if name is not None]
     X, columns = read_private(given.data, public, others)
@@ -125,10 +129,9 @@ def run_vote(given: argparse.Namespace) -> None:
     ).save(given.output)
     print(
         f"{given.output}: vote counts of {counted(study.n_teachers, 'teacher')} on "
-        f"{counted(len(public), 'public row')}, without noise.\n"
-        "They are sensitive: send this file to the one who runs fit-votes, and to "
-        "nobody else.\n"
-        f"Rows used: {len(y) - n_left_out}. Rows left out, as their label is no class: "
+        f"{counted(len(public), 'public row')}, without noise.\nThey are sensitive: "
+        "send this file only to the person who runs fit-votes.\nRows used: "
+        f"{len(y) - n_left_out}. Rows left out because their label is not a class: "
         f"{n_left_out}."
     )
 
@@ -160,25 +163,28 @@ def run_fit_votes(given: argparse.Namespace) -> None:
             report = PrivacyReport.from_estimator(released, model_file=given.output)
             report.save(given.report, overwrite=given.overwrite)
     print(pate.privacy_spent_)
-    print(f"\nWritten, and may be published: {', '.join(map(str, outputs[:2]))}.")
+    print(
+        f"\nWritten: {', '.join(map(str, outputs[:2]))}. These files may be published."
+    )
     if given.report:
-        print(f"Written as a draft, which the command report completes: {outputs[-1]}.")
+        print(
+            f"Written as a draft: {outputs[-1]}. Complete it with the command report."
+        )
 
 
 def _check_columns(given: argparse.Namespace, study: Study, public: Any) -> None:
     """Check the columns of the label and of the group against the study."""
     if (given.group is not None) != (study.privacy_unit == "group"):
         raise ValueError(
-            "The study protects groups, so that --group is needed; name the column of "
-            "their ids."
+            "The study protects groups; pass --group with the column of group ids."
             if given.group is None
             else "The study protects rows, not groups; leave --group out."
         )
     for name in (given.label, given.group):
         if name in public.columns:
             raise ValueError(
-                f"Column {name!r} is in {given.public}, and so is a feature; a label "
-                "or an id cannot be one."
+                f"Column {name!r} is in {given.public}, which makes it a feature; "
+                "choose a label and a group id that are not features."
             )
 
 

@@ -73,7 +73,7 @@ class Study:
             raise ValueError(f"sites={self.sites!r} must be a list of names.")
         if not 1 <= len(self.sites) == len(set(self.sites)):
             raise ValueError(
-                f"sites={self.sites!r} must name at least one site, each once."
+                f"sites={self.sites!r} must name at least one site, and no site twice."
             )
 
     def empty_header(self) -> VoteHeader:
@@ -98,7 +98,7 @@ class Study:
             form = {name: values.pop(name) for name in _FORMAT}
         except (AttributeError, KeyError, TypeError, ValueError):
             raise ValueError(
-                f"{path} is no study; pass the file that the command study wrote."
+                f"{path} is not a study; pass the file that the command study wrote."
             ) from None
         if form != _FORMAT:
             raise ValueError(
@@ -108,7 +108,7 @@ class Study:
             )
         try:
             if values.keys() != {one.name for one in fields(cls)}:
-                raise ValueError("its fields are others")
+                raise ValueError("its fields are not those of a study")
             return cls(**values)
         except (TypeError, ValueError) as error:
             raise ValueError(
@@ -120,8 +120,8 @@ class Study:
         """Check that public rows are those of the study, bit by bit."""
         if digest_of_rows(X_public) != self.public_rows:
             raise ValueError(
-                f"{path} does not hold the public rows of the study, or differs from "
-                "them in a name, a type or a bit; ask for the file again."
+                f"{path} differs from the public rows of the study in a name, a type "
+                "or a value; ask for the file again."
             )
 
     def check_key(self, key: bytes, path: Path) -> None:
@@ -136,8 +136,8 @@ class Study:
         """Check that a site takes part in the study."""
         if site not in self.sites:
             raise ValueError(
-                f"site={site!r} is not one of the sites of the study, "
-                f"{', '.join(self.sites)}; correct the name."
+                f"site={site!r} is not one of the sites of the study "
+                f"({', '.join(self.sites)}); correct the name."
             )
 
     def merge(self, paths: list[Path], n_public: int) -> Votes:
@@ -159,7 +159,7 @@ class Study:
             unknown = votes.header.shards.keys() - {*self.sites}
             if unknown:
                 raise ValueError(
-                    f"{path} is of site {printable(min(unknown))!r}, which is not in "
+                    f"{path} is from site {printable(min(unknown))!r}, which is not in "
                     "the study; leave this file out."
                 )
             header = header.merged(votes.header, str(path), "the study")
@@ -167,7 +167,7 @@ class Study:
         missing = [site for site in self.sites if site not in header.shards]
         if missing:
             raise ValueError(
-                f"No file has the votes of {', '.join(missing)}; name the files of all "
+                f"No file has the votes of {', '.join(missing)}; pass the files of all "
                 "sites of the study."
             )
         return Votes.merge(parts)
@@ -181,7 +181,7 @@ def read_key(path: Path) -> bytes:
         key = b""
     if not key:
         raise ValueError(
-            f"{path} is no key file; pass the one that the command study wrote."
+            f"{path} is not a key file; pass the one that the command study wrote."
         )
     return key
 
@@ -190,7 +190,7 @@ def read_public(path: Path) -> Any:
     """Read public rows as a dataframe of pandas."""
     frame = _read(path)
     if 0 in frame.shape:
-        raise ValueError(f"{path} holds no row; pass the public rows.")
+        raise ValueError(f"{path} has no rows; pass the public rows.")
     if path.suffix == ".csv":
         # Not by pandas, whose versions read some digits as different bits.
         for name in frame.columns:
@@ -212,10 +212,10 @@ def read_private(
     if missing:
         raise ValueError(
             f"{path} has no column {', '.join(map(repr, missing))}; it needs the "
-            "columns of the public rows and those that options name."
+            "columns of the public rows and the columns that options name."
         )
     if len(frame) == 0:
-        raise ValueError(f"{path} holds no row; pass the rows of this site.")
+        raise ValueError(f"{path} has no rows; pass the rows of this site.")
     columns = {}
     for name, kind in X_public.dtypes.items():
         column = frame[name]
@@ -252,8 +252,8 @@ def read_rows(
     if len(names) != model.n_features_in_ or len(frame) == 0:
         raise ValueError(
             f"{path} has {counted(len(frame), 'row')} of "
-            f"{counted(len(names), 'feature')}, and the model has "
-            f"{model.n_features_in_}; pass rows with these features alone, in the "
+            f"{counted(len(names), 'feature')}, but the model has "
+            f"{model.n_features_in_}; pass only the features of the model, in the "
             "order of the fit."
         )
     X = frame[names]
@@ -328,8 +328,8 @@ def read_estimator(path: Path, name: str) -> Any:
         raise ValueError(f"{path} must end in .py or .skops, the format of the file.")
     if isinstance(found, type) or not hasattr(found, "fit") or not is_classifier(found):
         raise ValueError(
-            f"{path} has no classifier as {name}, but a {type(found).__name__}; make "
-            f"it an unfitted one, such as {name} = LogisticRegression()."
+            f"{name} in {path} is a {type(found).__name__}, not a classifier; define "
+            f"an unfitted classifier, such as {name} = LogisticRegression()."
         )
     return found
 
@@ -365,7 +365,7 @@ def _unpacked(path: Path) -> Any:
     if unknown:
         raise ValueError(
             f"{path} holds types that skops does not trust: "
-            f"{printable(', '.join(sorted(unknown)))}; pass a Python file that makes "
+            f"{printable(', '.join(sorted(unknown)))}; pass a Python file that defines "
             "this estimator."
         )
     try:

@@ -93,9 +93,9 @@ def in_all_classes(
         return scores
     if scores.shape[1] != len(seen):
         raise ValueError(
-            f"{type(classifier).__name__} has {len(seen)} of {n_classes} classes and "
-            f"returned {counted(scores.shape[1], 'column')}; use a student with one "
-            "column a class (decision_function_shape='ovr' for SVC)."
+            f"{type(classifier).__name__} learned {len(seen)} of {n_classes} classes, "
+            f"but returned {counted(scores.shape[1], 'column')} of scores; use a "
+            "student with one column per class (decision_function_shape='ovr' for SVC)."
         )
     widened = np.full((len(scores), n_classes), absent, dtype=scores.dtype)
     widened[:, seen] = scores
@@ -114,8 +114,8 @@ def read_codes(predicted: ArrayLike, n_rows: int, n_classes: int) -> NDArray[np.
         predicted = predicted[:, 0]
     if predicted.shape != (n_rows,) or predicted.dtype.kind not in "biuf":
         raise ValueError(
-            f"predict returned shape {predicted.shape} and dtype "
-            f"{predicted.dtype} for {counted(n_rows, 'row')}, not a class index each"
+            f"predict returned shape {predicted.shape} and dtype {predicted.dtype} for "
+            f"{counted(n_rows, 'row')}, not one class index per row"
         )
     is_code = (predicted >= 0) & (predicted < n_classes)
     if predicted.dtype.kind == "f":
@@ -142,7 +142,7 @@ def predict_codes(classifier: Any, X: Any, n_classes: int) -> NDArray[np.intp]:
         problem = f"predict returned {others[0]!r}"
     raise ValueError(
         f"{type(classifier).__name__} was fitted on the class indices 0 to "
-        f"{n_classes - 1}, and its {problem}; use a classifier whose predict returns "
+        f"{n_classes - 1}, but its {problem}; use a classifier that predicts only "
         "labels that it was fitted on."
     )
 
@@ -188,8 +188,8 @@ def _check_tags(name: str, estimator: Any, mixin: str) -> None:
         get_tags(estimator)
     except AttributeError as error:
         raise ValueError(
-            f"{name}={estimator!r} has no __sklearn_tags__, or holds something that "
-            f"has none; derive its class from {mixin} and BaseEstimator of "
+            f"{name}={estimator!r} has no __sklearn_tags__, or contains an estimator "
+            f"without it; derive its class from {mixin} and BaseEstimator of "
             "sklearn.base, in this order."
         ) from error
 

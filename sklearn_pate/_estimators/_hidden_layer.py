@@ -12,8 +12,8 @@ def hidden_layer(module: nn.Module) -> nn.Linear:
     linear = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
     if not linear:
         raise ValueError(
-            f"module is a {type(module).__name__} without a torch.nn.Linear, whose "
-            "inputs are the hidden representation; end the module in one."
+            f"module is a {type(module).__name__} without a torch.nn.Linear; make its "
+            "last layer one, as the inputs of this layer are the hidden representation."
         )
     return linear[-1]
 

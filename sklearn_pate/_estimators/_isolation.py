@@ -64,9 +64,9 @@ def check_cloneable(name: str, parameter: Any) -> None:
         clone(parameter, safe=False)
     except Exception as error:
         raise ValueError(
-            f"{name}={in_short(parameter)} cannot be cloned, as teachers and students "
-            "are: its constructor has to keep each parameter as it is given, and its "
-            f"get_params has to return it ({cause_of(str(error))})."
+            f"{name}={in_short(parameter)} cannot be cloned, but teachers and students "
+            "must be. Its constructor must store each parameter unchanged, and its "
+            f"get_params must return it ({cause_of(str(error))})."
         ) from error
 
 

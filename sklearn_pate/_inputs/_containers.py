@@ -127,7 +127,8 @@ def read_input_shape(image_shape: Any, shape: tuple[int, ...]) -> tuple[int, ...
     if not whole or len(input_shape) != 3 or prod(input_shape) != n_features:
         raise ValueError(
             f"image_shape={image_shape!r} must be (height, width) or (channels, "
-            f"height, width), with the {counted(n_features, 'value')} of each row of X."
+            f"height, width), and contain the {counted(n_features, 'value')} of one "
+            "row of X."
         )
     first, height, width = input_shape
     if width in _CHANNELS and first > max(_CHANNELS):
@@ -136,8 +137,8 @@ def read_input_shape(image_shape: Any, shape: tuple[int, ...]) -> tuple[int, ...
     if not is_given and (is_open or (first >= width and not first > width == height)):
         warn_user(
             f"Images of shape {input_shape} are read as {counted(first, 'channel')} of "
-            f"{height} x {width} pixels. If the channels are last, move them: "
-            "np.moveaxis(X, -1, 1), for X_public and new images, too.",
+            f"{height} x {width} pixels. If channels come last, use np.moveaxis(X, -1, "
+            "1), also for X_public and new images.",
             PublicDataWarning,
         )
     return input_shape

@@ -40,27 +40,28 @@ _BEFORE_VALUES = re.compile(
 # What is in an error, and what to do about it. Errors of columns are told apart before.
 _REMEDIES = {
     r"to float|bytes/strings|contains NaN": (
-        "Put an encoder with handle_unknown='ignore' for text, or an imputer for "
-        "missing values, in front of the step that refuses them, inside {name}="
+        "Inside {name}=, put an encoder with handle_unknown='ignore' for text, or an "
+        "imputer for missing values, before the step that refuses these values"
     ),
     r"[Ee]arly.stopping|validation (data|set)": (
-        "A model gets no validation set here; leave early stopping out of {name}=, or "
-        "use its own split of its rows"
+        "The model gets no validation set; in {name}=, turn early stopping off, or let "
+        "the model split its own rows"
     ),
     r"unknown categories": (
-        "Give the encoder in {name}= handle_unknown='ignore', or an OrdinalEncoder "
-        "handle_unknown='use_encoded_value' and unknown_value=-1"
+        "In {name}=, set handle_unknown='ignore' in the encoder, or "
+        "handle_unknown='use_encoded_value' and unknown_value=-1 in an OrdinalEncoder"
     ),
     r"Double|float64": (
-        "Cast X and X_public to float32, or do so in front of the network in {name}="
+        "Cast X and X_public to float32, or add a step in {name}= that casts them "
+        "before the network"
     ),
     r"inconsistent numbers of samples": (
         "A text vectorizer reads one column: name it, as in "
         "make_column_transformer((vectorizer, 'text'))"
     ),
     r"feature_names must|JSON characters|string names": (
-        "Rename the columns of X and X_public, or those that a step in {name}= makes, "
-        "to letters, digits and underscores"
+        "Rename the columns of X and X_public, or those that a step in {name}= "
+        "creates: use letters, digits and underscores only"
     ),
 }
 # A longer estimator has dots in a message.
@@ -117,14 +118,14 @@ def advice_on_values(failure: str, X_public: Any, estimators: Mapping[str, Any])
         X_public.dtype.kind in "SU" or (text and missing)  # its columns have one type
     ):
         return (
-            "Pass X and X_public as dataframes, whose columns have types, with an "
+            "Pass X and X_public as dataframes, so that each column has a type. Put an "
             f"encoder for text and an imputer for missing values inside {inside}."
         )
     if text and has_own_encoder:
         return (
-            f"Put an imputer for {missing} into {inside}, and give an encoder of text "
-            "handle_unknown='ignore'. In front of this classifier, a step learns from "
-            "private rows without protection."
+            f"Put an imputer for {missing} into {inside}, and set "
+            "handle_unknown='ignore' in an encoder of text. A step in front of this "
+            "classifier would learn from private rows without protection."
         )
     first = "SimpleImputer()" if missing else "'passthrough'"
     steps = ["an imputer"] if missing else []
@@ -142,8 +143,7 @@ def advice_on_values(failure: str, X_public: Any, estimators: Mapping[str, Any])
     )
     return (
         f"Put {' and '.join(steps)} inside {inside}, never in front of this "
-        "classifier, where a step learns from private rows without protection: "
-        f"{code}."
+        f"classifier, where a step learns from private rows without protection: {code}."
     )
 
 
@@ -166,9 +166,9 @@ def check_not_private(X_public: Any, X: Any) -> None:
     parts = zip(_parts(X), _parts(X_public), strict=False)
     if X_public is X or any(_share_memory(*both) for both in parts):
         raise ValueError(
-            "X_public is X, or shares rows with it in memory: the people in these rows "
+            "X_public is X, or shares rows with it in memory. The people in these rows "
             "would not be protected, although the statement would say so. Pass rows of "
-            "other people; or leave X_public out, and set "
+            "other people. Or leave X_public out and set "
             "synthetic=PrivateMarginals(domain), which protects all rows, or "
             "public_size=0.2, which leaves a random fifth of them unprotected."
         )
@@ -288,15 +288,15 @@ def check_public_features(estimator: Any, X_public: Any, X: Any = None) -> Any:
         and shape[1:] != X.shape[1:]
     ):
         raise ValueError(
-            f"X_public has shape {shape} and X {X.shape}; pass rows with the same "
-            "features in both."
+            f"X_public has shape {shape} and X has shape {X.shape}; pass rows with the "
+            "same features in both."
         )
     try:
         X_public = check_features(estimator, X_public, reset=X is None, name="X_public")
         _check_values_of_frame(estimator, X_public, "X_public")
     except (TypeError, ValueError) as error:
         problem = str(error).rstrip().removesuffix(".") + "."
-        remedy = "Prepare it like the private rows: columns and types."
+        remedy = "Give X_public the same columns and types as the private rows."
         if is_of_values(problem) and len(shape) == 2:
             refusing = _refusing_missing(estimator)
             remedy = advice_on_values(problem, X_public, refusing)

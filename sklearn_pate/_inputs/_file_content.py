@@ -88,7 +88,7 @@ def key_bytes(key: int | bytes) -> bytes:
     ):
         return int(key).to_bytes(8, "little")
     raise ValueError(
-        "key must be a whole number from 0 to 2**64 - 1, or bytes, such as those of "
+        "key must be a whole number from 0 to 2**64 - 1, or bytes, such as "
         "secrets.token_bytes(32)."
     )
 

@@ -43,9 +43,9 @@ def check_classes(classes: Any) -> NDArray[Any]:
         ):
             return np.unique(array)
     raise ValueError(
-        f"classes={classes!r} must list at least two distinct labels, each once, all "
-        "text or none of them, none missing or bytes, and numbers that one numpy array "
-        "holds exactly."
+        f"classes={classes!r} must list at least two distinct labels, each once. Pass "
+        "all text, or all numbers that one numpy array holds exactly, without bytes or "
+        "missing labels."
     )
 
 
@@ -55,7 +55,9 @@ def read_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
         _check_plain(as_objects(y).ravel().tolist())
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "S" or any(is_a(label, bytes) for label in y.tolist()):
-        raise ValueError("y holds bytes, which are no labels; convert them to strings.")
+        raise ValueError(
+            "y holds bytes, which cannot be labels; convert them to strings."
+        )
     if y.dtype.kind == "T":  # numpy's StringDType, which scikit-learn does not know
         y = y.astype(object)
     if y.dtype.kind == "O":
@@ -76,8 +78,8 @@ def read_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            "y holds one class only; pass rows of two or more, or all labels as the "
-            "parameter classes of a private classifier."
+            "y holds one class only; pass rows of two or more classes, or list all "
+            "labels in classes= of a private classifier."
         )
     return classes, codes
 
@@ -185,7 +187,9 @@ def _check_plain(labels: list[Any]) -> None:
     """Raise for a label with methods of its own, before any of them is called."""
     plain = (str, bytes, Number, np.generic, list, tuple)
     if not all(label is None or is_a(label, plain) for label in labels):
-        raise ValueError("y holds labels that are no numbers or text; convert them.")
+        raise ValueError(
+            "y holds labels that are neither numbers nor text; convert them."
+        )
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -244,13 +248,13 @@ def private_rows_by_position(method: Method) -> Method:
         if others:
             name = method.__name__
             raise TypeError(
-                f"{name} takes X and y by position and all else by name; write "
-                f"{name}(X, y{_by_name(signature(self.fit).parameters)})."
+                f"{name} takes only X and y by position; write {name}(X, "
+                f"y{_by_name(signature(self.fit).parameters)})."
             )
         if "sample_weight" in named:
             raise TypeError(
-                f"{type(self).__name__} takes no sample_weight, as one private row "
-                "must not count more than another; leave it out."
+                f"{type(self).__name__} takes no sample_weight, as no private row may "
+                "count more than another; leave it out."
             )
         return method(self, X, y, **named)
 

@@ -50,16 +50,17 @@ _NUMBER = re.compile(
 )
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\b.*")
 _OF_KIND = {
-    "numbers": "has numbers as text, or beside text, in the columns {}, which are read "
-    "as categories. Convert them in X and X_public, for example by pandas.to_numeric, "
-    "with a point for each decimal comma.",
-    "dates": "has dates as text in the columns {}, which are read as categories. "
+    "numbers": "has numbers stored as text, or mixed with text, in the columns {}. "
+    "They are read as categories. Convert them in X and X_public, for "
+    "example by pandas.to_numeric, with decimal points instead of commas.",
+    "dates": "has dates stored as text in the columns {}. They are read as categories. "
     "Convert them in X and X_public, for example by pandas.to_datetime.",
-    "texts": "has ids or text that differ in most rows in the columns {}, which teach "
-    "nothing about new rows as categories. Leave ids out of X and X_public. Words need "
-    "a vectorizer in representation=, and in student= for votes.",
+    "texts": "has ids or text in the columns {}, with a different value in most rows. "
+    "As categories, such columns teach nothing about new rows. Leave ids out of X and "
+    "X_public. For words, use a vectorizer in representation=, and in student= for "
+    "votes.",
 }
-_UNLESS = "Ignore this for codes, and where your own steps read these columns."
+_UNLESS = "Ignore this warning for codes, or if your own steps convert these columns."
 
 
 def is_frame(X: Any) -> bool:
@@ -390,8 +391,8 @@ def check_column_types(X: Any, X_public: Any) -> None:
         if differs:
             name = (column_names(X) or range(X.shape[1]))[column]
             raise ValueError(
-                f"Column {name!r} is numeric in {numeric} and text in {text}, which "
-                "no number can be read from; give it the same type in both."
+                f"Column {name!r} is numeric in {numeric}, but in {text} it is text "
+                "that cannot be read as a number; give it the same type in both."
             )
 
 

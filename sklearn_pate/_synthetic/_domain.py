@@ -213,9 +213,9 @@ def _check_no_range(name: Any, declared: list[Any], dtype: np.dtype) -> None:
 
 def _unreadable(name: Any, declared: Any) -> ValueError:
     return ValueError(
-        f"domain[{name!r}] is of type {type(declared).__name__}; write down, from "
-        "general knowledge and not from private rows, which would be revealed, a list "
-        "of all values, a tuple (low, high), or a tuple of increasing edges of bins."
+        f"domain[{name!r}] is of type {type(declared).__name__}; pass a list of all "
+        "values, a tuple (low, high), or a tuple of increasing bin edges. Take them "
+        "from general knowledge: values read from private rows would be revealed."
     )
 
 
@@ -228,7 +228,8 @@ def _values(name: Any, declared: list[Any], missing: bool, dtype: np.dtype) -> V
         elif not isinstance(value, (str, Real)):
             raise ValueError(
                 f"domain[{name!r}] has the value {one!r} of type {type(one).__name__}, "
-                "which is not counted; use numbers, text or bools, or None if missing."
+                "which cannot be counted; use numbers, text or bools, or None for a "
+                "missing value."
             )
         elif isinstance(value, str):
             values.append(value)
@@ -238,16 +239,16 @@ def _values(name: Any, declared: list[Any], missing: bool, dtype: np.dtype) -> V
         elif abs(to_number(value)) >= _LARGEST_EXACT_FLOAT:
             # Beside a missing value, dataframe libraries make floats of whole numbers.
             raise ValueError(
-                f"domain[{name!r}] has the value {one!r}, at least 2^53 in size, where "
-                "floats are not exact; make text of the column."
+                f"domain[{name!r}] has the value {one!r}, but floats are not exact "
+                "from 2^53 on; convert the column to text."
             )
         else:
             values.append(value)
     if len({isinstance(one, str) for one in values}) > 1:
         raise ValueError(
             f"domain[{name!r}]={declared!r} has text beside numbers or bools: rows "
-            "would be read as text, and no number be counted. List all values as the "
-            "column holds them, and None for a missing one."
+            "would be read as text, and no number would be counted. List each value "
+            "with its type in the column, and None for a missing one."
         )
     if len(set(values)) < len(values):
         twice = next(one for one in values if values.count(one) > 1)
@@ -255,7 +256,9 @@ def _values(name: Any, declared: list[Any], missing: bool, dtype: np.dtype) -> V
             f"domain[{name!r}] has the value {twice!r} twice; list it once."
         )
     if not values:
-        raise ValueError(f"domain[{name!r}]={declared!r} has no value; list some.")
+        raise ValueError(
+            f"domain[{name!r}]={declared!r} lists no value; list all possible values."
+        )
     _check_n_cells(name, len(values))
     return Values(missing, tuple(values))
 
@@ -294,8 +297,8 @@ def _bins(
 def _check_n_cells(name: Any, n_cells: int) -> None:
     if n_cells > MOST_CELLS:
         raise ValueError(
-            f"domain[{name!r}] has {n_cells} cells, more than {MOST_CELLS}; declare "
-            "fewer values or bins, or leave the column out of X."
+            f"domain[{name!r}] has {n_cells} values or bins, more than {MOST_CELLS}; "
+            "declare fewer, or leave the column out of X."
         )
 
 
@@ -378,7 +381,7 @@ def read_domain(declared: Any, X: Table, n_bins: int) -> Domain:
     if sp.issparse(X) or len(X.shape) != 2:
         what = "a sparse matrix" if sp.issparse(X) else f"of shape {X.shape}"
         raise ValueError(
-            f"PrivateMarginals counts values in columns of a table, and X is {what}; "
+            f"PrivateMarginals counts values in columns of a table, but X is {what}; "
             "pass a dense table, or public rows as X_public."
         )
     no_rows = _safe_indexing(X, slice(0, 0))
@@ -392,8 +395,8 @@ def read_domain(declared: Any, X: Table, n_bins: int) -> Domain:
     unknown = [name for name in declared if name not in names]
     if unknown:
         raise ValueError(
-            f"domain declares {unknown}, which are no columns of X; the columns are "
-            f"{names}."
+            f"domain declares {unknown}, which are not columns of X; use only the "
+            f"columns {names}."
         )
     cells = [
         _cells(no_rows, column, name, declared, n_bins)
@@ -409,9 +412,9 @@ def read_domain(declared: Any, X: Table, n_bins: int) -> Domain:
                     f"{name!r}: {'(low, high)' if is_number else '[values]'}"
                 )
         raise ValueError(
-            f"domain lacks {len(missing)} of {counted(len(names), 'column')}; drop "
-            "from X what is no feature, such as ids and labels, and declare the "
-            f"others, from general knowledge: domain={{{', '.join(missing)}}}."
+            f"domain lacks {len(missing)} of {counted(len(names), 'column')}. Drop "
+            "ids, labels and other columns that are not features from X, and declare "
+            f"the rest from general knowledge: domain={{{', '.join(missing)}}}."
         )
     _count(declared, found)
     return Domain(tuple(found), no_rows)
@@ -421,8 +424,8 @@ def count_tables(declared: Any) -> int:
     """Count the tables of a domain that declares all columns, without rows."""
     if not isinstance(declared, dict) or declared.keys() <= _OF_ALL:
         raise ValueError(
-            f"domain={declared!r} must be a dict with all columns, as there are no "
-            "rows to count them in."
+            f"domain={declared!r} must be a dict of all columns, as there are no rows "
+            "to tell their number."
         )
     # Any number of bins is more than one cell.
     cells = [cells_of(name, one, np.dtype(object), 2) for name, one in declared.items()]
@@ -435,7 +438,7 @@ def _count(declared: dict[Any, Any], cells: list[Cells]) -> int:
     if not n_counted:
         raise ValueError(
             f"domain={declared!r} has one value for each column, so that all rows "
-            "would be equal; declare what differs between rows."
+            "would be equal; declare a column with several values."
         )
     return n_counted
 
@@ -448,9 +451,9 @@ def _by_column(declared: Any, names: list[Any], is_frame: bool) -> dict[Any, Any
         return dict.fromkeys(names, declared)
     if not isinstance(declared, dict):
         raise ValueError(
-            f"domain is of type {type(declared).__name__}; declare a dict by column, "
-            "such as {'age': (17, 90), 'sex': ['F', 'M']}, with column numbers as keys "
-            "for an array, or one list or tuple for all columns."
+            f"domain is of type {type(declared).__name__}; pass a dict by column, such "
+            "as {'age': (17, 90), 'sex': ['F', 'M']}, with column numbers as keys if X "
+            "is an array. Or pass one list or tuple for all columns."
         )
     # Columns of a dataframe may have these names.
     if not is_frame and declared and declared.keys() <= _OF_ALL:
@@ -465,8 +468,8 @@ def _cells(
     dtype = _column_values(no_rows, column).dtype
     if dtype.kind not in _COUNTED:
         raise ValueError(
-            f"Column {name!r} of X is of type {dtype}, of which no values can be "
-            "counted; make numbers or text of it, such as days of a date."
+            f"Column {name!r} of X is of type {dtype}, whose values cannot be counted; "
+            "convert it to numbers or text, for example dates to days."
         )
     of_type = [False, True] if dtype.kind == "b" else _categories(no_rows, column)
     of_column = declared.get(name, of_type)
@@ -503,8 +506,8 @@ def _check_held(
     raise ValueError(
         f"domain[{name!r}]={declared!r} has "
         f"{'missing values' if value is None else repr(value)}, which a column of type "
-        f"{_type(no_rows, column)} cannot hold; declare values as the column holds "
-        "them, or change its type."
+        f"{_type(no_rows, column)} cannot hold; declare values with the type they have "
+        "in the column, or change its type."
     )
 
 

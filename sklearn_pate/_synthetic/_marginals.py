@@ -314,7 +314,7 @@ class PrivateMarginals(BaseEstimator):
         if epsilon is not None:
             raise ValueError(
                 f"epsilon={epsilon!r} and PrivateMarginals(sigma={self.sigma!r}) both "
-                "fix the noise on counts; leave sigma=None, or pass epsilon=None."
+                "set the noise on counts; set sigma=None, or pass epsilon=None."
             )
         counts._check_ready()
         return counts

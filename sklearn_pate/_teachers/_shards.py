@@ -38,8 +38,8 @@ _LONGEST_ID = 200
 _ID_KINDS = "biufUTO"
 #: Error of a fit with a single group.
 ONE_GROUP = (
-    "groups holds one group only, so that one teacher would be trained on all rows; "
-    "pass the id of a person, not of the whole data set."
+    "groups has only one group, so that one teacher would be trained on all rows; pass "
+    "one id per person, not one for the whole data set."
 )
 
 
@@ -249,7 +249,7 @@ class _UnreadableIdError(ValueError):
 
 def _unreadable(what: str) -> _UnreadableIdError:
     return _UnreadableIdError(
-        f"holds {what}, which numpy may respell beside other ids; pass a whole number "
+        f"holds {what}, which numpy may change beside other ids; pass a whole number "
         "or a string for every row."
     )
 
@@ -305,7 +305,7 @@ def shard_of(ids: Any, n_teachers: int, key: int | bytes) -> NDArray[np.intp]:
     if n_missing:
         raise ValueError(
             f"ids has no id in {n_missing} of {counted(len(has_id), 'row')}; drop "
-            "these rows, as any person may own them."
+            "these rows, as they may belong to any person."
         )
     return _shard_spelled(texts, n_teachers, key)
 
@@ -364,7 +364,7 @@ def check_n_rows(n_rows: int, n_teachers: int) -> None:
     """Raise ValueError if there are more teachers than rows."""
     if n_rows < n_teachers:
         raise ValueError(
-            f"n_teachers={n_teachers} is more than the private rows, "
+            f"n_teachers={n_teachers} is more than the number of private rows, "
             f"n_samples={n_rows}; lower n_teachers or pass more rows."
         )
 

@@ -273,7 +273,7 @@ def _key_of_results(poll: Poll, location: str) -> str:
     except Exception as error:
         raise ValueError(
             f"memory={location!r} needs an estimator (and a representation) that can "
-            f"be hashed; define its classes and functions in a module ({error})."
+            f"be hashed ({error}); define their classes and functions in a module."
         ) from error
     parts = [*teacher, *teacher[0].get_params(deep=True).values()]
     packages = {type(part).__module__.partition(".")[0] for part in parts}
@@ -347,10 +347,10 @@ def raise_for_no_votes(problems: TeacherProblems) -> NoReturn:
     failures = problems.failures
     if not failures and problems.dropped:
         raise ValueError(
-            "No teacher had rows to train on: all of them "
-            f"were {_DROPPED}, which estimator does not accept. Put an imputer inside "
-            "estimator= and student=, as in make_pipeline(SimpleImputer(), "
-            "LogisticRegression()), or leave out the column."
+            f"No teacher had rows to train on: all rows were {_DROPPED}, which "
+            "estimator does not accept. Put an imputer inside estimator= and student=, "
+            "as in make_pipeline(SimpleImputer(), LogisticRegression()), or leave out "
+            "the column with these values."
         )
     if not failures:
         raise ValueError(
@@ -472,8 +472,8 @@ def _errors_of_backend() -> Iterator[None]:
         if returned is None:
             raise
         raise RuntimeError(
-            "joblib's backend could not run the teachers; give its workers the Python "
-            "and the packages of this process (for Spark, by PYSPARK_PYTHON). Its "
-            "error (do not publish: it may quote private rows): "
+            "joblib's backend could not run the teachers; install the Python and "
+            "packages of this process for its workers (for Spark, set PYSPARK_PYTHON). "
+            "Its error (do not publish: it may quote private rows): "
             f"{type(returned.exc).__name__}: {returned.exc}"
         ) from returned.exc

@@ -27,7 +27,7 @@ class SensitiveSums:
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(
             f"{type(self).__name__} is sensitive and cannot be pickled or copied; "
-            "publish what a mechanism releases only."
+            "publish only what a mechanism releases."
         )
 
 
@@ -75,7 +75,7 @@ class SoftVoteLayout:
             )
         if vectors.dtype.kind not in "iu" or np.any(vectors < 0):
             raise ValueError(
-                "Soft votes must be non-negative integers, which the privacy cost of "
+                "Soft votes must be non-negative integers, as the privacy cost of "
                 "their sum assumes; round and clip them."
             )
         # Larger numbers, or their squares, would overflow.
@@ -100,8 +100,8 @@ class SoftVoteLayout:
 
 
 _TOO_LONG = (
-    "Soft votes are longer than the clipping bound, which the privacy cost of their "
-    "sum assumes; clip them."
+    "Soft votes are longer than the clipping bound that the privacy cost of their sum "
+    "assumes; clip them."
 )
 
 

@@ -53,19 +53,21 @@ class VoteHeader:
     def __post_init__(self) -> None:
         if self.unit not in ("row", "group"):
             raise ValueError(
-                f"privacy_unit={self.unit!r} must be 'row' or 'group', which a shard "
-                "holds whole."
+                f"privacy_unit={self.unit!r} must be 'row' or 'group', the unit that "
+                "each shard holds whole."
             )
         check_count("n_teachers", self.n_teachers, largest=LARGEST_COUNT)
         if not isinstance(self.public_rows, str) or not isinstance(self.key, str):
-            raise ValueError("public_rows and key must be texts, as they were written.")
+            raise ValueError(
+                "public_rows and key must be text; pass them as they were written."
+            )
         for of_site in self.shards.values():
             if len(set(of_site)) < len(of_site):
                 raise ValueError("A shard occurs twice; pass each shard once.")
             for one in of_site:
                 if not 0 <= one < self.n_teachers:
                     raise ValueError(
-                        f"There is no shard {one} of n_teachers={self.n_teachers}; "
+                        f"Shard {one} does not exist for n_teachers={self.n_teachers}; "
                         "shards are numbered from 0."
                     )
 
@@ -92,9 +94,9 @@ class VoteHeader:
             if twice:
                 of_site = f" of site {site!r}" if site else ""
                 raise ValueError(
-                    f"{part} has votes of shard {min(twice)}{of_site}, as an earlier "
-                    "part has: it was sent twice, or its rows were split over two "
-                    "teachers; pass each shard once."
+                    f"{part} repeats the votes of shard {min(twice)}{of_site}: the "
+                    "votes were sent twice, or the rows of a shard were split over two "
+                    "teachers. Pass each shard once."
                 )
             shards[site] = sorted([*shards.get(site, ()), *more])
         return replace(self, shards=shards)
@@ -133,8 +135,8 @@ def read_votes(
     with open(path, "rb") as file:
         if file.readline(len(_FIRST_LINE)) != _FIRST_LINE:
             raise ValueError(
-                f"{path} is no file of votes; pass one that Votes.save or "
-                "the command vote wrote."
+                f"{path} is not a file of votes; pass one that Votes.save or the "
+                "command vote wrote."
             )
         text, content = file.readline(), file.read()
     try:
@@ -270,11 +272,12 @@ class Votes(SensitiveSums):
         parties = iter(labels_by_party)
         first = next(parties, None)
         if first is None:
-            raise ValueError("No party's labels were given; pass one array a party.")
+            raise ValueError("labels_by_party is empty; pass one array per party.")
         n_public = np.shape(first)[0] if np.ndim(first) else 0
         if np.ndim(first) and n_public == 0:
             raise ValueError(
-                "labels_by_party has no public row; pass one label a row and party."
+                "labels_by_party has no public row; pass one label for each row and "
+                "party."
             )
         unknown = False
 
@@ -423,7 +426,7 @@ class Votes(SensitiveSums):
         for number, part in enumerate(parts):
             if part.header is None:
                 raise ValueError(
-                    f"Part {number} has no header of shards; make it by "
+                    f"Part {number} has no header of shards; create it by "
                     "Votes.from_shards."
                 )
             if header is None:
@@ -439,11 +442,11 @@ class Votes(SensitiveSums):
             header = header.merged(part.header, f"Part {number}", "part 0")
             if part.n_public != len(counts):  # in spite of an equal hash
                 raise ValueError(
-                    f"Part {number} contradicts itself; ask its site to vote again."
+                    f"Part {number} is inconsistent; ask its site to vote again."
                 )
             counts += part._counts
         if header is None:
-            raise ValueError("No part was given; pass the votes of at least one site.")
+            raise ValueError("There are no parts; pass the votes of at least one site.")
         return cls._of_shards(header, counts, classes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -464,7 +467,7 @@ class Votes(SensitiveSums):
         """
         if self.header is None:
             raise ValueError(
-                "Votes without a header of shards are not saved; make them by "
+                "Votes without a header of shards cannot be saved; create them by "
                 "Votes.from_shards."
             )
         header = asdict(self.header) | {"classes": self.classes.tolist()}
@@ -505,7 +508,7 @@ class Votes(SensitiveSums):
                 raise ValueError("it has more votes than teachers")
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"{path} contradicts itself; ask its site to vote again."
+                f"{path} is inconsistent; ask its site to vote again."
             ) from error
         return cls._of_shards(header, counts, known)
 

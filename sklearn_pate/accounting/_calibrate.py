@@ -54,8 +54,8 @@ def check_epsilon_is_small(name: str, epsilon: float) -> None:
     """Raise for an invalid epsilon, and warn of an epsilon that protects nobody."""
     if check_epsilon(epsilon) > _MOST_EPSILON:
         warn_user(
-            f"{name}={epsilon!r} is above {_MOST_EPSILON}: such a statement protects "
-            "almost nobody. Typical values lie between 0.1 and 10.",
+            f"{name}={epsilon!r} is above {_MOST_EPSILON}, which protects almost "
+            "nobody. Typical values lie between 0.1 and 10.",
             PrivacyLeakWarning,
         )
 
@@ -65,7 +65,7 @@ def check_delta_is_small(delta: float, n_units: int, units: str) -> None:
     if delta >= 1 / n_units:
         warn_user(
             f"delta={delta!r} is not below 1 / n_{units} = 1 / {n_units}: such a "
-            "statement would allow the data of one of them to be published. "
+            f"guarantee would allow the data of one of the {units} to be published. "
             "Choose a smaller delta.",
             PrivacyLeakWarning,
         )

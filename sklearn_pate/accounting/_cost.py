@@ -250,9 +250,9 @@ class Cost:
             return NotImplemented
         if (self.unit, self.relation) != (other.unit, other.relation):
             raise ValueError(
-                f"A cost for unit={self.unit!r} and relation={self.relation!r} and one "
-                f"for unit={other.unit!r} and relation={other.relation!r} do not add "
-                "up; state both for one unit and relation."
+                f"A cost for unit={self.unit!r} with relation={self.relation!r} and a "
+                f"cost for unit={other.unit!r} with relation={other.relation!r} do "
+                "not add up; state both for the same unit and relation."
             )
         exact = None
         if isinstance(self.exact, GaussianTest) and other.exact is not None:

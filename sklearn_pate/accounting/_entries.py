@@ -62,13 +62,13 @@ class PrivacyCost:
     def __post_init__(self) -> None:
         if type(self.curve) is not RdpCurve:
             raise ValueError(
-                f"curve={self.curve!r} is no RdpCurve; pass the worst-case curve of "
-                "the release."
+                f"curve={self.curve!r} is not an RdpCurve; pass the worst-case curve "
+                "of the release."
             )
         if self.profile is not None and type(self.profile) is not PrivacyProfile:
             raise ValueError(
-                f"profile={self.profile!r} is no PrivacyProfile; pass that of the "
-                "release, such as privacy_spent_.profile, or None."
+                f"profile={self.profile!r} is not a PrivacyProfile; pass the profile "
+                "of the release, such as privacy_spent_.profile, or None."
             )
         check_delta(self.delta)
         check_number("uncovered_delta", self.uncovered_delta, 0, 1, closed="left")
@@ -142,17 +142,17 @@ def check_cost(ledger: "PrivacyLedger", file: Connection, cost: PrivacyCost) -> 
         raise ValueError(
             f"The ledger {ledger.path} protects unit={unit!r} with "
             f"relation={relation!r}, but this cost is for unit={cost.unit!r} with "
-            f"relation={cost.relation!r}, and such costs do not add up. "
+            f"relation={cost.relation!r}. Such costs do not add up. "
             f"{_remedy(unit, relation, cost)}"
         )
     spent = total_costs(file)
     if cost.uncovered_delta and spent:
         raise BudgetExceededError(
-            "A release without a Renyi curve for all cases (uncovered_delta="
-            f"{cost.uncovered_delta!r}) is admitted as the first entry alone, and "
-            f"{ledger.path} has entries: a later one could be chosen in view of "
-            "earlier ones. Take its rho, its Renyi curve or its accountant instead, or "
-            "charge it first to a new ledger. Nothing was charged."
+            "A release without a Renyi curve for all cases "
+            f"(uncovered_delta={cost.uncovered_delta!r}) may only be the first entry "
+            f"of a ledger, but {ledger.path} has entries. Charge its rho, its Renyi "
+            "curve or its accountant instead, or charge it first to a new ledger. "
+            "Nothing was charged."
         )
     values = entry_cost(ledger, cost.curve, cost.uncovered_delta)
     if admits(ledger, spent, values, cost.profile):
@@ -164,18 +164,29 @@ def check_cost(ledger: "PrivacyLedger", file: Connection, cost: PrivacyCost) -> 
     )
     if np.isfinite(taken):
         left = max(left, 0.0)
-        refused = f"This would take {taken:.2%} of {budget}, and {left:.2%} is left."
+        refused = (
+            f"This release would take {taken:.2%} of {budget}, and {left:.2%} is left."
+        )
         if taken > 1:
-            refused += " More than 100% is more than an unused budget of this size."
+            refused += (
+                " A cost above 100% would exceed even an unused budget of this size."
+            )
     elif cost.uncovered_delta > ledger.delta:
-        refused = f"Its delta of {cost.uncovered_delta!r} is above that of {budget}."
+        refused = (
+            f"The release has delta={cost.uncovered_delta!r}, which is above "
+            f"the delta of {budget}."
+        )
     elif cost.curve.orders[-1] < ledger.filter.finite_orders[-1]:
         refused = (
-            f"The curve ends at order {cost.curve.orders[-1]:g}, and {budget} counts "
-            f"at {ledger.filter.finite_orders[-1]:g}; compute it at DEFAULT_ORDERS."
+            f"The Renyi curve ends at order {cost.curve.orders[-1]:g}, but {budget} "
+            f"needs order {ledger.filter.finite_orders[-1]:g}; compute the curve at "
+            "DEFAULT_ORDERS."
         )
     else:
-        refused = f"This has no finite cost, as with seeded noise; {budget} is finite."
+        refused = (
+            "The release has no finite cost, as with seeded noise, but "
+            f"{budget} is finite."
+        )
     raise BudgetExceededError(f"{refused} Nothing was charged, and no noise was drawn.")
 
 
@@ -229,9 +240,9 @@ def _remedy(unit: str, relation: str, cost: PrivacyCost) -> str:
         )
     if cost.relation == "replace-one":
         return (
-            f"A cost for {cost.relation!r} bounds none for {relation!r}, as such a fit "
-            "may publish the number of units: no conversion is proved. Use a separate "
-            "ledger for each relation."
+            f"A cost for {cost.relation!r} gives no bound for {relation!r}, as the "
+            "fit may publish the number of units. Use a separate ledger for each "
+            "relation."
         )
     reason, curve = f"{cost.relation!r} includes {relation!r}", "spent.curve"
     if cost.relation == "add-remove":
@@ -240,9 +251,9 @@ def _remedy(unit: str, relation: str, cost: PrivacyCost) -> str:
             "sklearn_pate.accounting.composition.add_remove_to_replace_one(spent.curve)"
         )
     return (
-        f"{reason}, so that {curve} is a proved cost for {relation!r}: plan the fit "
+        f"{reason}, so that {curve} is a proved cost for {relation!r}. Plan the fit "
         "without this ledger (spent = clf.plan_privacy(X, y, ...)), charge that curve "
-        f"by ledger.charge(..., unit={unit!r}, relation={relation!r}), then fit; or "
+        f"by ledger.charge(..., unit={unit!r}, relation={relation!r}), then fit. Or "
         "use a separate ledger for each relation."
     )
 
@@ -272,7 +283,7 @@ def total_costs(file: Connection) -> list[list[float | Fraction]]:
         return [[inf if text == "inf" else Fraction(text) for (text,) in texts]]
     except ValueError as error:
         raise LedgerError(
-            "The sum of a ledger's costs is damaged; put back a copy of its file that "
+            "The sum of a ledger's costs is damaged; restore a copy of its file that "
             "has every entry."
         ) from error
 
@@ -336,10 +347,9 @@ def make_key(path: Path) -> bytes:
         key = path.read_bytes()
     if len(key) < KEY_BYTES:
         raise LedgerError(
-            f"The key file {path} has {counted(len(key), 'byte')}, and a key needs "
-            f"{KEY_BYTES}; "
-            "put the old key back, or remove the file to create a new key (fits under "
-            "the old key are then charged again)."
+            f"The key file {path} has {counted(len(key), 'byte')}, but a key needs "
+            f"{KEY_BYTES}. Restore the old key, or remove the file to create a new "
+            "key (fits under the old key are then charged again)."
         )
     return key
 
@@ -401,12 +411,12 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION_ID:
         raise LedgerError(
-            f"{path} is no ledger; name another file, or put the ledger back."
+            f"{path} is not a ledger; pass another file, or restore the ledger."
         )
     if version != FORMAT_VERSION:
         raise LedgerError(
-            f"The ledger {path} has format {version}, and this version of sklearn_pate "
-            f"reads {FORMAT_VERSION}; use the version that wrote it."
+            f"The ledger {path} has format {version}, but this version of "
+            f"sklearn_pate reads {FORMAT_VERSION}; use the version that wrote it."
         )
 
 
@@ -451,14 +461,17 @@ def _ledger_errors(path: Path) -> Iterator[None]:
 def _repair(error: Exception, path: Path) -> str:
     if not path.exists():
         return (
-            "there is no such file. Put it back; a new one, with epsilon= and delta=, "
-            "would not contain the earlier entries."
+            "there is no such file. Restore it: a new ledger, with epsilon= and "
+            "delta=, would not contain the earlier entries."
         )
     text = str(error)
     if "not a database" in text:
-        return "it is no ledger. Name another file, or put the ledger back."
+        return "the file is not a ledger. Pass another file, or restore the ledger."
     if "locked" in text:
-        return f"another process has held it for {SECONDS_TO_WAIT:.0f} s. Try again."
+        return (
+            f"another process has used the ledger for {SECONDS_TO_WAIT:.0f} s. Try "
+            "again."
+        )
     if "readonly" in text or "unable to open" in text:
         return (
             "nothing can be charged, so no query was answered. Make the file and its "
@@ -466,4 +479,4 @@ def _repair(error: Exception, path: Path) -> str:
         )
     if "full" in text or "I/O" in text:
         return "no further query was answered. Free space on the disk and try again."
-    return "it may be damaged. Put back a copy that has every entry."
+    return "the file may be damaged. Restore a copy that has every entry."

@@ -362,12 +362,12 @@ class PrivacyLedger:
         )
         if self._key_file == self.path:
             raise ValueError(
-                f"key_file={key_file!r} is the ledger itself; name another file."
+                f"key_file={key_file!r} is the ledger itself; choose another file."
             )
         if (epsilon is None) != (delta is None):
             raise ValueError(
-                f"epsilon={epsilon!r} and delta={delta!r} are one budget; pass both to "
-                "create a ledger, neither to open one."
+                f"epsilon={epsilon!r} and delta={delta!r} together are one budget; "
+                "pass both to create a ledger, or neither to open one."
             )
         exists = file_exists(self.path)
         if epsilon is not None and delta is not None:
@@ -391,18 +391,18 @@ class PrivacyLedger:
         self.filter = RenyiFilter(*zip(*limits, strict=True))
         if epsilon is not None and (epsilon, delta) != (self.epsilon, self.delta):
             raise ValueError(
-                f"epsilon={epsilon!r} and delta={delta!r} are not the budget of "
-                f"{self.path}, which has {self.epsilon!r} and {self.delta!r} since its "
-                "creation; leave both out to use it."
+                f"epsilon={epsilon!r} and delta={delta!r} differ from the budget of "
+                f"{self.path}, which is fixed at {self.epsilon!r} and {self.delta!r}; "
+                "leave both out to open this ledger."
             )
         if orders is not None and (
             np.unique(np.asarray(orders, dtype=np.float64)).tolist()
             != [*self.filter.finite_orders]
         ):
             raise ValueError(
-                f"orders={orders!r} are not those of {self.path}, which has "
-                f"{self.filter.finite_orders} since its creation; leave them out to "
-                "use it."
+                f"orders={orders!r} differ from the Renyi orders of {self.path}, "
+                f"which are fixed at {self.filter.finite_orders}; leave them out to "
+                "open this ledger."
             )
 
     def reading(self) -> AbstractContextManager[Connection]:
@@ -433,8 +433,8 @@ class PrivacyLedger:
             (identity,) = file.execute("SELECT identity FROM budget").fetchone()
             if identity != self._identity:
                 raise LedgerError(
-                    f"{self.path} is another ledger than the one that was opened "
-                    f"there; open it again: PrivacyLedger({str(self.path)!r})."
+                    f"{self.path} now holds another ledger than the one that was "
+                    f"opened; open it again: PrivacyLedger({str(self.path)!r})."
                 )
             yield file
 
@@ -603,10 +603,10 @@ class PrivacyLedger:
             if uncovered_delta > 0 or not 0 < taken < np.inf or left <= 0:
                 raise
             n_times = rounded_down(left / taken)
-            fits = f"{n_times:g} times this cost would fit"
+            fits = f"{n_times:g} times this cost would fit into this budget"
             epsilon = (curve * n_times).quiet_epsilon(delta)
             if 0 < epsilon < np.inf:
-                fits += f", as of a release of epsilon={rounded_down(epsilon):g}"
+                fits += f", such as a release of epsilon={rounded_down(epsilon):g}"
             raise BudgetExceededError(f"{error} {fits}.") from None
 
     def entries(self) -> list[LedgerEntry]:

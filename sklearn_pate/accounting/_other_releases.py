@@ -257,8 +257,8 @@ class OtherRelease:
         }
         if relation not in relations:
             raise ValueError(
-                f"relation={relation!r} is none of an event of dp-accounting; pass one "
-                f"of {[*relations]}."
+                f"relation={relation!r} does not apply to an event of dp-accounting; "
+                f"pass one of {[*relations]}."
             )
         accountant = rdp.RdpAccountant(DEFAULT_ORDERS, relations[relation])
         # dp-accounting would log a line for each infinite order.
@@ -301,8 +301,8 @@ class OtherRelease:
             return replace(self, relation=relation)
         if self.relation != "add-remove":
             raise ValueError(
-                f"A cost for {self.relation!r} bounds none for {relation!r}, as such a "
-                "release may publish the number of units; account for the release "
+                f"A cost for {self.relation!r} gives no bound for {relation!r}, as "
+                "the release may publish the number of units; account for the release "
                 f"with {relation!r} neighbours in its own library."
             )
         profile = None if self.profile is None else self.profile.of_units(2)

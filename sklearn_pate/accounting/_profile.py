@@ -97,8 +97,8 @@ class PrivacyProfile:
             )
         if not np.all((deltas >= 0) & (deltas <= 1)) or np.any(np.diff(deltas) > 0):
             raise ValueError(
-                f"deltas={deltas.tolist()} must be numbers between 0 and 1 that do not "
-                "increase; a larger epsilon never needs a larger delta."
+                f"deltas={deltas.tolist()} must be between 0 and 1 and must not "
+                "increase, as a larger epsilon never needs a larger delta."
             )
         object.__setattr__(self, "epsilons", epsilons)
         object.__setattr__(self, "deltas", deltas)

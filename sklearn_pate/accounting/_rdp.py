@@ -125,8 +125,8 @@ class RdpCurve:
             )
         if not isinstance(pure_epsilon, Real) or not pure_epsilon >= 0:
             raise ValueError(
-                f"pure_epsilon={pure_epsilon!r} must be a number that is not negative; "
-                "leave it out where no pure guarantee is known."
+                f"pure_epsilon={pure_epsilon!r} must be a non-negative number; leave "
+                "it out if no pure guarantee is known."
             )
         object.__setattr__(self, "orders", orders)
         object.__setattr__(self, "values", values)
@@ -153,8 +153,8 @@ class RdpCurve:
         orders = np.asarray(orders, dtype=np.float64)
         if not np.isin(orders, self.orders).all():
             raise ValueError(
-                f"orders={orders.tolist()} must be among those of the curve; compute "
-                "the cost at these orders."
+                f"orders={orders.tolist()} must be among the orders of the curve; "
+                "compute the curve at these orders first."
             )
         values = self.values[np.searchsorted(self.orders, orders)]
         return RdpCurve(orders, values, self.pure_epsilon)
@@ -164,7 +164,7 @@ class RdpCurve:
             return NotImplemented
         if not np.array_equal(self.orders, other.orders):
             raise ValueError(
-                "The two curves have different orders; compute both at the same "
+                "The two curves have different Renyi orders; compute both at the same "
                 "orders before adding them."
             )
         return RdpCurve(
@@ -178,8 +178,8 @@ class RdpCurve:
             return NotImplemented
         if not 0 <= n_times < np.inf:
             raise ValueError(
-                f"A curve cannot be composed {n_times!r} times; use a finite number "
-                "that is not negative."
+                f"A curve cannot be composed {n_times!r} times; use a finite, "
+                "non-negative number."
             )
         if n_times == 0:  # 0 * inf would be nan
             return RdpCurve(self.orders, np.zeros_like(self.values))
@@ -246,8 +246,8 @@ class RdpCurve:
         # Pure guarantees are best at the last order; a larger one would gain nothing.
         if at_end and 0 < epsilon < np.inf and abs(gap[best]) > _NEGLIGIBLE * epsilon:
             warn_user(
-                f"The best order, {self.orders[best]:g}, is at the end of the orders; "
-                "a wider range would give a smaller epsilon."
+                f"The best Renyi order, {self.orders[best]:g}, is at the end of the "
+                "orders; a wider range would give a smaller epsilon."
             )
         return epsilon
 
@@ -362,8 +362,8 @@ class RdpCurve:
         accountant._rdp = self.values[used]
         if not np.array_equal(accountant.rdp, self.values[used]):
             raise RuntimeError(
-                "The installed dp-accounting does not keep the cost that was set, and "
-                "would count it as 0; install dp-accounting 0.6.0."
+                "The installed dp-accounting ignores the cost that is passed to it, "
+                "and would count it as 0; install dp-accounting 0.6.0."
             )
         return accountant
 

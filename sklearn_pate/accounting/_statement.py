@@ -573,9 +573,9 @@ class PrivacySpent:
             return NotImplemented
         if (self.unit, self.relation) != (other.unit, other.relation):
             raise ValueError(
-                f"A statement for unit={self.unit!r} and relation={self.relation!r} "
-                f"and one for unit={other.unit!r} and relation={other.relation!r} do "
-                "not add up; state both for one unit and relation."
+                f"Statements for unit={self.unit!r} with relation={self.relation!r} "
+                f"and for unit={other.unit!r} with relation={other.relation!r} do not "
+                "add up; state both for the same unit and relation."
             )
         exact = None
         if self.mu is not None and other.mu is not None:

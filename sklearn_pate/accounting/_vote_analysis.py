@@ -241,15 +241,16 @@ class PrivacyAnalysis:
         """
         if self.in_ledger:
             raise ValueError(
-                "This fit was charged to a ledger, whose budget covers the answers but "
-                "not the analysis of the votes; publish privacy_spent_, or fit without "
-                "a ledger."
+                "This fit was charged to a ledger, whose budget covers the answers "
+                "but not the analysis of the votes; publish privacy_spent_ instead, "
+                "or fit without a ledger."
             )
         if self.along_transcript:
             raise ValueError(
                 "The queries depended on earlier answers or on noisy counts, so that "
-                "their data-dependent cost is no bound; publish privacy_spent_, or fit "
-                "with public rows and query_strategy='random' or 'representative'."
+                "their data-dependent cost is not a valid bound; publish "
+                "privacy_spent_, or fit with public rows and query_strategy='random' "
+                "or 'representative'."
             )
         if self.is_seeded:
             raise ValueError(

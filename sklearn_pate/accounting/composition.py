@@ -133,7 +133,8 @@ def check_sampling_rate(sampling_rate: float) -> float:
     check_positive("sampling_rate", sampling_rate)
     if sampling_rate > 1:
         raise ValueError(
-            f"sampling_rate={sampling_rate!r} is a probability; choose it in (0, 1]."
+            f"sampling_rate={sampling_rate!r} must be a probability above 0 and at "
+            "most 1."
         )
     return float(sampling_rate)
 
@@ -850,8 +851,8 @@ def upper_envelope(curves: Iterable[RdpCurve]) -> RdpCurve:
     for other in others:
         if not np.array_equal(other.orders, first.orders):
             raise ValueError(
-                "The candidates state their costs at different orders; compute all at "
-                "DEFAULT_ORDERS."
+                "The candidates state their costs at different Renyi orders; compute "
+                "all of them at DEFAULT_ORDERS."
             )
         values = np.maximum(values, other.values)
         pure_epsilon = max(pure_epsilon, other.pure_epsilon)
@@ -863,8 +864,8 @@ def check_mean(mean: float) -> None:
     check_positive("mean_n_trials", mean)
     if mean <= 1:
         raise ValueError(
-            f"mean_n_trials={mean!r} must be more than 1, such as 10: with a single "
-            "trial, fit one candidate."
+            f"mean_n_trials={mean!r} must be more than 1, such as 10; for a single "
+            "trial, fit one candidate without a search."
         )
 
 
@@ -962,9 +963,9 @@ class RenyiFilter:
             limits = _limits(chosen, epsilon, delta / max(chosen.size, 1))
         if np.any(limits <= 0):
             raise ValueError(
-                f"epsilon={epsilon!r} and delta={delta!r} admit no release at order "
-                f"{chosen[np.argmin(limits)]:g}; use larger orders, orders=None, or a "
-                "larger epsilon."
+                f"epsilon={epsilon!r} and delta={delta!r} allow no release at Renyi "
+                f"order {chosen[np.argmin(limits)]:g}; use larger orders, "
+                "orders=None, or a larger epsilon."
             )
         return cls((*chosen.tolist(), np.inf), (*limits.tolist(), epsilon))
 

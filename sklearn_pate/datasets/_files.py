@@ -77,8 +77,8 @@ def _read_checked(path: Path, file: DataFile) -> bytes:
     found = hashlib.sha256(content).hexdigest()
     if found != file.sha256:
         raise OSError(
-            f"{path} has sha256 {found}, expected {file.sha256}. It was left as it is; "
-            f"move it away to download the original from {file.urls[0]}"
+            f"{path} has sha256 {found}, expected {file.sha256}. The file was not "
+            f"changed; move it away to download the original from {file.urls[0]}"
         )
     return content
 

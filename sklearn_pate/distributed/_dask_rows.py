@@ -125,7 +125,7 @@ class DaskRows:
             return get_client()
         except ValueError:
             raise ValueError(
-                "X is a dask collection, and no dask client is running; start one: "
+                "X is a dask collection, but no dask client is running; start one: "
                 "dask.distributed.Client(n_workers=2, threads_per_worker=1)."
             ) from None
 
@@ -351,8 +351,8 @@ def partitions(name: str, values: Any) -> list[Any]:
     """Return the partitions of a dask collection, delayed or unread."""
     if not hasattr(values, "__dask_graph__"):
         raise ValueError(
-            f"{name} is of type {type(values).__name__} and X a dask collection; pass "
-            "both as dask collections with the same partitions."
+            f"{name} is of type {type(values).__name__}, but X is a dask collection; "
+            "pass both as dask collections with the same partitions."
         )
     if hasattr(values, "rechunk"):  # an array, which may be cut along its columns, too
         values = values.rechunk(dict.fromkeys(range(1, values.ndim), -1))
@@ -451,8 +451,8 @@ def _check_rows(like: Table, number: int, X: Any, labels: PartitionLabels) -> No
     for name, found, wanted in _types(X, like):
         if found != wanted:
             raise ValueError(
-                f"{where} has the type {found} in {name}, not {wanted} as the "
-                "collection; convert it by astype, and categories by categorize."
+                f"{where} has type {found} in {name}, but the collection has "
+                f"{wanted}; convert it by astype, or categories by categorize."
             )
     if X.shape[0] != len(labels.codes):
         raise _differ(number, "X", X.shape[0], "y", len(labels.codes))
@@ -473,9 +473,9 @@ def _check_index(number: int, name: str, found: str | None, of_y: str | None) ->
     """Raise ValueError if rows of one partition are not in the order of y."""
     if found != of_y and found is not None and of_y is not None:
         raise ValueError(
-            f"Partition {number} has rows of other index in {name} than in y, or in "
-            "another order; make both from one collection, and persist it first if its "
-            "rows were sorted, shuffled or merged."
+            f"Partition {number} has another index, or another order of rows, in "
+            f"{name} than in y; make both from one collection, and persist it first "
+            "if its rows were sorted, shuffled or merged."
         )
 
 

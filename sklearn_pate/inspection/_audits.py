@@ -301,8 +301,8 @@ def cost_of_fit(estimator: Any, **data: Any) -> PrivacySpent:
     """State the privacy cost of a fit on these data; raise if it cannot be stated."""
     if not plans_privacy(estimator):
         raise ValueError(
-            f"estimator={estimator!r} cannot state its cost beforehand; pass one with "
-            "plan_privacy, such as a PATEClassifier."
+            f"estimator={estimator!r} cannot state its privacy cost before a fit; "
+            "pass one with plan_privacy, such as a PATEClassifier."
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit repeats them
@@ -447,13 +447,13 @@ def _check_answers(estimator: Any, X_public: Any) -> None:
     """Raise unless the fits will have answers."""
     if not isinstance(estimator, _WITH_ANSWERS):
         raise ValueError(
-            f"statistic=None needs answers, and estimator={estimator!r} publishes "
-            "none; pass a statistic, or a PATEClassifier."
+            f"statistic=None compares answers to queries, but estimator={estimator!r} "
+            "publishes none; pass a statistic, or a PATEClassifier."
         )
     if X_public is None:
         raise ValueError(
-            "X_public=None, and statistic=None needs answers about the same public "
-            "rows in all fits; pass X_public, or a statistic."
+            "statistic=None compares answers about the same public rows, but "
+            "X_public=None; pass X_public, or a statistic."
         )
 
 
@@ -502,8 +502,8 @@ def _check_neighbours(spent: PrivacySpent, data_sets: list[Sequence[Any]]) -> No
     }
     if len(changed) != 1 or not is_allowed[relation]:
         raise ValueError(
-            f"data and neighbouring_data differ in {len(changed)} {unit}s; neighbours "
-            f"{spent.neighbours}."
+            f"data and neighbouring_data differ in {len(changed)} {unit}s; "
+            f"neighbouring data sets {spent.neighbours}."
         )
 
 

@@ -65,8 +65,8 @@ def _scores_of_search(search: Any, metric: str | None) -> dict[str, Any]:
     if not isinstance(results, Mapping):
         is_search = hasattr(search, "refit")
         raise (NotFittedError if is_search else ValueError)(
-            f"search has no cv_results_, as {type(search).__name__} is none or is "
-            "not fitted; pass a fitted GridSearchCV, or its cv_results_."
+            f"search has no cv_results_, as {type(search).__name__} is not a search "
+            "or is not fitted; pass a fitted GridSearchCV, or its cv_results_."
         )
     scoring = getattr(search, "scoring", None) if metric is None else metric
     epsilons = _epsilons_of(results)
@@ -96,17 +96,17 @@ def mean_scores(
     scores = np.asarray(scores, dtype=np.float64)
     if epsilons.ndim != 1 or not epsilons.size or epsilons.shape != scores.shape:
         raise ValueError(
-            f"epsilons has shape {epsilons.shape} and scores {scores.shape}; pass one "
-            "of each per fit."
+            f"epsilons has shape {epsilons.shape} and scores has {scores.shape}; pass "
+            "one epsilon and one score per fit."
         )
     if not np.all((epsilons > 0) & np.isfinite(epsilons)):
         raise ValueError(
-            f"epsilons={epsilons.tolist()} must be positive and finite; leave out fits "
-            "without a guarantee, or pass the score of one as baseline."
+            f"epsilons={epsilons.tolist()} must be positive and finite; leave out "
+            "fits without a guarantee, or pass their score as baseline."
         )
     if not np.all(np.isfinite(scores)):
         raise ValueError(
-            "scores has NaN or infinity, such as that of a failed fit; leave it out."
+            "scores has NaN or infinity, perhaps from a failed fit; leave this fit out."
         )
     order = np.argsort(epsilons, kind="stable")
     epsilons, scores = epsilons[order], scores[order]
@@ -136,15 +136,15 @@ def _epsilons_of(results: Mapping[str, Any]) -> list[float]:
         values = {repr(value) for value in results[f"param_{name}"]}
         if name not in chosen and len(values) > 1:
             raise ValueError(
-                f"The search is over {name} as well, so that an epsilon has several "
-                f"scores; search over {chosen[0]} alone."
+                f"The search is also over {name}, so that one epsilon has several "
+                f"scores; search over {chosen[0]} only."
             )
     epsilons = list(results[f"param_{chosen[0]}"])
     for epsilon in epsilons:
         if not is_positive(epsilon):
             raise ValueError(
-                f"{chosen[0]}={epsilon!r} is the target of a candidate, and cannot be "
-                "drawn on an axis of epsilon; search over positive numbers."
+                f"A candidate has {chosen[0]}={epsilon!r}, which cannot be drawn on "
+                "an axis of epsilon; search over positive numbers."
             )
     return epsilons
 
@@ -176,8 +176,8 @@ def check_sensitivity(sensitive: Any, baseline: Any) -> None:
     """Raise ValueError unless sensitivity and baseline of a display are valid."""
     if not isinstance(sensitive, bool):
         raise ValueError(
-            f"sensitive={sensitive!r} must be True or False; pass True unless all rows "
-            "that scores or a baseline come from are public."
+            f"sensitive={sensitive!r} must be True or False; pass True unless scores "
+            "and baseline come from public rows only."
         )
     is_number = isinstance(baseline, Real) and not isinstance(baseline, bool)
     if baseline is not None and not (is_number and np.isfinite(baseline)):
@@ -411,7 +411,7 @@ def _check_statements(statements: Any) -> None:
     for name, spent in statements.items():
         if not isinstance(spent, PrivacySpent):
             raise ValueError(
-                f"statements[{name!r}]={spent!r} is no PrivacySpent; pass the "
+                f"statements[{name!r}]={spent!r} is not a PrivacySpent; pass the "
                 "privacy_spent_ of a fit."
             )
 

@@ -216,9 +216,9 @@ def _laws(
         law = np.exp(mechanism._log_law(counts[np.newaxis], probabilities)[0])
         if not abs(law.sum() - 1) < _ROUNDING:
             raise ValueError(
-                f"{type(mechanism).__name__} states probabilities of its answers to "
-                f"votes {counts.tolist()} that sum to {law.sum():.6g}, not to 1; "
-                "correct _plurality()."
+                f"{type(mechanism).__name__} states probabilities of answers to votes "
+                f"{counts.tolist()} that sum to {law.sum():.6g}, not to 1; correct "
+                "_plurality()."
             )
         unanswered = np.zeros(len(counts) + 1 - len(law))  # without a check
         laws.append(np.concatenate([unanswered, law]))
@@ -229,8 +229,8 @@ def _check_answers(answers: NDArray[np.int64], n_classes: int) -> None:
     wrong = answers[(answers < NO_ANSWER) | (answers >= n_classes)]
     if wrong.size:
         raise ValueError(
-            f"The mechanism answered {wrong[0]}, which is no class index from 0 to "
-            f"{n_classes - 1}, nor -1 for no answer; correct _answer()."
+            f"The mechanism answered {wrong[0]}, which is neither a class index from "
+            f"0 to {n_classes - 1}, nor -1 for no answer; correct _answer()."
         )
 
 
@@ -265,8 +265,8 @@ def _check_counts(counts: ArrayLike, neighbour: ArrayLike) -> NDArray[np.int64]:
     changes = changes[changes != 0].tolist()
     if changes not in ([-1, 1], [-1], [1]):
         raise ValueError(
-            f"neighbour={data_sets[1].tolist()} is no neighbour of "
-            f"counts={data_sets[0].tolist()}; move, cast or withdraw one vote."
+            f"neighbour={data_sets[1].tolist()} is not a neighbour of "
+            f"counts={data_sets[0].tolist()}; change, add or remove only one vote."
         )
     return data_sets
 
@@ -279,15 +279,15 @@ def _check_vectors(
     is_flat = vectors.ndim == 2 and n_values and n_values % n_parts == 0
     if not is_flat and vectors.shape[1:-1] != (n_parts,):
         raise ValueError(
-            f"counts and neighbour have shape {vectors.shape[1:]}; the mechanism has "
-            f"n_parts={n_parts}: pass that many parts, all of one width."
+            f"counts and neighbour have shape {vectors.shape[1:]}, but the mechanism "
+            f"has n_parts={n_parts}; pass that many parts of equal width."
         )
     layout = SoftVoteLayout(n_parts, n_values // n_parts)
     vectors = vectors.reshape(2, n_values)
     layout.check(vectors)
     if np.array_equal(*vectors):
         raise ValueError(
-            "counts and neighbour are equal; pass two different vectors of one teacher."
+            "counts and neighbour are equal; pass vectors that differ in one teacher."
         )
     return vectors.astype(np.int64)
 
@@ -301,7 +301,7 @@ def _check_mechanism(mechanism: Any) -> None:
     if mechanism.max_answers is not None:
         raise ValueError(
             f"max_answers={mechanism.max_answers!r} makes the answers of different "
-            "trials dependent; leave max_answers=None."
+            "trials dependent; set max_answers=None."
         )
 
 

@@ -312,13 +312,13 @@ def _check_n_rows(pate: PATEClassifier, n_rows: int | None) -> None:
         return
     if pate.privacy_unit == "group":
         raise ValueError(
-            f"n_rows={n_rows!r} is not public where a group is the unit, and a "
-            "plan may be published; leave it out, and pass n_teachers."
+            f"n_rows={n_rows!r} is private if a group is the unit, but a plan may be "
+            "published; leave n_rows out, and pass n_teachers."
         )
     if pate.n_teachers != "auto" and pate.n_teachers > n_rows:
         raise ValueError(
             f"n_teachers={pate.n_teachers} is more than n_rows={n_rows}; lower "
-            "n_teachers or bring more rows."
+            "n_teachers or pass more rows."
         )
 
 
@@ -410,7 +410,7 @@ class SearchPlan:
         sentences = [
             f"This search will fit {counted(self.n_fits, 'time')} "
             f"({counted(self.n_candidates, 'candidate')} on {self.n_splits} "
-            f"splits{refit}), and every new fit is charged: at most "
+            f"splits{refit}). Each new fit is charged. All fits together cost at most "
             f"{self.share:.2%} of the budget of {self.ledger}, of which "
             f"{self.left:.2%} is left.",
             "The choice between candidates depends on private labels, and no privacy "
@@ -419,15 +419,17 @@ class SearchPlan:
         if not self.fits:
             sentences.insert(
                 1,
-                "It would fail before its end. (Without error_score='raise', a refused "
-                "fit counts as a bad score.)",
+                "The search would fail before its end, for lack of budget. (Without "
+                "error_score='raise', a refused fit counts as a bad score.)",
             )
             if self.fitting_epsilon is not None:
-                sentences.insert(2, f"epsilon={self.fitting_epsilon:g} would fit.")
+                sentences.insert(
+                    2, f"epsilon={self.fitting_epsilon:g} would fit this budget."
+                )
         if self.stratified:
             sentences.append(
-                "The splits depend on them, too, as one changed label moves other rows "
-                "between folds: pass cv=KFold(shuffle=True)."
+                "The splits also depend on private labels: one changed label moves "
+                "other rows between folds. Pass cv=KFold(shuffle=True)."
             )
         return " ".join(sentences)
 
@@ -523,7 +525,7 @@ def plan_search(
         )
     if hasattr(search.cv, "__next__"):
         raise ValueError(
-            f"cv={search.cv!r} can be read only once, and the search reads it again; "
+            f"cv={search.cv!r} can be read only once, but the search reads it again; "
             "pass a list of its splits."
         )
     ledger, y = learner.ledger, np.asarray(y)
@@ -531,7 +533,7 @@ def plan_search(
     if any(not isinstance(one, Learner) or one.ledger != ledger for one in fits):
         raise ValueError(
             "The candidates of a search have different ledgers, or some have none; "
-            "give all of them the same."
+            "set one ledger for all of them."
         )
     cv = check_cv(search.cv, y, classifier=True)
     classes = read_classes(y)[0]
@@ -587,8 +589,9 @@ def _candidates(search: GridSearchCV | RandomizedSearchCV) -> list[Any]:
         )
     else:
         raise ValueError(
-            f"search has random_state={search.random_state!r} and draws its candidates "
-            "when it starts; set an integer random_state to know them before."
+            "search draws its candidates only when it starts, as "
+            f"random_state={search.random_state!r}; set an integer random_state to "
+            "plan it."
         )
     return [clone(search.estimator).set_params(**one) for one in settings]
 
@@ -610,7 +613,7 @@ def _cost(
     elif X_public is None:
         if learner.public_size is None:
             raise ValueError(
-                "X_public=None, and the classifier has no public_size or "
+                "X_public=None, but the classifier has neither public_size nor "
                 "synthetic; pass the X_public of the search."
             )
         n_public = round(learner.public_size * n_rows)

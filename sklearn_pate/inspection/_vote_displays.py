@@ -109,14 +109,14 @@ def check_comparable(statements: Iterable[PrivacySpent]) -> None:
     if len(protected) > 1:
         named = (f"unit={one!r} with relation={other!r}" for one, other in protected)
         raise ValueError(
-            f"The statements protect {' and '.join(named)}, and their epsilons are not "
-            "comparable; draw one unit and relation per plot."
+            f"The statements protect {' and '.join(named)}, so their epsilons cannot "
+            "be compared; draw one unit and relation per plot."
         )
     if any(np.isinf(spent.epsilon) for spent in statements):
         raise ValueError(
-            "epsilon=inf: one of the fits has no guarantee, and cannot be drawn on an "
-            "axis of epsilon; leave it out, or fit it again with noise that is not "
-            "seeded and with bounds that are not read from private rows."
+            "A fit with epsilon=inf has no guarantee and cannot be drawn on an axis "
+            "of epsilon. Leave it out, or fit it again without seeded noise, and with "
+            "bounds that are not read from private rows."
         )
 
 
@@ -285,7 +285,7 @@ class AnswerCostDisplay:
         if spent.n_queries is None or mechanism is None:
             raise ValueError(
                 f"{type(learner).__name__} has no mechanism_ that answers queries: "
-                "this fit had no votes, as with mechanism='scores'; pass a "
+                "this fit had no votes, as with mechanism='scores'. Pass a "
                 "PATEClassifier fitted with mechanism='gnmax', a PrivateKNNClassifier "
                 "or a PETDLClassifier."
             )
@@ -298,9 +298,9 @@ class AnswerCostDisplay:
         of_queries = _epsilon(mechanism, spent.n_queries, n_classes, spent.delta)
         if not np.isclose(of_queries, spent.epsilon, rtol=1e-6, atol=0):
             raise ValueError(
-                f"{type(learner).__name__} states epsilon={spent.epsilon:.4g} for more "
-                "than its queries, such as the search that it won; pass its "
-                "mechanism_ to AnswerCostDisplay.from_mechanisms instead."
+                f"epsilon={spent.epsilon:.4g} of {type(learner).__name__} covers more "
+                "than its queries, such as a whole search; pass its mechanism_ to "
+                "AnswerCostDisplay.from_mechanisms instead."
             )
         last = 2 * spent.n_queries if n_queries is None else n_queries
         check_count("n_queries", last, 1)
@@ -419,14 +419,15 @@ def _check_mechanisms(mechanisms: Any) -> None:
     for name, mechanism in mechanisms.items():
         if not isinstance(mechanism, Mechanism):
             raise ValueError(
-                f"mechanisms[{name!r}]={mechanism!r} is no mechanism; pass one, such "
-                "as GNMax(sigma=40)."
+                f"mechanisms[{name!r}]={mechanism!r} is not a mechanism; pass one, "
+                "such as GNMax(sigma=40)."
             )
     sampled = [isinstance(one, SampledMechanism) for one in mechanisms.values()]
     if any(sampled) and not all(sampled):
         raise ValueError(
-            "mechanisms has some with secret samples, whose neighbouring data sets add "
-            "or remove a row, and some for one changed vote; draw them separately."
+            "mechanisms mixes two neighbour relations: secret samples are protected "
+            "against an added or removed row, others against one changed vote. Draw "
+            "them separately."
         )
 
 
@@ -619,9 +620,9 @@ class VoteMarginsDisplay:
         # A noisy sum of vectors has no votes.
         if analysis is None or not isinstance(analysis.mechanism, PluralityMechanism):
             raise ValueError(
-                f"{type(learner).__name__} has no votes in a privacy_analysis_: it was "
-                "pickled, copied or published, or this fit had no votes, as with "
-                "mechanism='scores'; pass a PATEClassifier after a fit with "
+                f"{type(learner).__name__} has no votes in a privacy_analysis_. It "
+                "was pickled, copied or published, or its fit had no votes, as with "
+                "mechanism='scores'. Pass a PATEClassifier after a fit with "
                 "mechanism='gnmax'."
             )
         return cls.from_counts(
@@ -710,9 +711,9 @@ class VoteMarginsDisplay:
 def _check_sensitive(sensitive: Any) -> None:
     if sensitive is not True:
         raise ValueError(
-            f"sensitive={sensitive!r}: margins are those of private votes without "
-            "noise, which no statement covers; pass sensitive=True and do not publish "
-            "the plot, or draw AnswerCostDisplay, which may be published."
+            f"sensitive={sensitive!r}, but margins show private votes without noise, "
+            "which no privacy statement covers. Pass sensitive=True and do not "
+            "publish the plot. Or draw AnswerCostDisplay, which may be published."
         )
 
 
@@ -723,9 +724,9 @@ def _check_votes(counts: ArrayLike, n_teachers: Any) -> NDArray[np.float64]:
     check_count("n_teachers", n_teachers)
     if n_teachers < max(counts.sum(axis=1)):
         raise ValueError(
-            f"n_teachers={n_teachers!r} is not the number of teachers, as one query "
-            f"has {counted(int(counts.sum(axis=1).max()), 'vote')}; pass at least as "
-            "many."
+            f"n_teachers={n_teachers!r} is too small, as one query has "
+            f"{counted(int(counts.sum(axis=1).max()), 'vote')}; pass at least as many "
+            "teachers."
         )
     return counts
 

@@ -86,9 +86,9 @@ class TrainedNetwork(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         for name in _PREDICTS_BY:
             if getattr(type(net), name) is not getattr(NeuralNetClassifier, name):
                 raise ValueError(
-                    f"The network is a {type(net).__name__} that overrides {name}, "
-                    "which is not published, and without which predictions would "
-                    "differ; move that code into the module."
+                    f"The network is a {type(net).__name__} that overrides {name}. "
+                    "Without this method, which is not published, predictions would "
+                    "differ; move its code into the module."
                 )
         network = cls(
             net.module,
@@ -367,16 +367,16 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         if self.epsilon is None:
             if self.noise_multiplier is None:
                 raise ValueError(
-                    "epsilon=None and noise_multiplier=None do not set the noise; set "
-                    "one of them."
+                    "The noise is not set, as epsilon=None and noise_multiplier=None; "
+                    "set one of them."
                 )
         else:
             check_epsilon_is_small("epsilon", self.epsilon)
             if self.noise_multiplier is not None:
                 raise ValueError(
-                    f"epsilon={self.epsilon!r} calibrates the noise, and "
-                    f"noise_multiplier={self.noise_multiplier!r} sets it; leave one of "
-                    "them None."
+                    f"epsilon={self.epsilon!r} and "
+                    f"noise_multiplier={self.noise_multiplier!r} both set the noise; "
+                    "set one of them to None."
                 )
         if self.max_grad_norm < _SMALLEST_BOUND:
             raise ValueError(
@@ -463,5 +463,5 @@ def _check_network(estimator: Any) -> None:
     if estimator.callbacks not in (None, "disable", [], ()):
         raise ValueError(
             f"estimator.callbacks={estimator.callbacks!r} would read private rows; "
-            "leave callbacks=None."
+            "set callbacks=None."
         )

@@ -175,8 +175,8 @@ class NoisySteps:
                 raise ValueError(
                     f"the module makes {counted(len(gradients), 'gradient')} out of "
                     f"{counted(len(X), 'row')}, so that clipping does not bound the "
-                    "effect of one row; give "
-                    "each layer one slice for each row, along the first axis."
+                    "effect of one row; make each layer keep rows separate, along the "
+                    "first axis."
                 )
 
 
@@ -277,8 +277,8 @@ def losses_of_rows(net: Any, X: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     if losses.shape != y.shape:
         raise ValueError(
             f"its criterion gives {tuple(losses.shape)} losses for "
-            f"{counted(len(y), 'row')}; use one that gives a loss for each row with "
-            "reduction='none', such as torch.nn.CrossEntropyLoss."
+            f"{counted(len(y), 'row')}; use a criterion that gives one loss per row "
+            "with reduction='none', such as torch.nn.CrossEntropyLoss."
         )
     return losses
 
@@ -315,16 +315,15 @@ def check_trainable(
             if shape != (n_classes,):
                 raise ValueError(
                     f"its module gives outputs of shape {shape} for a row; it must "
-                    "give one for each class."
+                    "give one output for each class."
                 )
             steps = NoisySteps(net, X, y, plan, None)
             if not _rows_are_apart(steps, X, y, n_classes):
                 raise ValueError(
                     "its module or its loss mixes the rows of a batch, or keeps "
-                    "statistics of them, so that clipping does not bound the effect of "
-                    "one row; use layers that treat each row on its own, such as "
-                    "torch.nn.GroupNorm instead of BatchNorm, with rows along the "
-                    "first axis."
+                    "statistics of them, so that clipping does not bound the effect "
+                    "of one row. Use layers that treat each row separately along the "
+                    "first axis, such as torch.nn.GroupNorm instead of BatchNorm."
                 )
             steps.step(np.arange(_N_ROWS))
         except _REFUSALS as error:

@@ -203,9 +203,9 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         if rows.public is not None:
             return float(np.sqrt(np.mean(np.sum(rows.public**2, axis=1)))) or 1.0
         warn_user(
-            "Neither data_norm nor feature_bounds is given: the longest private row "
-            "determines the noise, and nothing is private. Pass bounds that are known "
-            "without reading X.",
+            "Without data_norm or feature_bounds, the longest private row determines "
+            "the noise, and nothing is private. Pass bounds that are known without "
+            "reading X.",
             PrivacyLeakWarning,
         )
         with np.errstate(over="ignore"):
@@ -276,9 +276,9 @@ def _check_memory(n_features: int) -> None:
     except MemoryError:
         gigabytes = 8 * n_features**2 / 2**30
         raise ValueError(
-            f"X has {n_features} features, for which the solver needs "
-            f"{gigabytes:.0f} GiB of memory; use fewer, by random features "
-            "(RBFSampler) or a projection that was fitted on public rows."
+            f"X has {n_features} features, for which the solver needs {gigabytes:.0f} "
+            "GiB of memory; use fewer features, by random features (RBFSampler) or a "
+            "projection fitted on public rows."
         ) from None
 
 

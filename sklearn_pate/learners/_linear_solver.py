@@ -284,9 +284,9 @@ def minimise(
         margins = signs * (X @ weights)
         value = objective(weights, margins)
     raise RuntimeError(
-        "The solver did not reach the minimum, on which the guarantee rests, because "
-        "of rounding: nothing was released, but the cost is spent. This error depends "
-        "on private rows, so do not publish it; lower C, or raise epsilon."
+        "The solver did not reach the minimum, which the guarantee needs, because of "
+        "rounding. Nothing was released, but the cost is spent. Do not publish this "
+        "error, as it depends on private rows; lower C, or raise epsilon."
     )
 
 
@@ -410,16 +410,17 @@ def plan_perturbation(method: str, C: float | str, task: Task) -> Perturbation:
     wanted = _auto_regularisation(method, task) if C == "auto" else 1 / float(C)
     if not wanted < np.inf:
         raise ValueError(
-            f"C={C!r} regularises without limit; raise it, for example to 1e-3."
+            f"C={C!r} is too small, as the regularisation 1 / C is infinite; raise C, "
+            "for example to 1e-3."
         )
     perturbation = _PLANS[method](max(wanted, _LEAST_REGULARISATION), task)
     longest = (task.n_weights + _SURE) * perturbation.noise.linear_scale
     if longest * (task.n_weights + 16) * _ROUNDING > TOLERANCE:
         raise ValueError(
-            f"epsilon={task.epsilon!r} needs so much noise, with "
+            f"epsilon={task.epsilon!r} needs too much noise for "
             f"{counted(task.n_weights, 'weight')} and "
-            f"{counted(task.n_problems, 'problem')}, that rounding would keep the "
-            "solver from the minimum; raise epsilon."
+            f"{counted(task.n_problems, 'problem')}: rounding would keep the solver "
+            "from the minimum; raise epsilon."
         )
     return perturbation
 

@@ -427,7 +427,7 @@ class DPNewtonClassifier(
         self._check_parameters()
         if hasattr(X, "__dask_graph__"):
             raise ValueError(
-                "X is a dask collection, and DPNewtonClassifier reads all rows in one "
+                "X is a dask collection, but DPNewtonClassifier needs all rows in one "
                 "process; pass X.compute(), or use PATEClassifier."
             )
         seeds = Seeds.drawn(self.random_state)
@@ -459,8 +459,8 @@ class DPNewtonClassifier(
         n_classes = len(public.classes)
         if self.threshold != "auto" and n_classes != 2:
             raise ValueError(
-                f"threshold={self.threshold!r} is for two classes, and there are "
-                f"{n_classes}; leave threshold='auto'."
+                f"threshold={self.threshold!r} is for two classes, but there are "
+                f"{n_classes}; set threshold='auto'."
             )
         return self._release(
             n_classes, partial(self._counts, public), self._assumptions(public)
@@ -646,7 +646,7 @@ class DPNewtonClassifier(
         super()._check_parameters()
         if self.representation is None:
             raise ValueError(
-                "representation=None is not a transformer; leave 'auto', or pass one "
+                "representation=None is not a transformer; set 'auto', or pass one "
                 "with fit and transform, such as PCA(50)."
             )
         check_cloneable("representation", self._chosen_representation())
@@ -776,7 +776,7 @@ class _NewtonPlan:
             lambda X, n: self.public_basis.basis.first(n).transform(X),
             size=self.values.shape[1] * (self.n_classes - 1),
         )
-        refused = f"rows that the representation refused: {n_refused}"
+        refused = f"rows that the representation could not transform: {n_refused}"
         return rows, [refused] if n_refused else []
 
     def newton(self) -> Newton:

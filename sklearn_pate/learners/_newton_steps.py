@@ -362,9 +362,9 @@ class Newton:
             )
             warn_user(
                 f"The private rows vary {self._scale:.1f} times as much as the public "
-                "rows where it matters: the public rows are unlike them, and "
-                "predictions are worse than need be. This follows from the release "
-                f"alone. Use {remedy}.",
+                "rows in the features that matter: the public rows are unlike them, "
+                "which makes predictions worse. This figure is computed from the "
+                f"release alone. Use {remedy}.",
                 PublicDataWarning,
             )
 

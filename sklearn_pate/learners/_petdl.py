@@ -87,8 +87,8 @@ def read_outputs(
             )
         if not np.all(np.isfinite(representation)):
             raise ValueError(
-                f"The representation of party {party} holds NaN or infinity; pass the "
-                "class probabilities only."
+                f"The representation of party {party} holds NaN or infinity; pass "
+                "only the class probabilities."
             )
         yield probabilities, representation
 
@@ -494,19 +494,19 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         teacher = self._teacher()
         if not hasattr(teacher, "predict_proba"):
             raise ValueError(
-                f"estimator={teacher!r} has no predict_proba, and teachers vote with "
+                f"estimator={teacher!r} has no predict_proba, but teachers vote with "
                 "class probabilities; use another classifier, or PATEClassifier."
             )
         if self.hint_epochs and not accepts_hints(self._unfitted_student()):
             raise ValueError(
                 f"hint_epochs={self.hint_epochs!r} releases a hint, which "
-                f"{self.student!r} does not accept; set hint_epochs=0, or use a "
-                "student such as FixMatchClassifier()."
+                f"{self.student!r} cannot use; set hint_epochs=0, or use a student "
+                "such as FixMatchClassifier()."
             )
         if self.clipping_bound > 1:
             raise ValueError(
-                f"clipping_bound={self.clipping_bound!r} only adds noise, as the norm "
-                "of probabilities is at most 1; pass 1.0 or less."
+                f"clipping_bound={self.clipping_bound!r} adds noise without need, as "
+                "the norm of probabilities is at most 1; pass 1.0 or less."
             )
 
     def _plan(

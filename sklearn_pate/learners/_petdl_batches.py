@@ -237,8 +237,8 @@ def plan_batches(
     if n_batches < 2:
         raise ValueError(
             f"public_batch_size={public_batch_size} makes fewer than two public "
-            f"batches of {counted(n_public, 'row')}; lower it, or pass more public "
-            "rows."
+            f"batches of {counted(n_public, 'row')}; lower public_batch_size, or pass "
+            "more public rows."
         )
     representation, X_for_teachers = represent(representation, X_public, seed)
     random_state = check_random_state(seed % MAX_SEED)
@@ -248,9 +248,9 @@ def plan_batches(
         features = comparable(representation, X_public, X_for_teachers, seed)
         if features is None:
             raise ValueError(
-                "batches='cluster' compares public rows, which are text, sparse or "
-                "have missing values here; pass representation=, a transformer that "
-                "makes dense numbers of them, or use batches='random'."
+                "batches='cluster' compares public rows, but X_public has text, "
+                "sparse or missing values; pass representation=, a transformer to "
+                "dense numbers, or use batches='random'."
             )
         of_row = _cores(*find_clusters(features, n_batches, random_state), core)
     form = SoftVoteForm(

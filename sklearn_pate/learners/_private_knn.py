@@ -589,8 +589,8 @@ class PrivateKNNClassifier(StudentClassifier):
     def _check_parameters(self) -> None:
         if isinstance(self.mechanism, str) and self.mechanism not in MECHANISMS:
             raise ValueError(
-                f"mechanism={self.mechanism!r} has no cost on a secret sample, which "
-                f"is known for Gaussian noise only; use one of {[*MECHANISMS]}."
+                f"mechanism={self.mechanism!r} has no known cost on a secret sample, "
+                f"which needs Gaussian noise; use one of {[*MECHANISMS]}."
             )
         super()._check_parameters()
         check_strategy(self.query_strategy, self.mechanism, self._unfitted_student())
@@ -667,9 +667,9 @@ def _public_features(queries: Queries) -> NDArray[np.float64]:
     features = numeric_features(queries.X_for_teachers)
     if features is None or features.shape[1] == 0:
         raise ValueError(
-            "PrivateKNNClassifier compares rows as dense numbers, and the public "
-            "rows are text, sparse, or have missing values; pass representation=, a "
-            "transformer that makes dense numbers of each row."
+            "PrivateKNNClassifier compares rows as dense numbers, but X_public has "
+            "text, sparse or missing values; pass representation=, a transformer to "
+            "dense numbers."
         )
     return features
 

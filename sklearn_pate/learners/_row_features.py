@@ -64,9 +64,9 @@ class RowFeatures:
         except Exception as error:
             raise ValueError(
                 f"representation={self._representation!r} cannot transform a single "
-                "row of float64, as it must for private rows; use another, or put a "
-                "FunctionTransformer that casts the row in front of it. Its error on a "
-                f"public row was {type(error).__name__}: {error}"
+                "row of float64, as private rows require. Use another, or put a "
+                "FunctionTransformer that casts the row in front of it. Its error on "
+                f"a public row was {type(error).__name__}: {error}"
             ) from error
         together = features[tried]
         size = np.abs(features).max(initial=0.0)

@@ -229,8 +229,8 @@ class Mechanism(BaseEstimator, ABC):
         )
         if given:
             raise ValueError(
-                f"epsilon={epsilon!r} and {type(self).__name__}({given}) both fix the "
-                "noise; leave the noise at None to calibrate it, or pass epsilon=None."
+                f"epsilon={epsilon!r} and {type(self).__name__}({given}) both set the "
+                "noise; set the noise to None to calibrate it, or pass epsilon=None."
             )
 
     def _check_ready(self) -> None:
@@ -243,8 +243,8 @@ class Mechanism(BaseEstimator, ABC):
             value = getattr(self, name)
             if value is None:
                 raise ValueError(
-                    f"{type(self).__name__} has {name}=None; set it, or give "
-                    "the classifier an epsilon to calibrate it."
+                    f"{type(self).__name__} has {name}=None; set {name}, or give the "
+                    "classifier an epsilon that determines it."
                 )
             if not is_positive(value):
                 raise ValueError(
@@ -253,17 +253,17 @@ class Mechanism(BaseEstimator, ABC):
                 )
             if not 1 / LARGEST_SCALE <= value <= self.largest_scale:
                 raise ValueError(
-                    f"{name}={value!r} of {type(self).__name__} is out of the range of "
-                    f"noise that can be drawn; choose it between 1/{LARGEST_SCALE} and "
-                    f"{self.largest_scale}."
+                    f"{name}={value!r} of {type(self).__name__} is outside the range "
+                    f"of noise that can be drawn; choose it between 1/{LARGEST_SCALE} "
+                    f"and {self.largest_scale}."
                 )
 
 
 def spends_all(epsilon: float) -> str:
     """Describe that a release before spends all of epsilon, with the remedy."""
     return (
-        f"epsilon={epsilon!r} is spent by the noisy counts alone; lower the share of "
-        "PrivateMarginals, or raise epsilon."
+        f"epsilon={epsilon!r} is used up by the noisy counts alone; lower the share "
+        "of PrivateMarginals, or raise epsilon."
     )
 
 

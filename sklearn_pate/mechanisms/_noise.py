@@ -225,9 +225,9 @@ class NoiseSource:
             return
         if seeds.n_children_spawned == 0:
             warn_user(
-                "The noise is seeded: an attacker with the seed can subtract it, and "
-                "nothing is private. Use sklearn_pate.testing.seeded_noise for "
-                "research and tests only.",
+                "The noise is seeded: an attacker who knows the seed can subtract the "
+                "noise, and nothing is private. Use sklearn_pate.testing.seeded_noise "
+                "for research and tests only.",
                 PrivacyLeakWarning,
             )
         [own] = seeds.spawn(1)

@@ -123,7 +123,9 @@ class DPSGDSteps(Mechanism):
     def relation(self, unit: str) -> str:
         """Return the neighbour relation: a row is added or removed."""
         if unit != "row":
-            raise ValueError(f"unit={unit!r}; the cost of DP-SGD holds for rows only")
+            raise ValueError(
+                f"unit={unit!r}, but the cost of DP-SGD holds for rows only"
+            )
         return "add-remove"
 
     def in_one_line(self) -> str:
@@ -145,8 +147,8 @@ class DPSGDSteps(Mechanism):
         check_count("n_steps", self.n_steps)
         if self.sampling_rate > 1:
             raise ValueError(
-                f"sampling_rate={self.sampling_rate!r} is a probability; pass 1 or "
-                "less."
+                f"sampling_rate={self.sampling_rate!r} must be a probability; pass 1 "
+                "or less."
             )
         if self.accountant not in ("pld", "rdp"):
             raise ValueError(
@@ -266,7 +268,7 @@ class NoisyObjective(Mechanism):
         """Return the neighbour relation, which depends on the noise."""
         if unit != "row":
             raise ValueError(
-                f"unit={unit!r}; the cost of private training holds for rows only"
+                f"unit={unit!r}, but the cost of private training holds for rows only"
             )
         return "add-remove" if self.method == "gaussian" else "replace-one"
 
@@ -529,14 +531,14 @@ class SampledMechanism(Mechanism):
         # Exactly these: a subclass may add noise of another kind.
         if type(self.mechanism) not in (GNMax, NoisyHistogram, ConfidentGNMax):
             raise ValueError(
-                f"mechanism={self.mechanism!r} has no cost on a secret sample, which "
-                "supports Gaussian noise only; use 'gnmax', or 'confident'."
+                f"mechanism={self.mechanism!r} has no known cost on a secret sample, "
+                "which needs Gaussian noise; use 'gnmax', or 'confident'."
             )
         if self.mechanism.max_answers is not None:
             raise ValueError(
-                f"max_answers={self.mechanism.max_answers!r} lowers no cost on a "
-                "secret sample, where queries without an answer cost the same; leave "
-                "max_answers=None, and lower n_queries."
+                f"max_answers={self.mechanism.max_answers!r} does not lower the cost "
+                "on a secret sample, where queries without an answer cost the same; "
+                "set max_answers=None, and lower n_queries."
             )
         if Fraction(check_sampling_rate(self.sampling_rate)) * _N_WORDS < 1:
             raise ValueError(

@@ -245,7 +245,7 @@ class Oracle:
         if n_new > left:
             raise BudgetExceededError(
                 f"{counted(n_new, 'new query')} would exceed the {left} of "
-                f"{self._n_queries} that are left; pass at most "
+                f"{self._n_queries} queries that are left; pass at most "
                 f"{counted(left, 'new row')}."
             )
         # The charge comes first: a crash after it may lose answers, never a charge.

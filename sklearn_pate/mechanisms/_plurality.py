@@ -323,16 +323,16 @@ class PluralityMechanism(Mechanism):
         plurality = self._plurality()
         if plurality is None:
             raise ValueError(
-                f"{type(self).__name__} states no distribution of its answers, on "
-                "which this figure depends; implement _plurality()."
+                "This figure needs the distribution of the answers, which "
+                f"{type(self).__name__} does not state; implement _plurality()."
             )
         return plurality
 
     def _guarantee(self) -> dict[str, float]:
         """Return the bound on any answer: `sigma` of GNMax noise, or `pure_epsilon`."""
         raise ValueError(
-            f"{type(self).__name__} states no bound on the law of an answer, on which "
-            "this figure depends; implement _guarantee()."
+            "This figure needs a bound on the distribution of an answer, which "
+            f"{type(self).__name__} does not state; implement _guarantee()."
         )
 
     def _check(self) -> NoisyCheck | None:

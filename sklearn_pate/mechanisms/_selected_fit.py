@@ -176,6 +176,6 @@ class SelectedFit(Mechanism):
         self._law()
         check_positive("score_scale", self.score_scale)
         if not self.fits:
-            raise ValueError("fits is empty; a search has at least one candidate.")
+            raise ValueError("fits is empty; pass at least one candidate.")
         if self.fit is not None:
             self.fit._check_ready()

@@ -51,8 +51,8 @@ def values_of(metrics: Any) -> dict[str, Any]:
     spent = metrics.privacy_spent_
     if math.isinf(spent.epsilon):
         raise ValueError(
-            "These metrics have no privacy guarantee, as their noise was seeded; "
-            "measure again without a seed of the noise to write them."
+            "These metrics have no privacy guarantee, as their noise was seeded, and "
+            "cannot be written; measure again without a seed of the noise."
         )
     of_subgroups = metrics.by_subgroup.values() if len(metrics.subgroups_) > 1 else ()
     return _FORMAT | {
@@ -158,7 +158,7 @@ def check_values(stated: dict[str, Any], derived: dict[str, Any]) -> None:
         derived = derived | {"epsilon": stated["epsilon"]}
     for name in sorted(stated.keys() | derived.keys()):
         if not _agree(stated.get(name), derived.get(name)):
-            raise ValueError(f"their {name} does not follow from their other fields")
+            raise ValueError(f"their {name} does not match their other fields")
 
 
 def _agree(stated: Any, derived: Any) -> bool:

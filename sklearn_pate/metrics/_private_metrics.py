@@ -406,8 +406,8 @@ def check_model(model: Any) -> NDArray[Any]:
     """Return the classes of a fitted classifier with probabilities."""
     if not hasattr(model, "predict_proba"):
         raise ValueError(
-            f"model is of type {type(model).__name__} and has no predict_proba; pass a "
-            "classifier that has."
+            f"model is of type {type(model).__name__} and has no predict_proba; pass "
+            "a classifier that has it."
         )
     if hasattr(model, "fit"):
         check_is_fitted(model)
@@ -460,8 +460,8 @@ def _read_subgroups(subgroups: Any, n_rows: int) -> tuple[list[Any], NDArray[np.
     given = as_objects(subgroups).tolist()
     if len(given) != n_rows:
         raise ValueError(
-            f"subgroups has {counted(len(given), 'value')} and X "
-            f"{counted(n_rows, 'row')}; pass one value a row."
+            f"subgroups has {counted(len(given), 'value')} and X has "
+            f"{counted(n_rows, 'row')}; pass one value per row."
         )
     given = [None if is_missing(one) else one for one in given]
     values = sorted(set(given), key=lambda one: (one is None, str(one)))

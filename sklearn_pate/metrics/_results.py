@@ -96,7 +96,7 @@ class _Estimates(dict[Any, Estimate]):
         return found
 
     def __missing__(self, name: Any) -> Estimate:
-        raise KeyError(f"{name!r} is no metric; use one of {[*self]}.")
+        raise KeyError(f"{name!r} is not a metric; use one of {[*self]}.")
 
     def __repr__(self) -> str:
         names = [
@@ -247,15 +247,15 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         if len(named) != 1:
             raise ValueError(
                 f"sensitivity={sensitivity!r} and specificity={specificity!r} were "
-                "given; give one of them."
+                "given; pass only one of them."
             )
         name, wanted = named[0]
         if not 0 < wanted < 1:
             raise ValueError(f"{name}={wanted!r} must be between 0 and 1, such as 0.9.")
         if len(self.classes_) > 2:
             raise ValueError(
-                f"These metrics are of {len(self.classes_)} classes; a threshold "
-                "needs a model of two."
+                f"These metrics are of {len(self.classes_)} classes, but a threshold "
+                "needs two; measure a model of two classes."
             )
         share = wanted if name == "sensitivity" else 1 - wanted
         return threshold_at(self._told_counts(), share, int(name == "sensitivity"))
@@ -290,7 +290,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         classes = np.asarray(getattr(model, "classes_", ()))
         if not np.array_equal(classes, self.classes_):
             raise ValueError(
-                f"model has classes_={classes.tolist()!r}, and these metrics "
+                f"model has classes_={classes.tolist()!r}, but these metrics have "
                 f"{self.classes_.tolist()!r}; pass the model that was measured."
             )
         self._recalibrations()
@@ -361,7 +361,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
                 "These metrics have no subgroups; pass subgroups to private_metrics."
             )
         if metric not in self:
-            raise ValueError(f"metric={metric!r} is none; use one of {[*self]}.")
+            raise ValueError(f"metric={metric!r} is unknown; use one of {[*self]}.")
         by_subgroup = {
             value: self._counts(place) for place, value in enumerate(self.subgroups_)
         }
@@ -439,7 +439,9 @@ class PrivateMetrics(Mapping[Any, Estimate]):
                 raise ValueError("it is too large")
             return cls._from_values(strict_json(Path(path).read_bytes()))
         except ValueError as error:
-            raise ValueError(f"{path} holds no private metrics: {error}.") from None
+            raise ValueError(
+                f"{path} is not a file of private metrics: {error}."
+            ) from None
 
     @classmethod
     def _from_values(cls, values: Any) -> Self:
@@ -463,8 +465,8 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         counts = self._counts(None)
         if not is_told(counts):
             raise ValueError(
-                "The noise hides the number of rows of a class; measure more rows, or "
-                "with a larger epsilon."
+                "The noise hides the number of rows of a class; measure with more "
+                "rows, or with a larger epsilon."
             )
         return counts
 

@@ -239,8 +239,8 @@ def fit_and_measure(
     if len(model.classes_) != len(classes):
         raise RuntimeError(
             f"{type(last_step(model)).__name__} has "
-            f"{counted(len(model.classes_), 'class')}, and {len(classes)} were "
-            "planned; set its classes. The cost is spent."
+            f"{counted(len(model.classes_), 'class')}, but {len(classes)} were "
+            "planned; set classes= of the estimator. The cost is spent."
         )
     metrics = plan.release(model, scored, seed, None)
     return MeasuredFit(model, metrics, statement)
@@ -298,13 +298,13 @@ def _check_estimator(estimator: Any) -> None:
     if not hasattr(estimator, "predict_proba"):
         raise ValueError(
             f"estimator={estimator!r} has no predict_proba, which metrics need; use a "
-            "classifier that has."
+            "classifier that has it."
         )
     check_steps(estimator)
     if getattr(learner, "ledger", None) is not None:
         raise ValueError(
             f"ledger={learner.ledger!r} of the estimator would be charged for the fit "
-            "alone; pass it to fit_and_measure, which charges fit and metrics once."
+            "only; pass it to fit_and_measure, which charges fit and metrics once."
         )
 
 
@@ -312,10 +312,10 @@ def _proved_unit(spent: PrivacySpent) -> str:
     """Return the unit of a fit for which the larger of both costs is proved."""
     if (spent.unit, spent.relation) not in _PROVED:
         raise ValueError(
-            f"The estimator protects unit={spent.unit!r} with relation="
-            f"{spent.relation!r}, and the larger cost of fit and metrics is proved for "
-            "replaced rows and for groups alone (an added row moves others between "
-            "parts); use private_metrics, whose cost adds in a ledger."
+            f"The estimator protects unit={spent.unit!r} with "
+            f"relation={spent.relation!r}, for which the larger cost of fit and "
+            "metrics is not proved: an added row moves others between parts. Use "
+            "private_metrics, whose cost adds up in a ledger."
         )
     return spent.unit
 

@@ -121,9 +121,10 @@ def cost_of_fits(
         spent = plan_fit(candidate.estimator, parts[index % len(parts)])
         if (spent.unit, spent.relation) != (unit, relation):
             raise ValueError(
-                f"The candidates protect unit={unit!r} with relation={relation!r} and "
-                f"unit={spent.unit!r} with relation={spent.relation!r}, whose costs "
-                "do not compare; search among candidates of one unit and relation."
+                f"The candidates protect unit={unit!r} with relation={relation!r}, "
+                f"and unit={spent.unit!r} with relation={spent.relation!r}, whose "
+                "costs cannot be compared; pass candidates with the same unit and "
+                "relation."
             )
         costs.append(spent)
         assumptions += candidate.assumptions
@@ -193,9 +194,9 @@ def state_search(
     epsilon = cost.epsilon(delta)
     if np.isinf(epsilon) and not seeded:
         warn_user(
-            "A candidate gives no privacy (epsilon=inf), perhaps because it reads a "
-            "bound from the data, and so nothing of this search is private; publish "
-            "nothing of it.",
+            "A candidate has no privacy guarantee (epsilon=inf), perhaps because it "
+            "reads a bound from the data. Then nothing of this search is private: "
+            "publish nothing of it.",
             PrivacyLeakWarning,
         )
     of_fits = [one for spent in costs.of_candidates for one in spent.assumptions]
@@ -506,9 +507,9 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         learner = last_step(self.best_estimator_)
         if not isinstance(learner, PrivateClassifier):
             raise ValueError(
-                f"best_estimator_ is of type {type(learner).__name__}, and publish "
-                "supports classifiers of sklearn_pate only; publish best_estimator_ "
-                "by its own means, with privacy_spent_ as its statement."
+                f"best_estimator_ is of type {type(learner).__name__}, but publish "
+                "supports only classifiers of sklearn_pate; publish best_estimator_ "
+                "in another way, with privacy_spent_ as its statement."
             )
         model = with_last_step(self.best_estimator_, learner._published_model())
         return without_caches(model)

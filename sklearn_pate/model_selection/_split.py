@@ -119,10 +119,10 @@ class GroupHashSplit(BaseCrossValidator):
             )
             if not (len(train) and len(test)):
                 raise ValueError(
-                    f"random_state={self.random_state!r} and test_size="
-                    f"{self.test_size!r} leave one part of "
-                    f"{counted(len(ids), 'group')} empty; use another random_state. A "
-                    "part that was split before needs another one than the first split."
+                    f"random_state={self.random_state!r} and "
+                    f"test_size={self.test_size!r} leave one part of "
+                    f"{counted(len(ids), 'group')} empty; use another random_state, "
+                    "which no earlier split of these groups has used."
                 )
             yield train, test
 
@@ -297,8 +297,8 @@ def _training_parts(
     parts = [np.flatnonzero(part_of_row == part) for part in range(n_parts)]
     if min(len(part) for part in parts) == 0:
         raise ValueError(
-            f"A training part, of {n_parts} in all, holds no row; pass more rows, "
-            "lower test_size, or try fewer candidates."
+            f"One of {n_parts} training parts has no row; pass more rows, lower "
+            "test_size, or try fewer candidates."
         )
     return parts
 
@@ -307,8 +307,8 @@ def _check_enough(n_units: int, n_parts: int, units: str) -> None:
     """Raise if there are too few units for the parts."""
     if n_units <= n_parts:
         raise ValueError(
-            f"n_samples={n_units} {units} cannot be split into {n_parts} to train on "
-            "and one to score on; pass more rows, or try fewer candidates."
+            f"n_samples={n_units} {units} cannot be split into {n_parts} training "
+            "parts and one part for scores; pass more rows, or try fewer candidates."
         )
 
 

@@ -75,7 +75,7 @@ def list_candidates(
     settings = list(ParameterGrid(param_grid))
     if not settings:
         raise ValueError(
-            f"param_grid={param_grid!r} holds no candidate; list at least one setting "
+            f"param_grid={param_grid!r} has no candidate; list at least one setting "
             "({} leaves the estimator unchanged)."
         )
     candidates = []

@@ -71,8 +71,8 @@ def checked_statement(
     stated = {name: card[name] for name in derived}
     for name, one, other in _differences(stated, derived):
         raise ValueError(
-            f"its {name} is {_SHORT.repr(one)}, and {_SHORT.repr(other)} follows from "
-            "its other fields"
+            f"its {name} is {_SHORT.repr(one)}, but its other fields give "
+            f"{_SHORT.repr(other)}"
         )
     return spent
 
@@ -102,8 +102,8 @@ def check_metrics(metrics: Any, classes: NDArray[Any], spent: PrivacySpent) -> N
         )
     if not np.array_equal(metrics.classes_, classes):
         raise ValueError(
-            f"metrics are of classes {metrics.classes_.tolist()}, and the model has "
-            f"{classes.tolist()}; pass those of this model."
+            f"metrics are of classes {metrics.classes_.tolist()}, but the model has "
+            f"{classes.tolist()}; pass the metrics of this model."
         )
     own = metrics.privacy_spent_
     if not np.isfinite(own.epsilon):
@@ -113,9 +113,10 @@ def check_metrics(metrics: Any, classes: NDArray[Any], spent: PrivacySpent) -> N
         )
     if (own.unit, own.relation) != (spent.unit, spent.relation):
         raise ValueError(
-            f"metrics protect unit={own.unit!r} with relation={own.relation!r}, and "
-            f"the model unit={spent.unit!r} with relation={spent.relation!r}, so that "
-            "their costs do not add up; publish the metrics by themselves."
+            f"metrics protect unit={own.unit!r} with relation={own.relation!r}, but "
+            f"the model protects unit={spent.unit!r} with "
+            f"relation={spent.relation!r}. Such costs do not add up; publish the "
+            "metrics separately."
         )
 
 
@@ -237,9 +238,7 @@ def _check_winner(
         and cost.pure_epsilon <= up * one.pure_epsilon
         for one in mechanism.fits
     ):
-        raise ValueError(
-            f"{text} costs more than each of those that the search accounts for"
-        )
+        raise ValueError(f"{text} costs more than each candidate of the search")
     _check_winner(fit, unit, n_queries, n_classes)
 
 

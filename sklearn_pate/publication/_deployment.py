@@ -215,8 +215,9 @@ class Deployment:
         if self.n_units is not None and not spent.facts.count_is_public:
             raise ValueError(
                 f"n_units={self.n_units!r} must not be published: the statement hides "
-                f"whether one {spent.unit} is in the data, and so the exact number; "
-                "leave n_units at None, and write an order of magnitude in description."
+                f"whether one {spent.unit} is in the data, and so hides the exact "
+                "number. Leave n_units at None, and write an order of magnitude in "
+                "description."
             )
 
 

@@ -99,12 +99,14 @@ def read_file(path: Path, what: str, limit: int) -> bytes:
     try:
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_size > limit:
-                raise ValueError(f"{path} is larger than {what} may be, {limit} bytes.")
+                raise ValueError(
+                    f"{path} is larger than {limit} bytes, the limit for {what}."
+                )
             return file.read()
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"{path} is missing: {what} of a published classifier, which is saved as "
-            "two files side by side."
+            f"{path} is missing: it is {what} of a published classifier. Keep the two "
+            "files of a classifier in one folder."
         ) from None
 
 
@@ -157,8 +159,8 @@ def check_sizes(model: bytes, text: bytes) -> None:
     ):
         if size > limit:
             raise ValueError(
-                f"The {what} has {size} bytes, more than the {limit} that can be read "
-                "again; publish a smaller student."
+                f"The {what} has {size} bytes, but only {limit} can be read again; "
+                "publish a smaller student."
             )
     try:
         with_plain_members(model, "The model")
@@ -279,13 +281,13 @@ def read_pair(
     card = parse_card(text, card_path)
     if hashlib.sha256(model).hexdigest() != card.pop("sha256"):
         raise ValueError(
-            f"{model_path} does not have the sha256 on {card_path}: one of them is "
-            "damaged, was changed, or belongs to another model."
+            f"{model_path} does not have the sha256 on {card_path}. One of them is "
+            "damaged, was changed, or belongs to another model; get both files again."
         )
     if embedded_card(model, model_path) != canonical_text(card):
         raise ValueError(
-            f"{card_path} differs from the copy of the card inside {model_path}: it "
-            "was edited."
+            f"{card_path} was edited: it differs from the copy of the card inside "
+            f"{model_path}. Get both files again."
         )
     check_card(card, card_path)
     return model, card, (model_path, card_path)
@@ -315,8 +317,8 @@ def embedded_card(model: bytes, path: Path) -> bytes:
             return read_member(archive, CARD_MEMBER, LARGEST_CARD)
     except Exception as error:
         raise ValueError(
-            f"{path} holds no copy of its privacy card; it was not written by save() "
-            f"({printable(error)})."
+            f"{path} holds no copy of its privacy card, as it was not written by "
+            f"save() ({printable(error)})."
         ) from error
 
 

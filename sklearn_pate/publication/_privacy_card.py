@@ -60,7 +60,7 @@ _LARGEST = 2**53
 # The cost of each takes about 0.1 ms and 6 KB.
 _MOST_FITS = 10_000
 FORMAT = "sklearn_pate privacy card"
-FORMAT_VERSION = 11
+FORMAT_VERSION = 12
 
 _NOTHING = type(None)
 # The type of every field, but for the sha256 of the model file.
@@ -152,8 +152,8 @@ def rebuilt(
     wanted = set(kind._get_param_names())
     if set(parameters) != wanted:
         raise ValueError(
-            f"its mechanism, {name}, has the parameters {sorted(parameters)} instead "
-            f"of {sorted(wanted)}"
+            f"its mechanism, {name}, has the parameters {sorted(parameters)}, but "
+            f"needs {sorted(wanted)}"
         )
     given = {
         one: rebuilt(value, trusted=trusted) if isinstance(value, dict) else value
@@ -183,7 +183,7 @@ def _kind(name: str, trusted: Collection[str | type]) -> type[Mechanism]:
     types = {full_name(one): one for one in trusted if isinstance(one, type)}
     if name not in types and name not in trusted:
         raise ValueError(
-            f"its mechanism, {name}, is none of this package, so that its cost cannot "
+            f"its mechanism, {name}, is not in this package, so that its cost cannot "
             "be checked; if you know it and the source of the file, pass "
             f"trusted=[{name!r}]"
         )
@@ -192,7 +192,7 @@ def _kind(name: str, trusted: Collection[str | type]) -> type[Mechanism]:
         module, _, attribute = name.rpartition(".")
         kind = getattr(import_module(module), attribute)
     if not isinstance(kind, type) or not issubclass(kind, Mechanism):
-        raise ValueError(f"its mechanism, {name}, is no mechanism")
+        raise ValueError(f"its mechanism, {name}, is not a mechanism")
     return kind
 
 
@@ -230,7 +230,7 @@ def _read_curves(given: Any) -> list[RdpCurve]:
         isinstance(one, dict) and one.keys() == {"pure_epsilon", "values"}
         for one in given
     ):
-        raise ValueError("its mechanism has fits that are no list of curves")
+        raise ValueError("its mechanism has fits that are not a list of curves")
     if len(given) > _MOST_FITS:
         raise ValueError(f"its mechanism has more than {_MOST_FITS} fits")
     curves = []
@@ -243,7 +243,9 @@ def _read_curves(given: Any) -> list[RdpCurve]:
             if not isinstance(values, list) or not all(
                 map(_is_number, (*values, pure))
             ):
-                raise ValueError("its mechanism has a fit whose curve is no numbers")
+                raise ValueError(
+                    "its mechanism has a fit whose curve does not consist of numbers"
+                )
             curves.append(RdpCurve(DEFAULT_ORDERS, values, pure))
     return curves
 
@@ -337,10 +339,10 @@ def parse_card(content: bytes, path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}.") from None
     if not isinstance(card, dict) or card.get("format") != FORMAT:
-        raise ValueError(f"{path} is no {FORMAT}.")
+        raise ValueError(f"{path} is not a {FORMAT}.")
     if card.get("format_version") != FORMAT_VERSION:
         raise ValueError(
-            f"{path} has format_version={card.get('format_version')!r}, and this "
+            f"{path} has format_version={card.get('format_version')!r}, but this "
             f"version of sklearn_pate reads {FORMAT_VERSION}; use the version that "
             "wrote it, or a later one."
         )
@@ -367,25 +369,23 @@ def check_card(card: dict[str, Any], path: Path | str) -> None:
             and any(type(i) not in kinds_of_items for i in items)
         ):
             raise ValueError(
-                f"{path} is damaged: its statement cannot be read, as its {name} is of "
-                "another type."
+                f"{path} is damaged: its statement cannot be read, as its {name} has "
+                "the wrong type."
             )
         if name == "assumptions" and not (value and all(map(_is_assumption, value))):
             raise ValueError(
-                f"{path} is damaged: its assumptions must be at least one, each a code "
-                "and a sentence."
+                f"{path} is damaged: its assumptions must be at least one pair of "
+                "code and sentence."
             )
         if name == "profile" and not _is_made_of_pairs(card, name):
             raise ValueError(
-                f"{path} is damaged: its profile must be pairs of two numbers, epsilon "
-                "and delta, where epsilon increases from 0, and delta is between 0 and "
-                "1 and does not increase."
+                f"{path} is damaged: its profile must be pairs of epsilon, increasing "
+                "from 0, and delta, between 0 and 1 and never increasing."
             )
         if name == "curve" and not _is_made_of_pairs(card, name):
             raise ValueError(
-                f"{path} is damaged: its curve must be pairs of a Renyi order, which "
-                "increases from above 1, and a divergence, which is not negative, or "
-                "null."
+                f"{path} is damaged: its curve must be pairs of a Renyi order, above "
+                "1 and increasing, and a divergence, non-negative or null."
             )
         is_count = name in _COUNTS and value is not None
         if is_count and not 0 < value <= _LARGEST_COUNT:
@@ -423,8 +423,8 @@ def _check_text(text: str, name: str, path: Path | str) -> None:
         if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
             raise ValueError(
                 f"{path} has the control character U+{ord(character):04X} in its "
-                f"{name}, which could hide or reorder text; the publisher of the model "
-                "must rename that."
+                f"{name}, which could hide or reorder text; ask the publisher of the "
+                "model to remove it."
             )
 
 

@@ -332,7 +332,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             np.shape(classes) != (len(wanted),)  # before tolist()
             or [plain_label(label) for label in classes.tolist()] != wanted
         ):
-            raise ValueError("the classes in the model are not those on the card")
+            raise ValueError("the classes of the model differ from those on the card")
         if not hasattr(student, "predict"):
             raise ValueError(f"the student is of type {type(student).__name__}")
         _check_student(student, card)
@@ -374,10 +374,13 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
                 ("statement", self._card["statement"], statement),
             ):
                 if of_card != of_model:
-                    raise ValueError(f"its {name} differs from that in the model file")
+                    raise ValueError(
+                        f"its {name} differs from the {name} in the model file"
+                    )
         except Exception as error:
             raise ValueError(
-                f"{card_path} contradicts itself or its model: {printable(error)}."
+                f"{card_path} is inconsistent with itself or its model: "
+                f"{printable(error)}."
             ) from error
         self.privacy_spent_, self.metrics_ = spent, metrics
 
@@ -417,9 +420,9 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         fields = self._card["mechanism_fields"]
         if fields["parameters"] is None:
             raise ValueError(
-                f"The mechanism, {fields['class']}, has parameters that are no plain "
-                "values, so that readers cannot compute its cost. Pickle the published "
-                "classifier for readers who trust you."
+                f"The mechanism, {fields['class']}, has parameters that are not plain "
+                "values, so that readers cannot compute its cost. Pickle the "
+                "published classifier for readers who trust you."
             )
         to_trust = (set(types) - TRUSTED) | classes_to_trust(fields)
         return add_card(saved, canonical_text(self._card)), to_trust
@@ -478,7 +481,7 @@ def _check_student(student: Any, card: dict[str, Any]) -> None:
     """Raise unless a student is that of a card, and has no HTML in it."""
     if full_name(type(student)) != card["model"]:
         raise ValueError(
-            f"the student is a {full_name(type(student))}, and that of the card is a "
+            f"the student is a {full_name(type(student))}, but the card names a "
             f"{card['model']}"
         )
     n_features = card["n_features"]
@@ -486,14 +489,14 @@ def _check_student(student: Any, card: dict[str, Any]) -> None:
     # A constant student takes any number of features.
     if of_student != n_features and not isinstance(student, DummyClassifier):
         raise ValueError(
-            f"the student has {counted(of_student, 'feature')}, and that of the card "
+            f"the student has {counted(of_student, 'feature')}, but the card has "
             f"{n_features}"
         )
     # scikit-learn writes these links into notebooks without escaping them.
     for one in reachable(student):
         if any("_doc_link" in str(name) for name in getattr(one, "__dict__", ())):
             raise ValueError(
-                f"a {type(one).__name__} in it links to documentation of its own"
+                f"a {type(one).__name__} in it has its own link to documentation"
             )
 
 
@@ -596,7 +599,7 @@ def publish(
     """
     if not hasattr(estimator, "_published_model"):
         raise ValueError(
-            f"estimator is of type {type(estimator).__name__}, and cannot be "
+            f"estimator is of type {type(estimator).__name__}, which cannot be "
             "published; pass a private classifier of sklearn_pate, such as "
             "PATEClassifier, or the last step of a Pipeline that ends in one."
         )
@@ -617,8 +620,9 @@ def publish(
     published._card = _make_card(published, mechanism, deployment)
     if not published._card["private"]:
         warn_user(
-            "This model and its card have no privacy guarantee (epsilon=inf); before "
-            "publication, fit it without a seed of the noise, and with public bounds.",
+            "This model and its card have no privacy guarantee (epsilon=inf). Before "
+            "publication, fit it again without a seed of the noise, and with public "
+            "bounds.",
             PrivacyLeakWarning,
         )
     return published

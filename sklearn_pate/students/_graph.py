@@ -290,7 +290,7 @@ def _spread(
         )
         if failed:
             warn_user(
-                f"alpha={alpha!r} is so near 1 that labels have not converged after "
+                f"alpha={alpha!r} is too near 1: labels have not converged after "
                 f"{_MAX_ITER} steps; lower alpha.",
                 ConvergenceWarning,
             )

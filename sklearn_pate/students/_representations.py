@@ -188,8 +188,8 @@ class TableRepresentation(
         check_option("basis", self.basis, ("linear", "rbf"))
         if self.basis == "rbf" and self.n_components is None:
             raise ValueError(
-                "n_components=None returns the columns, without the functions of "
-                "basis='rbf'; use a number, 'auto' or basis='linear'."
+                "n_components=None adds no functions of basis='rbf'; set a number or "
+                "'auto', or use basis='linear'."
             )
         X = check_features(self, X, reset=True, private=True)
         random_state = check_random_state(self.random_state)
@@ -546,8 +546,8 @@ class ImageRepresentation(
         self.input_shape_ = read_input_shape(self.image_shape, X.shape)
         if len(self.input_shape_) == 1:
             raise ValueError(
-                "image_shape=None, and X has rows without rows of pixels; pass "
-                "image_shape=(height, width) or (channels, height, width)."
+                "image_shape=None, but X does not hold images with rows of pixels; "
+                "pass image_shape=(height, width) or (channels, height, width)."
             )
         if len(X) < 2:
             raise ValueError(f"X has {len(X)} image; pass at least two public images.")

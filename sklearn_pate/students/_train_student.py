@@ -333,8 +333,8 @@ def _constant_student(labels: NDArray[np.int64], n_classes: int) -> DummyClassif
     """Predict the one class in `labels`, or without labels all classes; warn."""
     if labels.size:
         problem = (
-            f"All answers ({labels.size}) name one class; the student always predicts "
-            "it"
+            f"All answers ({labels.size}) name one class; the student always "
+            "predicts it"
         )
         targets = labels[:1]
     else:

@@ -198,7 +198,7 @@ def test_a_fit_beyond_the_budget_trains_no_teacher_and_names_an_affordable_one(
         fit(ledger, epsilon=1.02 * suggested, n_queries=30, **wanted)
     fit(ledger, epsilon=suggested, n_queries=30, **wanted)
     assert 0.98 < ledger.spent <= 1
-    with pytest.raises(BudgetExceededError, match="Almost nothing is left"):
+    with pytest.raises(BudgetExceededError, match="Almost no budget is left"):
         fit(ledger, epsilon=0.8, n_queries=31, **wanted)
 
 
@@ -221,7 +221,10 @@ def test_with_given_noise_the_affordable_number_of_queries_is_named(tmp_path):
     with pytest.raises(BudgetExceededError):
         fit(ledger, n_queries=suggested + 1, **wanted)
     fit(ledger, n_queries=suggested, **wanted)
-    with pytest.raises(BudgetExceededError, match="no query would fit; use"):
+    with pytest.raises(
+        BudgetExceededError,
+        match="not even one query fits into the remaining budget; use",
+    ):
         fit(ledger, mechanism=GumbelMax(c=50))
 
 

@@ -144,8 +144,8 @@ def test_every_private_classifier_is_among_the_learners():
 @pytest.mark.parametrize("method", ["fit", "plan_privacy"])
 def test_weights_of_private_rows_are_refused_in_one_sentence(learner, method):
     sentence = (
-        f"{type(learner).__name__} takes no sample_weight, as one private row must not "
-        "count more than another; leave it out."
+        f"{type(learner).__name__} takes no sample_weight, as no private row may count "
+        "more than another; leave it out."
     )
     with pytest.raises(TypeError, match=f"^{re.escape(sentence)}$"):
         getattr(learner, method)(X, Y, sample_weight=np.ones(len(X)))
@@ -153,7 +153,9 @@ def test_weights_of_private_rows_are_refused_in_one_sentence(learner, method):
 
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 def test_a_third_argument_by_position_is_answered_with_one_by_name(learner):
-    with pytest.raises(TypeError, match=r"fit takes X and y by position") as caught:
+    with pytest.raises(
+        TypeError, match=r"fit takes only X and y by position"
+    ) as caught:
         learner.fit(X, Y, PUBLIC)
     advised = str(caught.value).partition("write ")[2]
     names = re.findall(r"(\w+)=", advised)

@@ -94,7 +94,7 @@ FAILING_STUDENTS = {
     "never": (NeverLearns(), "RuntimeError: out of paper"),
     "negative": (NoUnlabeled(), "labels must not be negative"),
     "too many neighbours": (KNeighborsClassifier(500), "n_neighbors = 500"),
-    "other labels": (OtherLabels(), "not a class index each"),
+    "other labels": (OtherLabels(), "not one class index per row"),
 }
 
 

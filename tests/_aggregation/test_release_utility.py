@@ -135,7 +135,7 @@ def test_a_function_on_a_few_public_rows_is_warned_of(rows, parameters, tmp_path
     few, enough = PublicData(X_public.X[:49]), PublicData(X_public.X[:50])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(PrivacyUtilityWarning, match="X_public has 49 rows only"):
+        with pytest.raises(PrivacyUtilityWarning, match="X_public has only 49 rows"):
             pate.fit(X, y, X_public=few)
     assert not ledger.entries()
     assert any("49 rows" in one for one in pate.plan_fit(X, y, X_public=few).warnings)
@@ -158,7 +158,7 @@ def test_more_rows_than_a_teacher_needs_are_needed_for_more_teachers():
 def test_a_check_that_hardly_passes_is_warned_of():
     mechanism = ConfidentGNMax(300, 10.0, 10.0)
     found = plan_fit(n_teachers=100, n_queries=500, epsilon=None, mechanism=mechanism)
-    assert "0 % of 500 queries are answered right" in found.warnings[-1]
+    assert "0 % of 500 queries are answered correctly" in found.warnings[-1]
 
 
 @pytest.mark.slow
@@ -189,9 +189,9 @@ def fit_from_outputs(X, y, X_public, **parameters):
 
 
 OF_BASELINES = {
-    fit_knn: r"sampling_rate=0.15\) is too large for 5 neighbours: .* of 200 queries ",
-    fit_petdl: r"NoisySum\(.*\) is too large for 10 teachers: .* of 30 public batches ",
-    fit_from_outputs: r"NoisySum\(.*\) is too large for 10 parties: ",
+    fit_knn: r"sampling_rate=0.15\) is too large for 5 neighbours\. .* of 200 queries ",
+    fit_petdl: r"NoisySum\(.*\) is too large for 10 teachers\. .* of 30 public ",
+    fit_from_outputs: r"NoisySum\(.*\) is too large for 10 parties\. ",
 }
 
 

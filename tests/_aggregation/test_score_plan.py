@@ -113,17 +113,17 @@ def test_a_student_learns_from_the_scores(blobs, student):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_queries": 10}, "n_queries=10 and mechanism='scores' do not go together"),
+        ({"n_queries": 10}, "n_queries=10 cannot be combined with mechanism='scores'"),
         (
             {"query_strategy": "random"},
-            "query_strategy='random' and mechanism='scores'",
+            "query_strategy='random' cannot be combined with mechanism='scores'",
         ),
         (
             {"student": SelfTrainingClassifier(LogisticRegression())},
-            "student=.* learns from unlabelled rows",
+            "student=.* needs unlabelled rows",
         ),
         ({"mechanism": MeanScores("fourier")}, "basis='fourier'"),
-        ({"mechanism": MeanScores(noise_scale=3.0)}, "both fix the noise"),
+        ({"mechanism": MeanScores(noise_scale=3.0)}, "both set the noise"),
         ({"mechanism": MeanScores(threshold=1.5)}, "threshold=1.5"),
         (
             {"mechanism": MeanScores(threshold=0.3)},
@@ -143,7 +143,7 @@ def test_what_mean_scores_cannot_do_is_refused_before_any_charge(
 def test_votes_of_parties_have_no_scores(blobs):
     clf = make(mechanism="scores", classes=[0, 1, 2], n_teachers="auto")
     votes = np.zeros((50, 400), dtype=int)
-    with pytest.raises(ValueError, match="there are votes only"):
+    with pytest.raises(ValueError, match="there are only votes"):
         clf.fit_from_votes(blobs[2], votes)
 
 
@@ -322,7 +322,7 @@ def test_a_single_public_row_gives_a_constant(blobs):
     X, y, X_public, X_test, _ = blobs
     with (
         pytest.warns(StudentWarning, match="one class for all of 1 public row"),
-        pytest.warns(PrivacyUtilityWarning, match="X_public has 1 row only"),
+        pytest.warns(PrivacyUtilityWarning, match="X_public has only 1 row"),
     ):
         clf = make().fit(X, y, X_public=PublicData(X_public.X[:1]))
     assert len(np.unique(clf.predict(X_test))) == 1

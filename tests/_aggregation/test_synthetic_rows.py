@@ -204,13 +204,15 @@ def test_something_else_in_place_of_private_marginals_is_refused(kind, synthetic
 
 def test_votes_of_parties_have_no_rows_to_count():
     pate = of_votes(classes=[0, 1])
-    with pytest.raises(ValueError, match="counts private rows, and fit_from_votes has"):
+    with pytest.raises(
+        ValueError, match="counts private rows, but fit_from_votes gets"
+    ):
         pate.fit_from_votes(X_PUBLIC, 10 * [np.zeros(60, dtype=int)])
 
 
 def test_outputs_of_parties_have_no_rows_to_count():
     petdl = clone(FITS["sum"]).set_params(classes=[0, 1])
-    with pytest.raises(ValueError, match="leave synthetic=None"):
+    with pytest.raises(ValueError, match="set synthetic=None"):
         petdl.fit_from_outputs(X_PUBLIC, np.zeros((10, 60, 2)))
 
 

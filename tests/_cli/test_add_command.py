@@ -78,7 +78,7 @@ def test_the_total_is_the_smaller_of_two_known_costs(cards, capsys):
 def test_the_curve_on_a_card_is_that_of_the_statement(cards):
     card = json.loads(Path("first.json").read_text())
     curve = cards["first"].curve
-    assert card["format_version"] == 11
+    assert card["format_version"] == 12
     assert [order for order, _ in card["curve"]] == curve.orders.tolist()
     assert [value for _, value in card["curve"]] == curve.values.tolist()
 
@@ -120,7 +120,7 @@ def test_one_model_is_not_counted_twice(cards, capsys):
 def test_other_units_are_refused(cards, capsys):
     message = refused(capsys, "first.json", "groups.json")
     assert "unit='group' with relation='add-remove-or-change'" in message
-    assert "such costs do not add up" in message
+    assert "Such costs do not add up" in message
 
 
 def test_one_card_is_no_total(cards, capsys):
@@ -139,11 +139,11 @@ def test_a_forged_card_is_refused(cards, capsys, tmp_path):
     forged = tmp_path / "forged.json"
     forged.write_text(json.dumps(card))
     message = refused(capsys, "second.json", str(forged))
-    assert "contradicts itself: its curve is" in message
+    assert "is inconsistent: its curve is" in message
     card["curve"] = [[1.5, "a"]]
     forged.write_text(json.dumps(card))
     assert "its curve must be pairs" in refused(capsys, "second.json", str(forged))
-    assert "no sklearn_pate privacy card" in refused(
+    assert "not a sklearn_pate privacy card" in refused(
         capsys, "second.json", _other(tmp_path)
     )
 

@@ -81,7 +81,7 @@ def test_metrics_are_printed_and_written_with_their_statement(folder, capsys):
     assert "\nband old\n" in printed
     assert "\nband young\n" in printed
     assert "This release of metrics is (epsilon=2.000" in printed
-    assert "Written, and may be published: metrics.json." in printed
+    assert "Written: metrics.json. It may be published." in printed
     assert all(len(line) <= 80 for line in printed.splitlines())
 
 
@@ -97,7 +97,7 @@ def test_without_names_all_other_columns_are_features(folder, capsys):
     measure("-o", "metrics.json", model="unnamed.skops", rows="few.csv")
     assert PrivateMetrics.load("metrics.json")["roc_auc"].value > 0.7
     message = refused(capsys, model="unnamed.skops")
-    assert "1000 rows of 4 features, and the model has 2" in message
+    assert "1000 rows of 4 features, but the model has 2" in message
 
 
 def test_patients_are_protected_with_all_rows(folder):
@@ -157,7 +157,7 @@ def test_a_report_has_the_metrics_of_the_file(folder, capsys):
     (folder / "forged.json").write_text(json.dumps(values))
     with pytest.raises(SystemExit):
         main(["report", "model.skops", "--metrics", "forged.json"])
-    assert "forged.json holds no private metrics" in capsys.readouterr().err
+    assert "forged.json is not a file of private metrics" in capsys.readouterr().err
 
 
 def test_text_and_missing_cells_are_scored_as_in_python(tmp_path, capsys, monkeypatch):
@@ -208,4 +208,4 @@ def test_a_model_of_patients_needs_their_ids(folder, capsys):
     clf.fit(X, y, groups=rows["patient"][:1000])
     clf.publish().save("groups.skops")
     message = refused(capsys, model="groups.skops")
-    assert "The model protects groups, so that --group is needed" in message
+    assert "The model protects groups; pass --group" in message

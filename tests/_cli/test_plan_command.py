@@ -121,28 +121,28 @@ WRONG = [
     (["guess"], "invalid choice: 'guess'"),
     (
         ["study", "--classes", "-1,1"],
-        "--classes: expected one argument; one that starts with a minus is written "
+        "--classes: expected one argument; write a value that starts with a minus as "
         "--classes=...; see",
     ),
     (["plan", "--learner", "newton"], "needs the number of rows or groups; pass --ro"),
     (
         ["plan", "--learner", "newton", "--rows", "9", "--teachers", "3"],
-        "--learner newton has no --teachers; leave it out",
+        "--learner newton does not use --teachers; leave it out",
     ),
     (
         ["plan", "--learner", "newton", "--rows", "9", "--class-prior", "0.1"],
-        "--learner newton has no --class-prior; leave it out",
+        "--learner newton does not use --class-prior; leave it out",
     ),
     (["plan", "--learner", "newton", "--rows", "0"], "--rows 0"),
     (["plan", "--rows", "900", "--student", "good"], "invalid choice: 'good'"),
     ([*GUMBEL, "--queries", "30"], "--teachers auto is .*; pass --rows, or --teachers"),
     (
         [*GUMBEL, "--queries", "3", "--unit", "group"],
-        "--teachers auto reads the number of rows, wh",
+        "--teachers auto depends on the number of rows, wh",
     ),
     (
         [*ON_PUBLIC_ROWS, "--unit", "group"],
-        "--rows 900 is not public where a group is the unit",
+        "--rows 900 is private if a group is the unit",
     ),
     ([*ON_PUBLIC_ROWS, "--unit", "patient"], "--unit: invalid choice: 'patient'"),
     (

@@ -92,7 +92,10 @@ def test_a_draft_is_announced_with_the_fields_that_are_missing(model, capsys):
     options = ["-o", "report.md", "--deployment", "about.json"]
     assert main(["report", "model.skops", *options]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "report.md is written. It is a draft. Give these by --deployment" in printed
+    assert (
+        "report.md is written. It is a draft. Add these fields to the file of"
+        in printed
+    )
     assert "prediction, intended_use, description, one_row, controller" in printed
     assert Path("report.md").read_text().startswith("> **DRAFT: do not sign")
     assert "\n# Beds, City Hospital\n" in Path("report.md").read_text()
@@ -260,7 +263,7 @@ QUALITY = ["model.skops", "--quality"]
 WRONG = [
     ([], "the following arguments are required: MODEL"),
     (["model.pickle"], "MODEL: 'model.pickle' must end in '.skops'"),
-    (["no.skops"], "no.skops is missing: the model of a published classifier"),
+    (["no.skops"], "no.skops is missing: it is the model of a published classifier"),
     (["model.skops", "-o", "r.pdf"], "--output r.pdf must end in one of .html, .md"),
     (["model.skops", "-o", "no/r.md"], "There is no folder no for --output no/r.md"),
     (["model.skops", "--title", ""], "--title '' must be a text"),
@@ -274,18 +277,18 @@ WRONG = [
         ["model.skops", "--deployment", "model.skops"],
         "cannot be read: it is not strict JSON",
     ),
-    (["model.skops", "--deployment", "model.json"], "whose names are among .'name'"),
-    (["model.skops", "--public-rows"], "there are none; add --quality accuracy=0.84"),
-    (["model.skops", *MEASURED[2:]], "there are none; add --quality accuracy=0.84"),
+    (["model.skops", "--deployment", "model.json"], "with fields among .'name'"),
+    (["model.skops", "--public-rows"], "for example --quality accuracy=0.84"),
+    (["model.skops", *MEASURED[2:]], "for example --quality accuracy=0.84"),
     ([*QUALITY, "accuracy"], "--quality: 'accuracy' is not NAME=VALUE; write"),
     ([*QUALITY, "accuracy=high"], "--quality: 'high' is not a number; write"),
     ([*QUALITY, "a=b=c=1"], "--quality: 'a=b=c=1' is not NAME=VALUE; write"),
     (
         ["model.skops", *MEASURED, *MEASURED, "--public-rows"],
-        "quality has 'accuracy' more than once; give each figure a name of its own",
+        "quality has 'accuracy' more than once; give each figure a different name",
     ),
     ([*QUALITY, "accuracy=1", "--public-rows"], "--quality needs --evaluated-on"),
-    (["model.skops", *MEASURED], "add --public-rows or --private-rows"),
+    (["model.skops", *MEASURED], "add one of them"),
     (["model.skops", *MEASURED, "--public-rows", "--private-rows"], "not allowed with"),
 ]
 

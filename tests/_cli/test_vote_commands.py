@@ -88,8 +88,8 @@ def test_five_sites_publish_a_model(folder, capsys):
     printed = capsys.readouterr().out
     assert "(epsilon=3.000, delta=1e-05)-differentially private" in printed
     assert f"5 queries to {5 * N_TEACHERS} teachers" in " ".join(printed.split())
-    assert "may be published: model.skops, model.json." in printed
-    assert "which the command report completes: report.html." in printed
+    assert "Written: model.skops, model.json. These files may be published." in printed
+    assert "Written as a draft: report.html. Complete it" in printed
     model = PublishedClassifier.load("model.skops")
     assert model.privacy_spent_.unit == "group"
     assert model.classes_.tolist() == ["no", "yes"]
@@ -159,7 +159,7 @@ def test_numbers_as_labels_are_read_also_beside_a_missing_one(
     rows.assign(readmitted=y).to_csv("north.csv", index=False)
     assert main(study("--classes", "0,1", "--seed", "5")) == 0
     assert main(vote("north")) == 0
-    assert "as their label is no class: 4." in capsys.readouterr().out
+    assert "because their label is not a class: 4." in capsys.readouterr().out
     X = rows[["age", "marker"]]
     expected = votes_in_python("north", X, y, rows["patient"], [0, 1], seed=5)
     assert_equal_votes(Votes.load("north.votes"), expected)
@@ -174,7 +174,7 @@ def test_words_that_may_stand_for_missing_values_are_classes_and_ids(folder, cap
     assert main(study("--classes", "NA,None", *options)) == 0
     options = ["--study", "new.json", "--key", "new.key", "--overwrite"]
     assert main(vote("north", *options)) == 0
-    assert "as their label is no class: 0." in capsys.readouterr().out
+    assert "because their label is not a class: 0." in capsys.readouterr().out
 
 
 def test_columns_of_public_rows_have_types_that_each_column_decides(tmp_path):

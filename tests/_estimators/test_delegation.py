@@ -79,7 +79,7 @@ def test_a_student_that_predicts_no_class_is_refused(value, wrap, fit, odd, blob
     pate = fit(LogisticRegression(), student=wrap(Odd()))
     published = pate.publish()
     odd(value)
-    message = rf"Odd was fitted on the class indices 0 to 2, and its .*{value}"
+    message = rf"Odd was fitted on the class indices 0 to 2, but its .*{value}"
     for model in (pate, published):
         with pytest.raises(ValueError, match=message):
             model.predict(blobs[0])

@@ -178,7 +178,7 @@ def test_numbers_as_text_are_warned_of_before_any_cost(method, source):
     pate = PATEClassifier(public_size=None if public else 0.3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        warnings.filterwarnings("error", message=".*decimal comma")
-        with pytest.raises(PublicDataWarning, match=r"numbers as text.*\['a'\]"):
+        warnings.filterwarnings("error", message=".*decimal points")
+        with pytest.raises(PublicDataWarning, match=r"numbers stored as text.*\['a'\]"):
             getattr(pate, method)(frame, y, **public)
     assert not hasattr(pate, "privacy_spent_")

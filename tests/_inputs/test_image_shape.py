@@ -29,7 +29,7 @@ def test_sizes_decide_where_the_channels_are(shape, expected):
 
 @pytest.mark.parametrize("shape", [(3, 3, 3), (4, 40, 4), (64, 64, 13), (9, 9, 9)])
 def test_a_layout_that_sizes_leave_open_is_warned_of_unless_given(shape):
-    with pytest.warns(PublicDataWarning, match="channels are last, move them"):
+    with pytest.warns(PublicDataWarning, match="channels come last"):
         assert read_input_shape(None, (9, *shape)) == shape
     with warnings.catch_warnings():
         warnings.simplefilter("error")

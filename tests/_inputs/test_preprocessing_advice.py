@@ -140,7 +140,9 @@ def test_text_leads_to_an_encoder_inside(
     clf = pate(ledger, teacher, **parameters)
     text = refused(clf, columns, container)
     if container is np.asarray and "hba1c" in columns:
-        assert "Pass X and X_public as dataframes, whose columns have types" in text
+        assert (
+            "Pass X and X_public as dataframes, so that each column has a type" in text
+        )
         return
     assert "could not convert string to float" in text
     assert "inside estimator=, never in front" in text
@@ -182,7 +184,7 @@ def test_missing_values_of_a_step_need_no_imputer_of_columns(ledger):
         (OneHotEncoder(handle_unknown="ignore"), ["ward"]), remainder="passthrough"
     )
     teacher = make_pipeline(encoder, FunctionTransformer(np.log), GaussianNB())
-    with pytest.raises(ValueError, match=r"NaN\. .* in front of the step"):
+    with pytest.raises(ValueError, match=r"NaN\. .* before the step"):
         pate(ledger, teacher).fit(PRIVATE, Y, X_public=PublicData(NEGATIVE))
 
 
@@ -194,7 +196,7 @@ def test_the_number_of_public_rows_in_a_message_counts_each_once(ledger):
 
 
 def test_an_array_of_strings_leads_to_a_dataframe(ledger):
-    with pytest.warns(PublicDataWarning, match="numbers as text"):
+    with pytest.warns(PublicDataWarning, match="numbers stored as text"):
         text = refused(pate(ledger, Teacher()), ["age", "ward"], as_strings)
     assert "Pass X and X_public as dataframes" in text
 

@@ -79,20 +79,20 @@ BOOSTED = {
     "xgboost": xgboost.XGBClassifier(n_estimators=3),
     "lightgbm": lightgbm.LGBMClassifier(n_estimators=3, verbose=-1),
 }
-NO_VALIDATION = "leave early stopping out of {name}="
-GIVE_ENCODER = "Give the encoder in {name}= handle_unknown='ignore'"
+NO_VALIDATION = "in {name}=, turn early stopping off"
+GIVE_ENCODER = "In {name}=, set handle_unknown='ignore' in the encoder"
 # Estimator and rows that fail, what is wrong, the advice, and what follows it.
 CASES = {
     "missing values of a step": (
         (in_front(np.log), NUMBERS),
         "Input X contains NaN",
-        "an imputer for missing values, in front of the step that refuses them",
+        "an imputer for missing values, before the step that refuses",
         (in_front(np.log, SimpleImputer()), NUMBERS),
     ),
     "text of a step": (
         (in_front(as_words), NUMBERS),
         "could not convert string to float",
-        "Put an encoder with handle_unknown='ignore' for text",
+        "put an encoder with handle_unknown='ignore' for text",
         (in_front(as_words, OneHotEncoder(handle_unknown="ignore")), NUMBERS),
     ),
     "early stopping of xgboost": (
@@ -116,7 +116,7 @@ CASES = {
     "unknown words in order": (
         (of_words(OrdinalEncoder()), WORDS),
         "Found unknown categories",
-        "an OrdinalEncoder handle_unknown='use_encoded_value' and unknown_value=-1",
+        "handle_unknown='use_encoded_value' and unknown_value=-1 in an OrdinalEncoder",
         (
             of_words(
                 OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
@@ -139,7 +139,7 @@ CASES = {
     "numbers of double precision, cast by a step": (
         (NETWORK, NUMBERS),
         "Double and Float",
-        "in front of the network in {name}=",
+        "add a step in {name}= that casts them",
         (make_pipeline(FunctionTransformer(as_float32), NETWORK), NUMBERS),
     ),
     "names of xgboost": (
@@ -157,7 +157,7 @@ CASES = {
     "names of a step": (
         (in_front(with_a_number_for_a_name), NUMBERS),
         "string names",
-        "or those that a step in {name}= makes",
+        "or those that a step in {name}= creates",
         (in_front(with_names), NUMBERS),
     ),
 }

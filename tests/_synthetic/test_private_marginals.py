@@ -50,7 +50,7 @@ WRONG = {
     "one bin": ({"n_bins": 1}, r"n_bins=1 must be a whole number of at least 2"),
     "by_class": ({"by_class": "yes"}, r"by_class='yes' must be True or False"),
     "sigma": ({"sigma": -1}, r"sigma=-1 must be a positive, finite number"),
-    "two kinds of noise": ({"sigma": 9}, r"sigma=9\) both fix the noise on counts"),
+    "two kinds of noise": ({"sigma": 9}, r"sigma=9\) both set the noise on counts"),
 }
 
 

@@ -166,12 +166,12 @@ def test_networks_are_recognised(tmp_path):
     assert len(kept) == 3
 
 
-@pytest.mark.parametrize("what", ["one private row", "public rows", "parameter"])
+@pytest.mark.parametrize("what", ["private rows one", "public rows", "parameter"])
 def test_what_changed_is_trained_again_and_nothing_else(what, diary, tmp_path):
     X, _ = make_blobs(1000, random_state=0)
     poll(Diary(str(diary)), tmp_path, data=(X[:800], X[800:]))
     changed, seconds = X.copy(), 0.0
-    if what == "one private row":
+    if what == "private rows one":
         changed[17] += 1
     elif what == "public rows":
         changed[801] += 1
@@ -179,7 +179,7 @@ def test_what_changed_is_trained_again_and_nothing_else(what, diary, tmp_path):
         seconds = 1e-6
     poll(Diary(str(diary), seconds), tmp_path, data=(changed[:800], changed[800:]))
     trained = n_fits(diary) - N_TEACHERS
-    assert trained == (1 if what == "one private row" else N_TEACHERS)
+    assert trained == (1 if what == "private rows one" else N_TEACHERS)
 
 
 class FailsOnce(Diary):
@@ -306,7 +306,7 @@ def test_an_estimator_without_a_module_is_refused(tmp_path):
         pass
 
     with pytest.raises(
-        ValueError, match="define its classes and functions in a module"
+        ValueError, match="define their classes and functions in a module"
     ):
         poll(Local(), tmp_path)
 

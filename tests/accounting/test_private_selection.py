@@ -237,7 +237,7 @@ def test_the_cost_of_a_random_choice_is_the_largest_one(of_one, of_other):
 
 
 def test_costs_at_different_orders_are_refused():
-    with pytest.raises(ValueError, match="different orders"):
+    with pytest.raises(ValueError, match="different Renyi orders"):
         upper_envelope([gaussian_worst_case(1), gaussian_worst_case(1, ORDERS)])
 
 

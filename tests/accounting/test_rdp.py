@@ -74,5 +74,5 @@ def test_curve_cannot_be_changed_in_place():
 
 
 def test_curves_of_different_orders_do_not_add():
-    with pytest.raises(ValueError, match="different orders"):
+    with pytest.raises(ValueError, match="different Renyi orders"):
         gaussian_worst_case(1, [2, 3]) + gaussian_worst_case(1, [2, 4])

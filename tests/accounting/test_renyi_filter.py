@@ -126,7 +126,7 @@ def test_several_orders_share_delta():
 )
 def test_a_budget_that_admits_no_release_is_refused(epsilon, delta, orders):
     with pytest.raises(
-        ValueError, match=r"admit no release at order .*; use larger orders"
+        ValueError, match=r"allow no release at Renyi order .*; use larger orders"
     ):
         RenyiFilter.for_budget(epsilon, delta, orders)
     with pytest.raises(ValueError, match="must all be positive"):

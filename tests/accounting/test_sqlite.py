@@ -49,8 +49,8 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is no ledger"),
-        (b"This is a text file, and long enough to be looked at." * 100, "is no l"),
+        (b"", "is not a ledger"),
+        (b"This is a text file, and long enough to be looked at." * 100, "is not a l"),
     ],
     ids=["empty", "text"],
 )
@@ -65,7 +65,7 @@ def test_another_database_is_no_ledger(path):
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE budget (id INTEGER)")
     other.close()
-    with pytest.raises(LedgerError, match="is no ledger; name another file"):
+    with pytest.raises(LedgerError, match="is not a ledger; pass another file"):
         PrivacyLedger(path, epsilon=3, delta=1e-6)
 
 
@@ -73,7 +73,7 @@ def test_a_newer_format_is_refused(path, ledger):
     with sqlite3.connect(path) as file:
         file.execute("PRAGMA user_version = 4")
     file.close()
-    with pytest.raises(LedgerError, match="has format 4, and this version"):
+    with pytest.raises(LedgerError, match="has format 4, but this version"):
         charge(ledger)
 
 
@@ -179,12 +179,12 @@ def test_a_given_key_is_used_and_a_short_one_refused(tmp_path, path):
     ledger = PrivacyLedger(path, epsilon=3, delta=1e-6, key_file=tmp_path / "key")
     assert ledger.key == bytes(range(40))
     (tmp_path / "key").write_bytes(b"secret")
-    with pytest.raises(LedgerError, match="has 6 bytes, and a key needs 32; put the"):
+    with pytest.raises(LedgerError, match="has 6 bytes, but a key needs 32"):
         _ = ledger.key
 
 
 def test_the_ledger_is_not_its_own_key(path):
-    with pytest.raises(ValueError, match="is the ledger itself; name another file"):
+    with pytest.raises(ValueError, match="is the ledger itself; choose another file"):
         PrivacyLedger(path, epsilon=3, delta=1e-6, key_file=path)
     with pytest.raises(ValueError, match="key_file=3 must name a file"):
         PrivacyLedger(path, epsilon=3, delta=1e-6, key_file=3)
@@ -203,7 +203,9 @@ def test_another_ledger_in_its_place_is_refused(path, ledger):
     path.unlink()
     PrivacyLedger(path, epsilon=0.1, delta=1e-6)
     for one in (ledger, pickle.loads(kept)):
-        with pytest.raises(LedgerError, match="is another ledger than the one that"):
+        with pytest.raises(
+            LedgerError, match="now holds another ledger than the one that"
+        ):
             charge(one)
     assert PrivacyLedger(path).entries() == []
 

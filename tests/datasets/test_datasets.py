@@ -83,7 +83,7 @@ def test_a_file_that_is_there_is_used_without_network(
 
 def test_a_file_with_a_wrong_hash_is_reported_and_left_alone(home, file_at, no_network):
     (home / "small.data").write_bytes(b"mine")
-    with pytest.raises(OSError, match=f"expected {SHA256}.*left as it is"):
+    with pytest.raises(OSError, match=f"expected {SHA256}.*not changed"):
         read_data_file(file_at(CONTENT), data_home=home.parent)
     assert (home / "small.data").read_bytes() == b"mine"
 

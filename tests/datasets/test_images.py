@@ -160,7 +160,7 @@ def test_another_file_in_the_place_of_cifar10_is_left_alone(
     path = tmp_path / "cifar10" / "cifar-10-binary.tar.gz"
     path.parent.mkdir()
     path.write_bytes(b"mine")
-    with pytest.raises(OSError, match=r"expected .* left as it is"):
+    with pytest.raises(OSError, match=r"expected .* not changed"):
         fetch_cifar10(data_home=tmp_path, download_if_missing=download)
     assert path.read_bytes() == b"mine"
 

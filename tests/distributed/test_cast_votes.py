@@ -191,7 +191,7 @@ def test_files_are_for_one_user_and_come_back(votes, patients, tmp_path):
         with pytest.raises(ValueError, match="was cut off or changed"):
             Votes.load(path)
     path.write_bytes(b"id,age\n1,2\n")
-    with pytest.raises(ValueError, match="no file of votes"):
+    with pytest.raises(ValueError, match="not a file of votes"):
         Votes.load(path)
 
 
@@ -239,13 +239,17 @@ def test_a_bit_of_the_public_rows_is_noticed(votes, patients):
     with pytest.raises(ValueError, match="Part 1 was cast on other public rows"):
         Votes.merge(parts)
     clf = PATEClassifier(GaussianNB(), classes=CLASSES, n_queries=5)
-    with pytest.raises(ValueError, match="X_public is not what the votes were cast on"):
+    with pytest.raises(
+        ValueError, match="X_public differs from the public rows that teachers voted on"
+    ):
         clf.fit_from_votes(PublicData(other), parts[0], privacy_unit="group")
 
 
 def test_a_shard_that_comes_twice_or_is_split_is_named(votes, patients):
     parts = [part_of(votes, patients, range(8)), part_of(votes, patients, range(7, 20))]
-    with pytest.raises(ValueError, match=r"Part 1 has votes of shard 7, .* split"):
+    with pytest.raises(
+        ValueError, match=r"Part 1 repeats the votes of shard 7: .* split"
+    ):
         Votes.merge(parts)
     sites = [part_of(votes, patients, [3], site=one) for one in ("north", "south")]
     assert Votes.merge(sites).shape == (2 * N_SHARDS, N_PUBLIC)
@@ -262,8 +266,8 @@ def test_statements_name_the_unit_that_shards_hold(votes, patients, tmp_path):
         GaussianNB(), classes=CLASSES, epsilon=20.0, n_queries=20, ledger=ledger
     )
     for refused, unit, message in (
-        (one, "row", "the shards of these votes hold each group whole"),
-        ([[0] * N_PUBLIC], "group", "needs votes that say what a shard holds"),
+        (one, "row", "the shards of these votes keep each group whole"),
+        ([[0] * N_PUBLIC], "group", "needs votes made by Votes.from_shards"),
     ):
         with pytest.raises(ValueError, match=message):
             clf.fit_from_votes(X_public, refused, privacy_unit=unit)
@@ -317,7 +321,7 @@ def votes_file(path, **changes):
 )
 def test_a_header_that_no_site_writes_is_refused_by_one_sentence(tmp_path, changes):
     path = votes_file(tmp_path / "a.votes", **changes)
-    with pytest.raises(ValueError, match="contradicts itself; ask its site"):
+    with pytest.raises(ValueError, match="is inconsistent; ask its site"):
         Votes.load(path)
 
 

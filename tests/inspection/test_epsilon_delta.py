@@ -141,14 +141,14 @@ def test_several_statements_share_the_deltas_of_all(pure):
 
 
 def test_statements_of_different_units_are_refused(pure, gaussian):
-    with pytest.raises(ValueError, match="'row' with relation='replace-one', and"):
+    with pytest.raises(ValueError, match="'row' with relation='replace-one', so"):
         EpsilonDeltaDisplay.from_statements({"a": pure, "b": gaussian})
     assert not plt.get_fignums()
 
 
 def test_a_fit_without_a_guarantee_has_no_line(pure):
     void = replace(pure, epsilon=np.inf, curve=pure.curve.unbounded())
-    with pytest.raises(ValueError, match=r"epsilon=inf.*leave it out"):
+    with pytest.raises(ValueError, match=r"epsilon=inf.*Leave it out"):
         EpsilonDeltaDisplay.from_statements({"a": pure, "b": void})
 
 
@@ -157,7 +157,7 @@ def test_a_fit_without_a_guarantee_has_no_line(pure):
     [
         ({}, "nothing to draw; pass at least one"),
         ([], r"statements=\[\] must be a dict, such as"),
-        ({"a": (1.0, 1e-5)}, r"statements\['a'\]=\(1.0, 1e-05\) is no PrivacySpent"),
+        ({"a": (1.0, 1e-5)}, r"statements\['a'\]=\(1.0, 1e-05\) is not a PrivacySpent"),
     ],
 )
 def test_what_is_no_statement_is_refused(wrong, message):

@@ -141,7 +141,7 @@ def test_fits_on_overlapping_rows_add_up_and_are_not_void(max_samples):
     leak = only(BaggingClassifier(INSIDE, bootstrap=False, max_samples=max_samples))
     assert "void" not in leak
     assert "Each fit is a release with its own privacy cost" in leak
-    assert "Add the costs up" in leak
+    assert "Add up the costs" in leak
 
 
 @pytest.mark.parametrize(

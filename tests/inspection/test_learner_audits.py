@@ -93,7 +93,7 @@ def test_neighbours_are_those_of_the_statement():
 def test_an_estimator_without_a_stated_cost_is_refused():
     from sklearn.linear_model import LogisticRegression
 
-    with pytest.raises(ValueError, match="cannot state its cost"):
+    with pytest.raises(ValueError, match="cannot state its privacy cost"):
         audit(LogisticRegression(), TURNED)
 
 

@@ -312,10 +312,10 @@ def test_a_cost_of_one_query_too_few_is_found(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([5, 5], [5, 5]), "no neighbour"),
-        (([5, 5], [7, 3]), "no neighbour"),
-        (([5, 5], [6, 6]), "no neighbour"),
-        (([5, 5, 5], [6, 4, 4]), "no neighbour"),
+        (([5, 5], [5, 5]), "not a neighbour"),
+        (([5, 5], [7, 3]), "not a neighbour"),
+        (([5, 5], [6, 6]), "not a neighbour"),
+        (([5, 5, 5], [6, 4, 4]), "not a neighbour"),
         (([5, 5], [5, 5, 0]), "shape"),
         (([[5, 5]], [[6, 4]]), "shape"),
         (([5, 5], [6, -1]), "negative"),

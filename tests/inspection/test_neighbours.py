@@ -215,8 +215,12 @@ def test_answers_of_neighbours_are_looked_at_too(monkeypatch):
 @pytest.mark.parametrize(
     ("estimator", "X_public", "message"),
     [
-        (LogisticRegression(), X_PUBLIC, "statistic=None needs answers, and est"),
-        (make(public_size=0.2), None, "X_public=None, and statistic=None needs"),
+        (
+            LogisticRegression(),
+            X_PUBLIC,
+            "statistic=None compares answers to queries, but est",
+        ),
+        (make(public_size=0.2), None, "about the same public rows, but X_public=None"),
     ],
 )
 def test_a_fit_without_answers_to_compare_is_refused(estimator, X_public, message):

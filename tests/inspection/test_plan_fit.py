@@ -103,7 +103,9 @@ def test_a_plan_from_data_may_be_published_under_the_assumptions_of_the_fit(rows
 def test_a_plan_with_more_teachers_than_rows_or_groups_is_refused_as_the_fit_is(rows):
     X, y, X_public = rows
     pate = PATEClassifier(n_teachers=901, n_queries=5)
-    with pytest.raises(ValueError, match="n_teachers=901 is more than the private"):
+    with pytest.raises(
+        ValueError, match="n_teachers=901 is more than the number of private"
+    ):
         pate.plan_fit(X, y, X_public=PublicData(X_public))
     pate.set_params(n_teachers=91, privacy_unit="group")
     grouped = {"X_public": PublicData(X_public), "groups": np.arange(900) // 10}
@@ -239,7 +241,7 @@ def test_there_is_no_margin_where_even_agreement_drowns():
     assert found.at_margins[-1].right < 0.9
     assert found.margin_for_90 is None
     assert found.margin_for_99 is None
-    assert "Fewer than 90 % of the answers are right where" in str(found)
+    assert "Fewer than 90 % of the answers are right even if" in str(found)
 
 
 @pytest.mark.parametrize(("margin", "lead"), [(0.07, 7), (0.071, 8), (1, 100)])
@@ -262,7 +264,7 @@ def test_one_query_costs_less_than_all():
     ("changes", "warning"),
     [
         ({"n_rows": 700, "delta": 0.01}, r"delta=0.01 is not below 1 / n_rows = 1 / 7"),
-        ({"n_rows": 70}, "A teacher learns from about 10 rows; use fewer"),
+        ({"n_rows": 70}, "Each teacher learns from only about 10 rows; use fewer"),
         ({"mechanism": GNMax(sigma=9.0)}, "The noise of GNMax(sigma=9.0) is too large"),
         ({"mechanism": ConfidentGNMax(4, 9.0, 1.0)}, "is too large for 7 teachers"),
     ],
@@ -322,15 +324,15 @@ def test_a_plan_can_be_written_as_strict_json():
 
 GROUPS = {"privacy_unit": "group"}
 UNKNOWN = {"n_teachers": "auto"}
-SHARES = "must be shares of the teachers, above 0 and up to 1"
+SHARES = "must be shares of the teachers, above 0 and at most 1"
 WRONG = [
     (UNKNOWN, "n_teachers='auto' is the square root of .*; pass n_rows, or n_teachers"),
     (
         UNKNOWN | GROUPS,
-        "n_teachers='auto' reads the number of rows, which is not public",
+        "n_teachers='auto' depends on the number of rows, which is private",
     ),
-    (UNKNOWN | GROUPS | {"n_rows": 900}, "n_rows=900 is not public .*; leave it out"),
-    ({"n_rows": 900} | GROUPS, "n_rows=900 is not public where a group is the unit"),
+    (UNKNOWN | GROUPS | {"n_rows": 900}, "n_rows=900 is private .*; leave n_rows out"),
+    ({"n_rows": 900} | GROUPS, "n_rows=900 is private if a group is the unit"),
     ({"n_rows": 6}, "n_teachers=7 is more than n_rows=6; lower n_teachers"),
     ({"n_rows": 0}, "n_rows=0 must be a whole number of at least 1"),
     ({"n_rows": -5, "n_queries": "auto"}, "n_rows=-5 must be a whole number"),
@@ -339,8 +341,8 @@ WRONG = [
     ({"n_queries": 0}, "n_queries=0 must be"),
     ({"n_queries": "all"}, "n_queries='all' must be"),
     ({"n_classes": 1}, "n_classes=1 must be a whole number of at least 2"),
-    ({"mechanism": "gnmax"}, "GNMax has sigma=None; set it"),
-    ({"epsilon": 1.0}, r"epsilon=1.0 and GNMax\(sigma=2.5\) both fix the noise"),
+    ({"mechanism": "gnmax"}, "GNMax has sigma=None; set sigma"),
+    ({"epsilon": 1.0}, r"epsilon=1.0 and GNMax\(sigma=2.5\) both set the noise"),
     ({"epsilon": -1.0}, "epsilon=-1.0 must be a positive"),
     ({"delta": 1}, "delta=1 must be a number strictly between 0 and 0.1"),
     ({"mechanism": "gaussian"}, "mechanism='gaussian' is unknown; use one of"),

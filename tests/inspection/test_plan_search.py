@@ -96,7 +96,7 @@ def test_a_search_beyond_the_budget_is_told_an_epsilon_that_fits(tmp_path):
     search = GridSearchCV(pate, {"n_teachers": [20, 20]}, cv=KFold(3))
     plan = plan_search(search, X, Y, X_public=PUBLIC)
     assert not plan.fits
-    assert f"epsilon={plan.fitting_epsilon:g} would fit." in str(plan)
+    assert f"epsilon={plan.fitting_epsilon:g} would fit this budget." in str(plan)
     for factor, fits in [(1, True), (1.05, False)]:
         pate.set_params(epsilon=factor * plan.fitting_epsilon)
         assert plan_search(search, X, Y, X_public=PUBLIC).fits is fits
@@ -125,15 +125,17 @@ def test_the_plan_has_the_number_of_fits_and_their_budget(ledger):
     cv = KFold(3, shuffle=True)
     cost = plan_search(GridSearchCV(make(ledger), GRID, cv=cv), X, Y, X_public=PUBLIC)
     assert str(cost).startswith(
-        "This search will fit 13 times (4 candidates on 3 splits and a refit), and "
-        "every new fit is charged: at most "
+        "This search will fit 13 times (4 candidates on 3 splits and a refit). "
+        "Each new fit is charged. All fits together cost at most "
     )
     assert cost.fits
     assert "of which 100.00% is left. The choice" in str(cost)
     costly = GridSearchCV(make(ledger, mechanism=GumbelMax(c=2)), {"n_queries": [50]})
     cost = plan_search(costly, X, Y, X_public=PUBLIC)
     assert not cost.fits
-    assert "left. It would fail before its end." in str(cost)
+    assert "left. The search would fail before its end, for lack of budget." in str(
+        cost
+    )
 
 
 def test_nothing_is_left_after_a_first_fit_with_the_epsilon_of_the_budget(tmp_path):
@@ -168,7 +170,7 @@ def test_a_random_search_has_a_cost_if_its_candidates_are_known(ledger):
 def test_held_out_rows_count_as_public(ledger):
     pate = make(ledger, public_size=0.2, n_queries="auto", n_teachers="auto")
     cost = plan_search(GridSearchCV(pate, {}, cv=KFold(2), refit=False), X, Y)
-    with pytest.warns(UserWarning, match="are used as public data"):
+    with pytest.warns(UserWarning, match="private rows as public rows"):
         GridSearchCV(pate, {}, cv=KFold(2), refit=False).fit(X, Y)
     assert ledger.spent == pytest.approx(cost.share, rel=1e-12)
 
@@ -197,6 +199,7 @@ def test_a_search_without_a_known_cost_is_refused(ledger, search, message):
 
 def test_public_rows_are_asked_for(ledger):
     with pytest.raises(
-        ValueError, match=r"X_public=None, and .* no public_size or synthetic; pass"
+        ValueError,
+        match=r"X_public=None, but .* neither public_size nor synthetic; pass",
     ):
         plan_search(GridSearchCV(make(ledger), GRID), X, Y)

@@ -126,7 +126,7 @@ def test_a_fit_is_drawn_from_its_own_votes(pate):
     "options", [{}, *({"sensitive": one} for one in (False, None, 1, "yes", np.True_))]
 )
 def test_without_sensitive_being_true_nothing_is_drawn(pate, options):
-    message = "without noise, which no statement covers; pass sensitive=True"
+    message = "without noise, which no privacy statement covers. Pass sensitive=True"
     with pytest.raises(ValueError, match=message):
         VoteMarginsDisplay.from_estimator(pate, **options)
     with pytest.raises(ValueError, match=message):
@@ -202,9 +202,9 @@ def test_a_learner_without_votes_of_teachers_is_refused(learner):
         ({"counts": [3, 4]}, r"counts has shape \(2,\)"),
         ({"counts": np.zeros((0, 3))}, "counts has no query"),
         ({"counts": [[0.5, 1]]}, "fractional number"),
-        ({"n_teachers": 95}, "n_teachers=95 is not the number.*has 100 votes"),
+        ({"n_teachers": 95}, "n_teachers=95 is too small.*has 100 votes"),
         ({"n_teachers": 100.0}, "n_teachers=100.0 must be a whole number"),
-        ({"mechanism": GNMax()}, "GNMax has sigma=None; set it"),
+        ({"mechanism": GNMax()}, "GNMax has sigma=None; set sigma"),
         ({"mechanism": "gnmax"}, "mechanism='gnmax' is not a PluralityMechanism"),
         ({"mechanism": NoisySum(3)}, "is not a PluralityMechanism"),
     ],

@@ -167,7 +167,7 @@ def test_the_norm_of_bounded_features_may_be_bounded_further(two):
 @every_learner
 def test_a_norm_that_is_read_from_the_rows_voids_the_statement(two, learner):
     X, y = two
-    match = "Neither data_norm nor feature_bounds"
+    match = "Without data_norm or feature_bounds"
     with pytest.warns(PrivacyLeakWarning, match=match) as caught:
         fitted = learner().fit(X, y)
     assert caught[0].filename == __file__  # the line of the fit

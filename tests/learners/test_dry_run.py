@@ -98,7 +98,7 @@ def tokens_of_rows_before(X, last, tokens):
     return last(tokens(X.long()).mean(dim=1).cumsum(dim=0))
 
 
-SLICES = "gradients out of 3 rows, .*one slice for each row"
+SLICES = "gradients out of 3 rows, .*keep rows separate"
 MIXES = "its module or its loss mixes the rows of a batch"
 
 # Network, shape of a row, and error.

@@ -177,7 +177,7 @@ def test_public_rows_of_another_population_are_warned_of(adult):
             {"threshold": 2},
             "threshold=2 must be 'auto', 'balanced', 'accuracy' or a probability",
         ),
-        ({"threshold": 0.3}, "threshold=0.3 is for two classes, and there are 3"),
+        ({"threshold": 0.3}, "threshold=0.3 is for two classes, but there are 3"),
         ({"threshold": "mean"}, "threshold='mean' must be 'auto', 'balanced',"),
         ({"epsilon": None}, "epsilon=None"),
         ({"epsilon": 0}, "epsilon=0"),
@@ -458,7 +458,9 @@ def test_odd_private_values_of_a_given_representation_do_not_raise(blobs):
         random_state=0,
     ).fit(X, y, X_public=X_public)
     assert clf.score(*blobs[3:]) > 0.8
-    assert clf.data_problems_ == ("rows that the representation refused: 1",)
+    assert clf.data_problems_ == (
+        "rows that the representation could not transform: 1",
+    )
 
 
 class Slow(StandardScaler):
@@ -477,5 +479,5 @@ def test_a_representation_that_is_slow_for_a_row_is_warned_of(blobs, learner):
     X, y, X_public, *_ = blobs
     clf = learner(representation=Slow(), epsilon=8)
     few = slice(0, 4000, 40)
-    with pytest.warns(UserWarning, match=r"Slow\(...\) transforms one private row"):
+    with pytest.warns(UserWarning, match=r"Slow\(...\) transforms private rows one"):
         clf.fit(X[few], y[few], X_public=X_public)

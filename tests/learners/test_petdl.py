@@ -232,7 +232,7 @@ def test_a_delta_of_one_over_n_rows_warns(blobs):
 
 def test_rows_held_out_are_stated_to_be_public(blobs):
     X, y, _, _ = blobs
-    with pytest.warns(PublicDataWarning, match="180 of the rows"):
+    with pytest.warns(PublicDataWarning, match="180 private rows"):
         petdl = make(public_size=0.3).fit(X, y)
     assert len(petdl.public_indices_) == len(petdl.batch_of_row_) == 180
     assert "held out as public rows" in petdl.privacy_spent_.in_one_line()

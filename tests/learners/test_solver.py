@@ -135,9 +135,7 @@ def test_a_minimum_that_is_not_reached_is_an_error(monkeypatch):
     rng = np.random.default_rng(0)
     X, signs = unit_rows(rng, 200, 5), rng.choice([-1.0, 1.0], size=200)
     options = {"regularisation": 0.1, "linear_term": np.ones(5), "tolerance": 1e-6}
-    with pytest.raises(
-        RuntimeError, match="depends on private rows, so do not publish it"
-    ):
+    with pytest.raises(RuntimeError, match="Do not publish this error"):
         minimise(X, signs, LogisticLoss(), **options)
 
 

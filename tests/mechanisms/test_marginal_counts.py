@@ -64,7 +64,7 @@ def test_a_share_is_of_the_squared_mu(share, epsilon, add_remove):
 
 
 def test_noise_that_is_given_is_not_calibrated():
-    with pytest.raises(ValueError, match=r"MarginalCounts\(sigma=3\) both fix"):
+    with pytest.raises(ValueError, match=r"MarginalCounts\(sigma=3\) both set"):
         MarginalCounts(3).for_share(0.1, 1.0, DELTA)
 
 

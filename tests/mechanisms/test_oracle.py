@@ -41,7 +41,9 @@ def test_no_answer_is_an_answer_and_is_kept(votes):
 def test_a_batch_beyond_the_budget_draws_and_charges_nothing(votes):
     oracle = Oracle(votes, GNMax(sigma=1), n_queries=5)
     oracle.answer([0, 1, 2])
-    with pytest.raises(BudgetExceededError, match="exceed the 2 of 5 that are left"):
+    with pytest.raises(
+        BudgetExceededError, match="exceed the 2 of 5 queries that are left"
+    ):
         oracle.answer([0, 3, 4, 5])
     assert oracle.n_charged == 3
     oracle.answer([0, 3, 4])

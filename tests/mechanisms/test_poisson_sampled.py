@@ -233,7 +233,7 @@ CALLS = {
 @pytest.mark.parametrize("call", ["calibrated", "for_neighbors", "respond"])
 @pytest.mark.parametrize("case", WITHOUT_COST)
 def test_mechanisms_without_a_cost_on_a_sample_are_refused(case, call):
-    with pytest.raises(ValueError, match="has no cost on a secret sample"):
+    with pytest.raises(ValueError, match="has no known cost on a secret sample"):
         CALLS[call](SampledMechanism(WITHOUT_COST[case], 0.15))
 
 
@@ -244,10 +244,10 @@ def test_mechanisms_without_a_cost_on_a_sample_are_refused(case, call):
         (
             ConfidentGNMax(5, 9.0, 9.0, max_answers=3),
             0.1,
-            "max_answers=3 lowers no cost",
+            "max_answers=3 does not lower the cost",
         ),
         (GNMax(9.0), 0, "sampling_rate=0 must be a positive"),
-        (GNMax(9.0), 1.1, "sampling_rate=1.1 is a probability"),
+        (GNMax(9.0), 1.1, "sampling_rate=1.1 must be a probability"),
         (GNMax(9.0), -0.1, "sampling_rate=-0.1 must be a positive"),
         (GNMax(9.0), np.nan, "sampling_rate=nan must be a positive"),
         (GNMax(9.0), True, "sampling_rate=True must be a positive"),

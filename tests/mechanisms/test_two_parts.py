@@ -232,7 +232,7 @@ def test_a_small_epsilon_is_calibrated_and_a_smaller_one_has_its_error(mechanism
 
 @pytest.mark.parametrize("release", ["gnmax of two", "histogram", "gumbel"])
 def test_counts_whose_renyi_cost_is_all_of_epsilon_are_refused(release):
-    with pytest.raises(ValueError, match="is spent by the noisy counts alone"):
+    with pytest.raises(ValueError, match="is used up by the noisy counts alone"):
         calibrated(release, 1.0, 1e-5, share=0.95)
 
 
@@ -243,7 +243,7 @@ def test_functions_and_sums_get_all_that_a_large_share_leaves(release):
 
 
 def test_counts_that_cost_more_than_all_are_refused_by_a_sum():
-    with pytest.raises(ValueError, match="is spent by the noisy counts alone"):
+    with pytest.raises(ValueError, match="is used up by the noisy counts alone"):
         NoisySum().prepared(
             n_parts=3, epsilon=1.0, before=MarginalCounts(3.0, n_tables=5).cost()
         )

@@ -108,7 +108,7 @@ FORGED = {
 def test_a_changed_file_is_refused(measured, name, tmp_path):
     values = deepcopy(measured[2].to_dict())
     FORGED[name](values)
-    with pytest.raises(ValueError, match="holds no private metrics: "):
+    with pytest.raises(ValueError, match="is not a file of private metrics: "):
         PrivateMetrics.load(write(values, tmp_path / "metrics.json"))
 
 
@@ -116,7 +116,7 @@ def test_a_changed_file_is_refused(measured, name, tmp_path):
 def test_any_other_file_is_refused(text, tmp_path):
     path = tmp_path / "metrics.json"
     path.write_text(text)
-    with pytest.raises(ValueError, match="holds no private metrics: "):
+    with pytest.raises(ValueError, match="is not a file of private metrics: "):
         PrivateMetrics.load(path)
 
 

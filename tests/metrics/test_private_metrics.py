@@ -130,7 +130,7 @@ def test_metrics_of_more_classes(three):
         }
     is_close(metrics, true)
     assert set(metrics) == {*true, *(("calibration_error", one) for one in range(3))}
-    with pytest.raises(KeyError, match="'roc_auc' is no metric"):
+    with pytest.raises(KeyError, match="'roc_auc' is not a metric"):
         metrics["roc_auc"]
 
 
@@ -257,7 +257,7 @@ WRONG = {
     "bins beyond 1": ({"bins": [0.5, 1.0]}, r"bins=\[0.5, 1.0\] must be 'auto'"),
     "class_prior": ({"class_prior": 0.7}, "class_prior=0.7 must be the share of the"),
     "short groups": ({"groups": [1, 2]}, "inconsistent numbers of samples"),
-    "short subgroups": ({"subgroups": [1, 2]}, "subgroups has 2 values and X 2000"),
+    "short subgroups": ({"subgroups": [1, 2]}, "subgroups has 2 values and X has 2000"),
     "no ids": ({"groups": [None] * 2000}, "groups holds no id at all"),
 }
 

@@ -31,8 +31,11 @@ def test_a_threshold_falls_with_the_sensitivity_and_rises_with_the_specificity(
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ({}, r"sensitivity=None and specificity=None were given; give one of them"),
-        ({"sensitivity": 0.9, "specificity": 0.9}, r"give one of them"),
+        (
+            {},
+            r"sensitivity=None and specificity=None were given; pass only one of them",
+        ),
+        ({"sensitivity": 0.9, "specificity": 0.9}, r"pass only one of them"),
         ({"sensitivity": 1}, r"sensitivity=1 must be between 0 and 1"),
         ({"specificity": 0.0}, r"specificity=0.0 must be between 0 and 1"),
     ],
@@ -44,10 +47,12 @@ def test_anything_but_one_share_is_refused(measured, wanted, message):
 
 @pytest.mark.slow
 def test_a_threshold_needs_two_classes(of_three_classes):
-    with pytest.raises(ValueError, match="of 3 classes; a threshold needs a model of"):
+    with pytest.raises(ValueError, match="of 3 classes, but a threshold needs two"):
         of_three_classes[2].threshold(sensitivity=0.9)
 
 
 def test_a_threshold_needs_counts_above_the_noise(hidden):
-    with pytest.raises(ValueError, match=r"noise hides .* measure more rows, or with"):
+    with pytest.raises(
+        ValueError, match=r"noise hides .* measure with more rows, or with"
+    ):
         hidden.threshold(sensitivity=0.9)

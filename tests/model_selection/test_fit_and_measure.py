@@ -207,15 +207,15 @@ def test_private_classifiers_of_rows_that_are_replaced_or_of_groups(kind):
 REFUSED = {
     "DP-SGD, DP-ERM and neighbours that add or remove": (
         DPLogisticRegression(method="gaussian", delta=1e-5, data_norm=2000.0),
-        "relation='add-remove', and the larger cost of fit and metrics is proved for",
+        "relation='add-remove', for which the larger cost of fit and metrics is",
     ),
     "nearest neighbours": (
         PrivateKNNClassifier(epsilon=4, public_size=0.2),
-        "relation='add-remove', and the larger cost",
+        "relation='add-remove', for which the larger cost",
     ),
     "groups that are added or removed": (
         Scored(unit="group", relation="add-remove"),
-        "unit='group' with relation='add-remove', and the larger cost",
+        "unit='group' with relation='add-remove', for which the larger cost",
     ),
     "no statement": (LogisticRegression(), "cannot state its privacy cost before a"),
     "no probabilities": (NoisyMeans(), "has no predict_proba, which metrics need"),
@@ -273,5 +273,5 @@ def test_a_fit_with_other_classes_than_planned_is_not_handed_out():
             self.classes_ = np.array([0, 1, 2])
             return self
 
-    with pytest.raises(RuntimeError, match="has 3 classes, and 2 were planned"):
+    with pytest.raises(RuntimeError, match="has 3 classes, but 2 were planned"):
         fit_and_measure(Forgets(), X, Y)

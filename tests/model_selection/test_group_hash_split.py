@@ -121,7 +121,7 @@ def test_bad_input_is_refused(split, groups, message):
 def test_a_part_that_was_split_with_the_same_key_says_what_to_do(patient):
     split = GroupHashSplit(random_state=0)
     [(train, _)] = split.split(None, groups=patient)
-    with pytest.raises(ValueError, match="another one than the first split"):
+    with pytest.raises(ValueError, match="no earlier split of these"):
         next(split.split(None, groups=patient[train]))
 
 

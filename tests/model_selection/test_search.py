@@ -265,7 +265,7 @@ def test_seeded_noise_of_the_search_voids_it():
     assert SEEDED in spent.assumptions
 
 
-@pytest.mark.filterwarnings("ignore:Neither data_norm")
+@pytest.mark.filterwarnings("ignore:Without data_norm")
 def test_a_candidate_without_a_guarantee_voids_the_search():
     bounds = {"data_norm": [60.0, None]}
     with pytest.warns(PrivacyLeakWarning, match="nothing of this search is private"):

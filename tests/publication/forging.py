@@ -231,9 +231,13 @@ def assert_every_value_is_compared(card):
 
 def refused(path):
     """Return the error when a forged model is read, in both ways."""
-    with pytest.raises(ValueError, match="contradicts itself or its model") as loaded:
+    with pytest.raises(
+        ValueError, match="is inconsistent with itself or its model"
+    ) as loaded:
         PublishedClassifier.load(path)
-    with pytest.raises(ValueError, match="contradicts itself or its model") as read:
+    with pytest.raises(
+        ValueError, match="is inconsistent with itself or its model"
+    ) as read:
         read_released(path)
     assert str(loaded.value) == str(read.value)
     message = str(loaded.value).partition("its model: ")[2]

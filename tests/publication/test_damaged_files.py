@@ -59,11 +59,11 @@ def test_files_of_two_models_are_not_mixed(saved, void):
 )
 def test_an_edited_card_is_refused(saved, changes):
     rewrite_card(saved, **changes)
-    with pytest.raises(ValueError, match=r"model\.json differs .* was edited"):
+    with pytest.raises(ValueError, match=r"model\.json was edited"):
         PublishedClassifier.load(saved)
 
 
-@pytest.mark.parametrize("version", [0, 1, 10, 12, "11", None])
+@pytest.mark.parametrize("version", [0, 1, 11, 13, "12", None])
 def test_an_unknown_format_is_refused(saved, version):
     rewrite_card(saved, format_version=version)
     with pytest.raises(ValueError, match="format_version"):
@@ -75,14 +75,14 @@ def test_an_unknown_format_is_refused(saved, version):
     [
         ("", "no.* strict JSON"),
         ("{", "strict JSON"),
-        ("[]", "is no sklearn_pate privacy card"),
-        ("{}", "is no sklearn_pate privacy card"),
+        ("[]", "is not a sklearn_pate privacy card"),
+        ("{}", "is not a sklearn_pate privacy card"),
         ('{"epsilon": NaN}', "NaN"),
         ('{"epsilon": 1, "epsilon": 2}', "twice"),
         ("[" * 100_000, "strict JSON"),
         ("\udcff", "strict JSON"),
         (
-            '{"format": "sklearn_pate privacy card", "format_version": 11}',
+            '{"format": "sklearn_pate privacy card", "format_version": 12}',
             "has no sha256",
         ),
     ],

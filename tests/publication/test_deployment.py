@@ -150,7 +150,9 @@ def test_a_report_on_a_card_takes_no_other_deployment(saved):
     loaded = PublishedClassifier.load(saved)
     same = PrivacyReport.from_estimator(loaded, deployment=Deployment(**FULL))
     assert same.to_dict()["deployment"] == FULL
-    with pytest.raises(ValueError, match="deployment differs from that on the card"):
+    with pytest.raises(
+        ValueError, match="deployment differs from the deployment on the card"
+    ):
         PrivacyReport.from_estimator(loaded, deployment=Deployment(name="Beds"))
 
 
@@ -163,7 +165,10 @@ def test_a_report_on_a_card_takes_no_other_deployment(saved):
         ({"name": ["Beds"]}, "must be a text of at least one letter"),
         ({"nickname": "Beds"}, "unexpected keyword argument 'nickname'"),
         ({"sector": "Health"}, "sector='Health' is unknown"),
-        ({"name": "two  spaces"}, "its deployment.name is 'two  spaces', and 'two s"),
+        (
+            {"name": "two  spaces"},
+            "its deployment.name is 'two  spaces', but its other fields give 'two s",
+        ),
         ({"unit_name": "<b>"}, "must be one to three words"),
     ],
 )
@@ -189,7 +194,7 @@ def test_a_missing_fact_is_refused(saved):
 def test_another_mu_is_refused(honest, kind, mu):
     path = honest(kind)
     forge(path, setting(mu=mu))
-    assert refused(path).startswith(f"its mu is {mu}, and ")
+    assert refused(path).startswith(f"its mu is {mu}, but ")
 
 
 def test_seeded_noise_has_no_mu(tmp_path):
@@ -199,4 +204,6 @@ def test_seeded_noise_has_no_mu(tmp_path):
     with pytest.warns(match="no privacy guarantee"):
         publish(pate).save(tmp_path / "model.skops")
     forge(tmp_path / "model.skops", setting(mu=0.5))
-    assert refused(tmp_path / "model.skops").startswith("its mu is 0.5, and None")
+    assert refused(tmp_path / "model.skops").startswith(
+        "its mu is 0.5, but its other fields give None"
+    )

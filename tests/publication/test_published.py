@@ -101,7 +101,7 @@ def test_a_fit_that_did_not_happen_is_not_published():
 def test_what_is_no_private_classifier_is_not_published(estimator):
     name = type(estimator).__name__
     with pytest.raises(
-        ValueError, match=rf"estimator is of type {name}, and .* pass a"
+        ValueError, match=rf"estimator is of type {name}, which .* pass a"
     ):
         publish(estimator)
 

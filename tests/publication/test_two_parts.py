@@ -83,7 +83,7 @@ def test_units_of_counts_that_are_not_those_of_answers_are_refused(honest):
     fields = card_of(honest)["mechanism_fields"]["parameters"]["counts"]
     add_remove = not fields["parameters"]["add_remove"]
     forge(honest, in_counts("add_remove", add_remove))
-    assert "do not add up; state both for one unit and relation" in refused(honest)
+    assert "do not add up; state both for the same unit and relation" in refused(honest)
 
 
 def test_a_file_without_the_counts_is_refused(of_votes):
@@ -118,7 +118,7 @@ def test_parts_that_are_none_are_refused(of_votes, part, other):
 def test_the_report_is_about_two_releases_and_no_public_rows_of_people(kind):
     report = PrivacyReport.from_estimator(fit(kind))
     for text in (report.to_markdown(), report.to_html()):
-        assert "First, the values in each of 2 columns are counted, one of each" in text
+        assert "First, the values in each of 2 columns are counted, one value" in text
         assert "of the values in 2 columns: the first release" in text
         assert "the second release" in text
         assert "declared without a look at private rows" in text

@@ -238,5 +238,7 @@ def test_a_custom_strategy_cannot_exceed_the_number_of_queries(digits):
         def query(self, session):
             session.query(session.new_rows())
 
-    with pytest.raises(BudgetExceededError, match="exceed the 60 of 60 that are left"):
+    with pytest.raises(
+        BudgetExceededError, match="exceed the 60 of 60 queries that are left"
+    ):
         pate(digits, query_strategy=Greedy())

@@ -617,7 +617,7 @@ def check_counts(counts: ArrayLike) -> _Array:
         )
     if np.any(counts > LARGEST_COUNT):
         raise ValueError(
-            f"counts holds a number above {LARGEST_COUNT}, the largest number of votes "
-            "that is supported; pass numbers of teachers."
+            f"counts holds a number above {LARGEST_COUNT}, the largest supported "
+            "number of votes; pass numbers of votes, one per teacher."
         )
     return counts.astype(np.float64)

@@ -80,8 +80,8 @@ class VoteCosts:
             step = gdp_mu(sigma)
             if not np.isfinite(step):
                 raise ValueError(
-                    f"sigma={sigma!r} is at most 1.5, where no cost that depends on "
-                    "the votes is known; publish bounds.gaussian_worst_case."
+                    f"sigma={sigma!r} is at most 1.5, for which no data-dependent "
+                    "cost is known; publish bounds.gaussian_worst_case."
                 )
             self.low, high = -4.0, 10 + 2 * order * step
             cost_of = partial(gaussian_optimal_cost, sigma=sigma, orders=order)
@@ -124,14 +124,14 @@ class VoteCosts:
         """
         if isinstance(log_q, RdpCurve):
             raise TypeError(
-                "A curve of the exact local cost cannot be sanitized, as its smooth "
-                "sensitivity is not known; pass log_q, for the q-optimal cost."
+                "A curve of the exact local cost cannot be sanitized, because its "
+                "smooth sensitivity is not known; pass log_q, for the q-optimal cost."
             )
         log_q = check_log_q(log_q)
         if self.has_threshold != (largest_counts is not None):
             raise ValueError(
-                "largest_counts goes with log_pass and log_fail; pass all three or "
-                "none of them."
+                "largest_counts needs log_pass and log_fail; pass all three or none "
+                "of them."
             )
         rows = np.zeros(log_q.size, dtype=np.intp)
         if self.has_threshold:
@@ -229,8 +229,8 @@ def _check_threshold(
     shape = (n_teachers + 1,)
     if log_pass.shape != shape or log_fail.shape != shape:
         raise ValueError(
-            f"log_pass has shape {log_pass.shape} and log_fail {log_fail.shape}; pass "
-            f"one entry for each largest count from 0 to n_teachers={n_teachers}."
+            f"log_pass has shape {log_pass.shape} and log_fail has {log_fail.shape}; "
+            f"pass one entry for each largest count from 0 to n_teachers={n_teachers}."
         )
     if not np.all(np.isfinite(log_pass) & np.isfinite(log_fail)):
         raise ValueError(
@@ -239,8 +239,8 @@ def _check_threshold(
         )
     if np.max(np.abs(np.logaddexp(log_pass, log_fail))) > 1e-6:
         raise ValueError(
-            "log_pass and log_fail are of probabilities that do not sum to 1; compute "
-            "both from the same noise."
+            "log_pass and log_fail are logarithms of probabilities that do not sum to "
+            "1; compute both from the same noise."
         )
     return log_pass, log_fail
 

@@ -78,8 +78,8 @@ def deployment_of(
     on_card = learner.card["deployment"] if has_card(learner) else {}
     if on_card and deployment is not None and on_card != given:
         raise ValueError(
-            "deployment differs from that on the card of the model; leave it out to "
-            "use the card, or publish the model again with the new one."
+            "deployment differs from the deployment on the card of the model; leave "
+            "it out to use the card, or publish the model again with the new one."
         )
     return on_card or given
 
@@ -94,8 +94,8 @@ def metrics_of(
     check_metrics(metrics, learner.classes_, spent)
     if on_card is not None and on_card.to_dict() != metrics.to_dict():
         raise ValueError(
-            "metrics differ from those on the card of the model; leave them out to use "
-            "the card, or publish the model again with the new ones."
+            "metrics differ from the metrics on the card of the model; leave them out "
+            "to use the card, or publish the model again with the new ones."
         )
     return metrics
 
@@ -112,14 +112,15 @@ def name_file(learner: Any, model_file: str | os.PathLike[str]) -> dict[str, str
         raise ValueError(str(error).replace("path=", "model_file=")) from None
     if not has_card(learner):
         raise ValueError(
-            f"model_file={str(path)!r} is the file of a PublishedClassifier, and clf "
-            f"is a {type(learner).__name__}; pass clf.publish(), as it was saved."
+            f"model_file={str(path)!r} is the file of a PublishedClassifier, but clf "
+            f"is a {type(learner).__name__}; pass the PublishedClassifier that was "
+            "saved, clf.publish()."
         )
     model, card, _ = read_pair(path)
     if canonical_text(card) != canonical_text(learner.card):
         raise ValueError(
             f"model_file={str(path)!r} has another privacy card than clf; pass the "
-            "file that clf was saved to or read from."
+            "file that clf was saved to or loaded from."
         )
     name = " ".join(path.name.split())
     return {"name": name, "sha256": hashlib.sha256(model).hexdigest()}
@@ -231,8 +232,8 @@ def _statement_of(learner: Any, clf: Any) -> PrivacySpent:
         )
     if spent.release in ("metrics", "several", "measured"):
         raise ValueError(
-            f"clf is of type {type(clf).__name__}, whose statement is that of several "
-            "releases; report on its model, with its metrics as metrics."
+            f"clf is of type {type(clf).__name__}, whose statement covers several "
+            "releases; pass its model as clf and its metrics as metrics."
         )
     return spent
 
@@ -247,8 +248,8 @@ def _quality(
         ):
             if value is not None:
                 raise ValueError(
-                    f"{name}={value!r} needs figures; pass quality, such as "
-                    "{'accuracy': 0.84}, too."
+                    f"{name}={value!r} describes figures of quality; pass quality, "
+                    "such as {'accuracy': 0.84}, too."
                 )
         return None
     if not isinstance(quality, dict) or not quality:
@@ -267,8 +268,9 @@ def _quality(
         )
     if not isinstance(is_public, (bool, np.bool_)):
         raise ValueError(
-            f"quality_is_public={is_public!r} must be True, if all rows that the "
-            "figures were computed on are public, labels included, or else False."
+            f"quality_is_public={is_public!r} must be True if all rows that the "
+            "figures were computed on are public, with their labels, and False "
+            "otherwise."
         )
     return {
         "figures": figures,
@@ -314,8 +316,8 @@ def _named(what: str, names: list[Any], values: dict[Any, Any]) -> dict[str, Any
     named = dict(zip(texts, values.values(), strict=True))
     if len(named) < len(values):
         raise ValueError(
-            f"quality has names that are equal as texts, among {[*values]}; give each "
-            "figure a name of its own."
+            f"quality has several names with the same text, among {[*values]}; give "
+            "each figure a different name."
         )
     return named
 
@@ -337,8 +339,8 @@ def _ledger_facts(
         return None
     if not isinstance(ledger, PrivacyLedger):
         raise ValueError(
-            f"ledger={ledger!r} must be a PrivacyLedger, to show its history on the "
-            "page."
+            f"ledger={ledger!r} must be a PrivacyLedger, whose history the report "
+            "shows."
         )
     with ledger.reading() as file:
         unit, relation, created = file.execute(
@@ -348,9 +350,9 @@ def _ledger_facts(
         share = ledger.spent
     if unit is not None and (unit, relation) != (spent.unit, spent.relation):
         raise ValueError(
-            f"ledger protects unit={unit!r} with relation={relation!r}, and this fit "
-            f"unit={spent.unit!r} with relation={spent.relation!r}; pass the ledger "
-            "that this fit was charged to."
+            f"ledger protects unit={unit!r} with relation={relation!r}, but this fit "
+            f"protects unit={spent.unit!r} with relation={spent.relation!r}; pass the "
+            "ledger that this fit was charged to."
         )
     return {
         "epsilon": float(ledger.epsilon),

@@ -482,7 +482,8 @@ class PrivacyReport:
             raise ValueError(
                 "This report is internal, because "
                 f"{' and '.join(self._facts['internal_because'])}; pass internal=True "
-                "to save it for the data holder, or create a report without them."
+                "to save it for the data holder, or create a report without this "
+                "content."
             )
         check_can_write([path], overwrite=overwrite, name="path=")
         mode = 0o600 if self.internal else 0o666
@@ -492,14 +493,14 @@ class PrivacyReport:
         """Raise ValueError unless the model and all facts may be published."""
         if not self._facts["private"]:
             raise ValueError(
-                "A registry takes models with a guarantee, and this one has none; see "
-                "the report for the reason."
+                "A registry accepts only models with a privacy guarantee, and this "
+                "one has none; see the report for the reason."
             )
         if self.internal:
             raise ValueError(
-                "A record for a registry is public, and this report is internal, "
+                "A record for a registry is public, but this report is internal, "
                 f"because {' and '.join(self._facts['internal_because'])}; create a "
-                "report without them."
+                "report without this content."
             )
 
     def _to_yaml(self) -> str:

@@ -27,7 +27,7 @@ def check_augmentation(
         return
     if not (hasattr(value, "weak") and hasattr(value, "strong")):
         raise ValueError(
-            f"{name}={value!r} must have methods weak and strong, as "
+            f"{name}={value!r} must have the methods weak and strong, as "
             "ImageAugmentation() has, or be the default."
         )
     check_parameters(value)

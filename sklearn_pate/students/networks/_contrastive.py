@@ -163,8 +163,8 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
         X = self._check_rows(X, reset=True)
         if len(X) < 2:
             raise ValueError(
-                f"X has n_samples={len(X)} row; pass at least two, which are "
-                "distinguished from each other."
+                f"X has n_samples={len(X)} row; pass at least two, as training "
+                "compares rows."
             )
         self._learn_scale(X)
         inputs = self._as_inputs(X)

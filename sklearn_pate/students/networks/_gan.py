@@ -381,7 +381,7 @@ class GANClassifier(SemiSupervisedNetwork):
             made = tuple(generator(torch.rand(2, self.n_latent)).shape[1:])
         if made != self.input_shape_:
             raise ValueError(
-                f"generator={self.generator!r} makes outputs of shape {made}, and "
+                f"generator={self.generator!r} makes outputs of shape {made}, but "
                 f"inputs have shape {self.input_shape_}; change its last layer."
             )
         return generator

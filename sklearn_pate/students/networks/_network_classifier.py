@@ -281,7 +281,7 @@ class RelationalHint:
         clusters = np.asarray(self.cluster_of_row)
         if np.any(clusters >= len(similarities)):
             raise ValueError(
-                f"cluster_of_row has cluster {clusters.max()} and similarities has "
+                f"cluster_of_row has cluster {clusters.max()}, but similarities has "
                 f"{counted(len(similarities), 'cluster')}; number them from 0."
             )
         check_count("max_epochs", self.max_epochs)
@@ -319,7 +319,7 @@ class RelationalHint:
         hidden_layer(module)  # raises without one, also if the hint is all zeros
         if len(inputs) != len(self.cluster_of_row):
             raise ValueError(
-                f"hint is about {counted(len(self.cluster_of_row), 'row')} and X has "
+                f"hint is about {counted(len(self.cluster_of_row), 'row')}, but X has "
                 f"{len(inputs)}; pass the rows of the hint."
             )
         rows = np.flatnonzero(self.cluster_of_row >= 0)

@@ -124,7 +124,7 @@ def test_figures_by_subpopulation_are_the_evidence_that_is_asked_for():
     "quality", [{"accuracy": 0.8, "accuracy ": 0.9}, {"by age": {1: 0.7, "1": 0.6}}]
 )
 def test_figures_with_equal_names_are_refused(quality):
-    with pytest.raises(ValueError, match="names that are equal as texts"):
+    with pytest.raises(ValueError, match="several names with the same text"):
         report_on(
             pate(), quality=quality, evaluated_on="public rows", quality_is_public=True
         )

@@ -110,7 +110,7 @@ def test_metrics_of_the_card_are_shown_and_no_others():
     assert shown.to_dict()["metrics"]["figures"]["roc_auc"]
     same = PrivacyReport.from_estimator(published, metrics=measured())
     assert same.to_dict()["metrics"] == shown.to_dict()["metrics"]
-    with pytest.raises(ValueError, match="metrics differ from those on the card"):
+    with pytest.raises(ValueError, match="metrics differ from the metrics on the card"):
         PrivacyReport.from_estimator(published, metrics=measured(0))
 
 
@@ -143,7 +143,7 @@ def test_metrics_of_another_unit_or_without_a_guarantee_are_refused():
     groups = private_metrics(
         fitted(), X[500:], Y[500:], epsilon=2.0, groups=np.arange(3000)
     )
-    with pytest.raises(ValueError, match="so that their costs do not add up"):
+    with pytest.raises(ValueError, match="Such costs do not add up"):
         report(groups)
     with equal_noise():
         seeded = measured.__wrapped__()
@@ -153,7 +153,7 @@ def test_metrics_of_another_unit_or_without_a_guarantee_are_refused():
 
 def test_a_recalibrated_model_is_reported_on_by_its_parts():
     recalibrated = measured().recalibrated(fitted())
-    with pytest.raises(ValueError, match="report on its model, with its metrics"):
+    with pytest.raises(ValueError, match="pass its model as clf and its metrics"):
         PrivacyReport.from_estimator(recalibrated)
 
 

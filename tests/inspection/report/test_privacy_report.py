@@ -345,7 +345,7 @@ def test_a_ledger_of_another_unit_is_refused(ledger):
 
 def test_a_ledger_of_another_relation_is_refused(ledger):
     charged(ledger, replace(pate().privacy_spent_, relation="add-remove"))
-    with pytest.raises(ValueError, match="unit='row' with relation='add-remove', and"):
+    with pytest.raises(ValueError, match="unit='row' with relation='add-remove', but"):
         report_on(pate(), ledger=ledger)
 
 

@@ -256,16 +256,18 @@ def test_text_that_looks_like_a_number_stays_as_it_is(tmp_path):
 
 def test_a_model_without_a_guarantee_has_no_record(tmp_path):
     report = report_on(seeded())
-    with pytest.raises(ValueError, match="with a guarantee, and this one has none"):
+    with pytest.raises(
+        ValueError, match="with a privacy guarantee, and this one has none"
+    ):
         report.to_registry()
-    with pytest.raises(ValueError, match="with a guarantee"):
+    with pytest.raises(ValueError, match="with a privacy guarantee"):
         report.save(tmp_path / "record.yaml")
     assert not (tmp_path / "record.yaml").exists()
 
 
 def test_an_internal_report_has_no_record(tmp_path):
     report = report_on(pate(), quality_is_public=False, **QUALITY)
-    with pytest.raises(ValueError, match="record for a registry is public, and this"):
+    with pytest.raises(ValueError, match="record for a registry is public, but this"):
         report.to_registry()
     with pytest.raises(ValueError, match="record for a registry is public"):
         report.save(tmp_path / "record.yaml", internal=True)

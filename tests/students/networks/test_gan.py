@@ -312,7 +312,7 @@ def test_it_is_a_student_of_pate(digits):
         ({"module": nn.Flatten()}, r"without a torch\.nn\.Linear"),
         (
             {"augmentation": "flip"},
-            "augmentation='flip' must have methods weak and strong",
+            "augmentation='flip' must have the methods weak and strong",
         ),
         ({"augmentation": ImageAugmentation(shift=2)}, "shift=2"),
         ({"n_latent": 0}, "n_latent=0"),

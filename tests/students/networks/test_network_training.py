@@ -267,7 +267,7 @@ def test_pate_trains_the_student_on_all_public_rows(student, digits):
         ({"tol": "small"}, "tol='small' must be"),
         ({"device": "abacus"}, "device='abacus' is unknown"),
         ({"module": "resnet"}, "module='resnet' must be"),
-        ({"image_shape": (9, 9)}, "with the 64 values"),
+        ({"image_shape": (9, 9)}, "the 64 values"),
         ({"image_shape": (64,)}, "must be .height, width."),
     ],
 )

@@ -245,7 +245,7 @@ def test_a_module_without_a_last_linear_layer_is_refused(module, message, public
     [
         ({"similarities": np.zeros((2, 3))}, r"similarities has shape \(2, 3\)"),
         ({"similarities": np.full((3, 3), np.nan)}, "similarities holds NaN"),
-        ({"cluster_of_row": np.arange(4)}, "has cluster 3 and similarities has 3"),
+        ({"cluster_of_row": np.arange(4)}, "has cluster 3, but similarities has 3"),
         ({"max_epochs": 0}, "max_epochs=0 must be"),
         ({"batch_size": 0}, "batch_size=0 must be"),
         ({"lr": -1}, "lr=-1 must be"),
@@ -263,7 +263,7 @@ def test_a_hint_that_cannot_be_learnt_is_refused(parameters, message):
 
 def test_a_hint_about_other_rows_is_refused(public, hint):
     X, answers, _, _ = public
-    with pytest.raises(ValueError, match="hint is about 1000 rows and X has 999"):
+    with pytest.raises(ValueError, match="hint is about 1000 rows, but X has 999"):
         FixMatchClassifier().fit(X[:-1], answers[:-1], hint=hint)
 
 
