@@ -85,14 +85,15 @@ def line(n=201):
     return X, (X[:, 0] > 0).astype(int)
 
 
-def test_uncertainty_queries_the_least_confident_rows():
-    X, y = line()
+def test_uncertainty_queries_the_rows_with_the_least_margin(digits):
+    X, y = digits[0][:300] / 16, digits[1][:300]
     first, second = query(UncertaintyQueries(n_rounds=2), X, y, 40).rows
     student = LogisticRegression().fit(X[first], y[first])
-    sureness = student.predict_proba(X).max(axis=1)
+    *_, runner_up, best = np.sort(student.predict_proba(X), axis=1).T
+    margins = best - runner_up
     left = np.setdiff1d(np.arange(len(X)), first)
-    asked, not_asked = sureness[second], sureness[np.setdiff1d(left, second)]
-    assert asked.max() <= not_asked.min()
+    queried, not_queried = margins[second], margins[np.setdiff1d(left, second)]
+    assert queried.max() <= not_queried.min()
 
 
 def test_experts_query_rows_with_several_possible_classes_and_no_confident_expert(
