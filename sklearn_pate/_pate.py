@@ -82,10 +82,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     Parameters
     ----------
     estimator : classifier, default=None
-        The teacher; None is ``LogisticRegression(max_iter=1000)``. If preprocessing
-        learns from data, pass a Pipeline of preprocessing and classifier as the
-        teacher. A teacher must store nothing outside the fitted estimator, such as in
-        files.
+        The teacher; None is ``LogisticRegression(max_iter=1000)``. Preprocessing that
+        learns from data must be part of the teacher, in a Pipeline. A teacher must
+        store nothing outside the fitted estimator, such as in files.
 
     student : classifier, default=None
         The student, whose training has no privacy cost. None is the released mean for
@@ -96,8 +95,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     n_teachers : int or "auto", default="auto"
         Number of shards. With more teachers, noise changes fewer answers, but each
         teacher learns from fewer rows. "auto" is the square root of the number of
-        private rows, or twice this root for "scores" with a `representation`; groups
-        need a number.
+        private rows, or twice this root for "scores" with a `representation`. With
+        groups, "auto" is not allowed.
 
     mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", "permute-and-flip", \
             "confident", "interactive", "histogram"} or mechanism, default="auto"
@@ -139,9 +138,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         **not** protected as a whole.
 
     public_size : float, default=None
-        Share of the rows to use as public rows, if `fit` gets no `X_public`. If groups
-        are the unit of privacy, share of the groups. The people in these rows are **not
-        protected**.
+        Share of the rows, or of the groups, to use as public rows if `fit` gets no
+        `X_public`. The people in these rows are **not protected**.
 
     synthetic : PrivateMarginals, default=None
         Replaces public rows by rows drawn from noisy counts of the private rows.
@@ -160,9 +158,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         prepared in another way, use another** `random_state`.
 
     memory : str, path-like or joblib.Memory, default=None
-        A **sensitive** folder that stores the votes of trained teachers, so that a
-        repeated fit need not train them. Requires an integer `random_state`. Every fit
-        that uses stored votes has its own privacy cost.
+        A **sensitive** folder that stores the votes of trained teachers for a repeated
+        fit. Requires an integer `random_state`. Every fit that uses stored votes has
+        its own privacy cost.
 
     n_jobs : int, default=None
         Number of teachers trained at once, in processes of joblib or, by
@@ -171,7 +169,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
     verbose : int or "auto", default="auto"
         Progress on the standard error stream. 1 writes a line for each phase, and 0
-        writes nothing. In a terminal or notebook, "auto" shows a line that disappears.
+        nothing. "auto" shows a line that disappears, in a terminal or notebook.
 
     random_state : int, RandomState instance or None, default=None
         Seed of shards, teachers, queries and student, never of the noise. The seed may
@@ -194,8 +192,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         teachers. A pickled or copied estimator lacks this attribute.
 
     mechanism_ : Mechanism
-        The mechanism with all parameters set. With `synthetic`, its parts ``counts``
-        and ``mechanism`` describe the noise on counts and on votes or scores.
+        The mechanism with all parameters set. With `synthetic`, the parts are
+        ``counts`` and ``mechanism``.
 
     query_strategy_ : QueryStrategy or None
         The strategy that was used; None for "scores".
@@ -219,8 +217,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         Noisy vote counts, for ``mechanism="histogram"``. May be published.
 
     marginals_ : dict or None
-        With `synthetic`, the noisy counts of each column. The shape of each array is
-        (n_classes, n_cells), and the last cell counts missing values. May be published.
+        With `synthetic`, the noisy counts of each column, of shape (n_classes,
+        n_cells). The last cell counts missing values. May be published.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
         **Sensitive**: indices of the rows of X that `public_size` made public. A
@@ -239,8 +237,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     Raghunathan, Talwar, Erlingsson (2018), "Scalable private learning with PATE".
 
     A search such as GridSearchCV fits this estimator many times. Each privacy statement
-    covers one fit only. The search computes its scores on private labels, and no
-    statement covers the scores.
+    covers one fit only. No statement covers the scores, which are computed on private
+    labels.
 
     Examples
     --------
@@ -313,9 +311,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         ----------
         X : {array-like, sparse matrix, dataframe, dask collection} of shape \
                 (n_rows, n_features)
-            Private rows. A row with values that a teacher does not accept is dropped
-            from the training of this teacher. If X, y and groups are dask collections,
-            the data stay on the dask workers.
+            Private rows. A row that a teacher does not accept is dropped from the shard
+            of the teacher. Dask collections X, y and groups stay on the dask workers.
 
         y : array-like of shape (n_rows,)
             Labels of the private rows. With `classes`, a row without a label (None,

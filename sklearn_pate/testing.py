@@ -18,8 +18,8 @@ def seeded_noise(seed: int) -> Iterator[None]:
     Seeded noise is for research and tests only. A seed **voids every guarantee**, as an
     attacker with the seed can subtract the noise. A fit in the ``with`` block states an
     infinite epsilon in the privacy statement, in the ledger, and on the privacy card.
-    If the fits in two blocks with one seed are equal and in equal order, the fits draw
-    equal noise. Two fits in one block never share noise.
+    With one seed, equal fits in equal order draw equal noise. Two fits in one block
+    never share noise.
 
     The seed holds in the current thread, until the block ends. Fits in other threads or
     in worker processes, such as processes of joblib, draw noise from the operating

@@ -135,10 +135,9 @@ class PrivateMarginals(BaseEstimator):
 
     A fit with ``synthetic=PrivateMarginals(domain)`` releases two parts. The first part
     is noisy counts of the values of each column in each class. The second part is noisy
-    answers or a model, for which rows drawn from these counts replace public rows. Both
-    parts share `epsilon`, one privacy statement and one ledger entry. As ``fit`` gets
-    no public rows, Pipeline, GridSearchCV and CalibratedClassifierCV need no metadata
-    routing.
+    answers or a model, computed with rows drawn from these counts. Both parts share
+    `epsilon`, one privacy statement and one ledger entry. As ``fit`` gets no public
+    rows, Pipeline, GridSearchCV and CalibratedClassifierCV need no metadata routing.
 
     Parameters
     ----------
@@ -155,9 +154,8 @@ class PrivateMarginals(BaseEstimator):
         is too large for the coefficients.
 
     by_class : bool, default=True
-        Whether to count the values of each class separately, at no further privacy
-        cost. Use False for many classes, because noise would exceed the counts of a
-        class.
+        Whether to count each class separately, at no further privacy cost. Use False
+        for many classes, as noise would exceed the counts of a class.
 
     n_bins : "auto" or int, default="auto"
         Number of bins of equal width between the bounds of a column. "auto" is between
@@ -181,13 +179,11 @@ class PrivateMarginals(BaseEstimator):
     The domain of a column may be a dict with a key "values", "range" or "edges". If
     values may be missing, add ``"missing": True`` to the dict, or None to a list of
     values. Columns of a categorical type or of bool may be left out. If X is an array,
-    the keys of `domain` are column numbers; one list or tuple in place of the dict
-    holds for all columns.
+    the keys of `domain` are column numbers. One list or tuple holds for all columns.
 
     Undeclared values are not counted. A number outside the declared range counts in the
-    first or last bin. Undeclared values and such numbers cause no error and no warning.
-    If `domain` misspells a value, the count of this value in ``marginals_`` is noise
-    alone.
+    first or last bin. Such values cause no error and no warning. The count of a
+    misspelt value in ``marginals_`` is noise alone.
 
     Each column has one table of counts. Each row, or one row of each group, counts in
     at most one cell of each table. For d columns, the counts of neighbouring data sets
@@ -261,9 +257,8 @@ class PrivateMarginals(BaseEstimator):
         Returns
         -------
         rows : array or dataframe of shape (n_rows, n_features)
-            Rows in a container of the same kind as X, with the types of X. All values
-            of a column are equally probable. If values may be missing, one value in ten
-            is missing.
+            Rows with the container and the types of X. All values of a column are
+            equally probable. If values may be missing, one value in ten is missing.
 
         Raises
         ------

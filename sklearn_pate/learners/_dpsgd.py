@@ -184,8 +184,8 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
 
     representation : transformer or "auto", default=None
         Transformer that computes the inputs of the network, as for
-        :class:`~sklearn_pate.learners.DPLogisticRegression`. Fitted on the `X_public`
-        that `fit` gets, and on no private row.
+        :class:`~sklearn_pate.learners.DPLogisticRegression`. Fitted on `X_public` of
+        `fit` only.
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. With None, the labels are read from y; the privacy
@@ -193,8 +193,8 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         label is not used.
 
     ledger : PrivacyLedger, default=None
-        Ledger that adds up the privacy costs of all fits on the private data. Records
-        the privacy cost that ``accountant="rdp"`` computes.
+        Privacy budget of the private data over all fits. The ledger records the cost
+        that ``accountant="rdp"`` computes.
 
     verbose : int or "auto", default="auto"
         Progress messages, as for :class:`~sklearn_pate.PATEClassifier`. Losses are
@@ -241,9 +241,8 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
     `batch_size`, not by the sample size.
 
     Each step is a sampled Gaussian mechanism (Mironov, Talwar, Zhang 2019). The
-    accountant "pld" composes the privacy loss for an added row and for a removed row
-    (Zhu, Dong, Wang 2022). The accountant of Opacus composes the privacy loss for a
-    removed row only.
+    accountant "pld" composes the privacy loss for an added and for a removed row (Zhu,
+    Dong, Wang 2022). Opacus composes the privacy loss for a removed row only.
 
     Of `estimator`, the fit uses `module`, `criterion`, `optimizer`, `lr`, `batch_size`
     (the **expected** sample size), `max_epochs`, `device`, and their parameters, such
@@ -262,9 +261,8 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
     Samples and noise come from the operating system, not from torch's generators, which
     are not cryptographic. Clipped gradients are rounded to whole multiples of a unit
     and added up exactly, so no row changes the rounding of another row. The privacy
-    statement lists the assumption that noise is drawn in floating-point numbers. Noisy
-    sums are rounded to about a millionth of the noise, as the last bits could reveal
-    private values.
+    statement lists floating-point noise as an assumption. Noisy sums are rounded to
+    about a millionth of the noise, as the last bits could reveal private values.
 
     Examples
     --------

@@ -335,10 +335,9 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         relative to the noise.
 
     representation : transformer or "auto", default=None
-        Transformer that computes the features of each row. Fitted on the `X_public`
-        that `fit` gets and on no private row, at no privacy cost. "auto" is
-        ``TableRepresentation(basis="rbf")``, or an
-        :class:`~sklearn_pate.students.ImageRepresentation` for images.
+        Transformer that computes the features of each row. Fitted on `X_public` of
+        `fit` only, at no privacy cost. "auto" is ``TableRepresentation(basis="rbf")``,
+        or an :class:`~sklearn_pate.students.ImageRepresentation` for images.
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. With None, the labels are read from y; the privacy
@@ -346,15 +345,15 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         label is not used in training.
 
     ledger : PrivacyLedger, default=None
-        Ledger that adds up the privacy costs of all fits on the private data, see
+        Privacy budget of the private data over all fits, see
         :class:`~sklearn_pate.PATEClassifier`. As a ledger has one neighbour relation,
         "gaussian" cannot share a ledger with other methods.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the features, in the units of the features before scaling to the
-        bounds. May be published.
+        Weights for features that are not scaled, after `representation`. May be
+        published.
 
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts. Even with ``fit_intercept=False``, intercepts are not zero if
@@ -391,11 +390,11 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
     neighbours that replace a row (Chaudhuri, Monteleoni, Sarwate 2011, "Differentially
     private empirical risk minimization"). The method "gaussian" is (epsilon,
     delta)-differentially private for neighbours that add or remove a row (Redberg,
-    Koskela, Wang 2023), and its guarantee does not depend on the number of rows.
-    Iyengar et al. (2019) cover minimisers that are not exact. The proofs require a
-    convex loss with slopes in [-1, 0] and second derivatives of at most c, here 1/4. A
-    row with the constant column must have a norm of at most 1. The proofs are in the
-    source of ``plan_perturbation`` and ``gaussian_objective_curve``.
+    Koskela, Wang 2023). This guarantee does not depend on the number of rows. Iyengar
+    et al. (2019) cover minimisers that are not exact. The proofs require a convex loss
+    with slopes in [-1, 0] and second derivatives of at most c, here 1/4. A row with the
+    constant column must have a norm of at most 1. The proofs are in the source of
+    ``plan_perturbation`` and ``gaussian_objective_curve``.
 
     With more than two classes, one binary problem separates each class from all other
     classes. Each binary problem gets an equal part of epsilon. With "gaussian", the
@@ -415,18 +414,18 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
     do not depend on private data.
 
     The number of iterations has no limit, as the proofs do not cover a fit that stops
-    early. The number of iterations depends on private rows.
+    early, and depends on private rows.
 
-    ``C="auto"`` is 1 / lambda with lambda = b / 8 + c / (e^{epsilon/2} - 1), where
-    epsilon is the part of one binary problem. With d weights, b = 2 (d (d + 1))^{1/2} /
-    epsilon is about the length of the random linear term. For "gaussian", b is (d
-    k)^{1/2} / mu, where k binary problems, each mu-Gaussian differentially private,
-    together satisfy epsilon and delta. For "output", lambda is max(b / 8, (2 n c b^2 /
-    (64 d))^{1/3}) with n rows.
+    ``C="auto"`` is 1 / lambda with lambda = b / 8 + c / (e^{epsilon/2} - 1), for the
+    epsilon of one binary problem. With d weights, b = 2 (d (d + 1))^{1/2} / epsilon is
+    about the length of the random linear term. For "gaussian", b is (d k)^{1/2} / mu,
+    where k binary problems, each mu-Gaussian differentially private, together satisfy
+    epsilon and delta. For "output", lambda is max(b / 8, (2 n c b^2 / (64 d))^{1/3})
+    with n rows.
 
-    ``representation="auto"`` has up to 500 components for "gaussian". For other
-    methods, ``representation="auto"`` has (n epsilon)^{1/2} / 4 components with n rows,
-    as the noise of these methods is proportional to the number of components.
+    ``representation="auto"`` has up to 500 components for "gaussian". The noise of the
+    other methods is proportional to the number of components, so the number is (n
+    epsilon)^{1/2} / 4 with n rows.
 
     For a kernel machine without public rows, use a Pipeline of ``RBFSampler(gamma=1)``
     and ``DPLogisticRegression(data_norm=math.sqrt(2))``. A fit of
@@ -500,9 +499,8 @@ class DPLinearSVC(PrivateLinearClassifier):
 
     The weights minimise the regularised, smoothed hinge loss of the private rows, with
     noise on the weights or on the objective. With much noise, this learner is more
-    accurate than logistic regression, as the hinge loss is twice as steep as the
-    logistic loss at small weights. The weights may be published, with
-    ``privacy_spent_`` as privacy statement.
+    accurate than logistic regression, as the hinge loss is twice as steep at small
+    weights. The weights may be published, with ``privacy_spent_`` as privacy statement.
 
     Parameters
     ----------
@@ -540,14 +538,13 @@ class DPLinearSVC(PrivateLinearClassifier):
         :class:`DPLogisticRegression`.
 
     huber : float, default=0.5
-        Half-width h of the quadratic piece of the loss. The loss is (1 + h - z)^2 / (4
-        h) for margins z within h of 1. A larger h needs less regularisation at equal
-        epsilon, as the largest second derivative 1 / (2 h) is smaller.
+        Half-width h of the quadratic piece of the loss, (1 + h - z)^2 / (4 h) for
+        margins z within h of 1. A larger h needs less regularisation at equal epsilon,
+        as the largest second derivative 1 / (2 h) is smaller.
 
     representation : transformer or "auto", default=None
         Transformer that computes the features of each row, as for
-        :class:`DPLogisticRegression`. Fitted on the `X_public` that `fit` gets, and on
-        no private row.
+        :class:`DPLogisticRegression`. Fitted on `X_public` of `fit` only.
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. With None, the labels are read from y; the privacy
@@ -555,14 +552,14 @@ class DPLinearSVC(PrivateLinearClassifier):
         label is not used in training.
 
     ledger : PrivacyLedger, default=None
-        Ledger that adds up the privacy costs of all fits on the private data, see
+        Privacy budget of the private data over all fits, see
         :class:`DPLogisticRegression`.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the features, in the units of the features before scaling to the
-        bounds. May be published.
+        Weights for features that are not scaled, after `representation`. May be
+        published.
 
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts. Even with ``fit_intercept=False``, intercepts are not zero if

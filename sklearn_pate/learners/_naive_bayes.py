@@ -164,18 +164,18 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
     most one cell of each table. The counts of neighbouring data sets thus differ by at
     most sqrt(2 D) in the Euclidean norm. The release is mu-Gaussian differentially
     private with mu = sqrt(2 D) / sqrt(sigma^2 - 2.25), and the stated epsilon is exact
-    (Balle and Wang 2018; proof on the page :doc:`/accounting`, section "Synthetic
-    rows"). Noisy tables are replaced by the nearest tables without negative counts. The
-    total of a class is the mean of its totals in all columns. Half of the noise scale
-    is added to each count.
+    (Balle and Wang 2018). The proof is on the page :doc:`/accounting`, section
+    "Synthetic rows". Noisy tables are replaced by the nearest tables without negative
+    counts. The total of a class is the mean of its totals in all columns. Half of the
+    noise scale is added to each count.
 
     Naive Bayes assumes that columns are independent, given the class. If columns depend
     on each other, the ranking of rows changes little, but probabilities would be too
     near to 0 and 1. The sum of the columns' log-odds is therefore multiplied by a
-    factor below 1, at no privacy cost. The factor is computed from the noisy counts,
-    the noise scale and the number of columns, for a medium dependence between columns.
-    Vaidya, Shafiq, Basu, Hong (2013), "Differentially private naive Bayes
-    classification", add Laplace noise to the counts.
+    factor below 1, at no privacy cost. The factor follows from the noisy counts, the
+    noise scale and the number of columns, for a medium dependence. Vaidya, Shafiq,
+    Basu, Hong (2013), "Differentially private naive Bayes classification", add Laplace
+    noise to the counts.
 
     Examples
     --------

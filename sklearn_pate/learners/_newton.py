@@ -140,9 +140,8 @@ class DPNewtonClassifier(
         the private data. A wrong estimate makes predictions worse, not less private.
 
     public_size : float, default=None
-        Share of the rows to use as public rows, if `fit` gets no `X_public`. If groups
-        are the unit of privacy, share of the groups. The people in these rows are **not
-        protected**.
+        Share of the rows, or of the groups, to use as public rows if `fit` gets no
+        `X_public`. The people in these rows are **not protected**.
 
     synthetic : PrivateMarginals, default=None
         Replaces public rows by noisy counts of the private rows, whose log-odds are the
@@ -188,8 +187,8 @@ class DPNewtonClassifier(
         published.
 
     mechanism_ : NewtonSteps or TwoPartRelease
-        The noisy steps, with all parameters set. With `synthetic`, the parts ``counts``
-        and ``mechanism`` describe the noise on counts and in the steps.
+        The noisy steps, with all parameters set. With `synthetic`, the parts are
+        ``counts`` and ``mechanism``.
 
     marginals_ : dict or None
         With `synthetic`, the noisy counts of each column. May be published.
@@ -217,21 +216,21 @@ class DPNewtonClassifier(
     -----
     Let b(x) be the features of a row x, C the coefficients, and H the Helmert matrix,
     whose rows are orthonormal and orthogonal to 1. The model is p(x) = softmax(b(x) C
-    H). In step i = 1, ..., 5, a row contributes a vector of whole numbers. The length
-    of the vector is at most sqrt(s_i) S, with s = (0.03, 0.14, 0.23, 0.55, 0.05) and S
-    = 1024. All steps together are mu-Gaussian differentially private with mu = 2 /
-    noise_scale, up to the rounding in ``gdp_mu``. The stated epsilon is exact, and does
-    not depend on the numbers of public rows, classes and features. The proof is on the
-    page :doc:`/accounting`.
+    H). In each step i = 1, ..., 5, a row contributes a vector of whole numbers. Its
+    length is at most sqrt(s_i) S, with s = (0.03, 0.14, 0.23, 0.55, 0.05) and S = 1024.
+    All steps together are mu-Gaussian differentially private with mu = 2 / noise_scale,
+    up to the rounding in ``gdp_mu``. The stated epsilon is exact, and does not depend
+    on the numbers of public rows, classes and features. The proof is on the page
+    :doc:`/accounting`.
 
-    For n units of privacy and K classes with shares pi from the first step, let G = (1
+    For n units and K classes with shares pi from the first step, let G = (1
     - sum(pi^2)) K / (K - 1). For a table, the model has 0.029 sqrt(G) n mu features, at
     least 5 and at most mu^2 n / (K - 1).
 
     Newton steps with noise are from Ganesh, Haghifam, Steinke, Thakurta (2023), "Faster
     differentially private convex optimization via second-order methods". This class
-    computes the Hessian on public rows, at no privacy cost. Public rows also determine
-    the geometry of private training in Amid, Ganesh, Mathews, Ramaswamy, Song, Steinke,
+    computes the Hessian on public rows, at no privacy cost. Public rows determine the
+    geometry of private training in Amid, Ganesh, Mathews, Ramaswamy, Song, Steinke,
     Suriyakumar, Thakkar, Thakurta (2022), "Public data-assisted mirror descent for
     private model training".
 

@@ -104,10 +104,10 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
 
     Teachers are trained on disjoint shards of the private rows. Each teacher computes
     class probabilities for batches of public rows. A teacher may add a hint, that is,
-    similarities of batches in a hidden layer of the teacher. The probabilities and
-    hints of all teachers are clipped and added up, and the sum is released once with
-    Gaussian noise. A student learns from the noisy sum. The student may be published,
-    with ``privacy_spent_`` as privacy statement.
+    similarities of batches in a hidden layer of the teacher. The vectors of all
+    teachers are clipped and added up, and the sum is released once with Gaussian noise.
+    A student learns from the noisy sum and may be published, with ``privacy_spent_`` as
+    privacy statement.
 
     Parameters
     ----------
@@ -120,12 +120,11 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         The student. None is a :class:`~sklearn_pate.students.FixMatchClassifier` with a
         :class:`~sklearn_pate.students.ConvSmall` network, which needs the extra
         ``deep``. The student is trained on soft labels, unlabelled rows and the hint,
-        as far as `fit` of the student accepts each.
+        if `fit` of the student accepts these.
 
     n_teachers : int or "auto", default="auto"
         Number of shards. An epsilon of 1 needs a hundred shards or more. "auto" is the
-        rounded square root of the number of rows; groups as the unit of privacy need a
-        number.
+        rounded square root of the number of rows. With groups, "auto" is not allowed.
 
     public_batch_size : int, default=128
         Approximate number of public rows in a public batch, and batch size of the
@@ -139,8 +138,8 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         frequencies.
 
     core : float, default=0.5
-        Share of the rows of a cluster that form a public batch. The rows nearest to the
-        centre of the cluster are used.
+        Share of the rows of a cluster that form a public batch, nearest to the centre
+        of the cluster.
 
     temperature : float, default=1.0
         Temperature T that softens the probabilities of teachers to p^(1/T) before they
@@ -161,8 +160,8 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         `clipping_bound`. With None, the noise is calibrated to `epsilon`.
 
     hint_epochs : int, default=0
-        Number of epochs in which the student is trained on the hint, before training on
-        labels. With 0, no hint is released.
+        Number of epochs of training on the hint, before training on labels. With 0, no
+        hint is released.
 
     hint_share : float, default=0.2
         Share of the privacy cost that the hint uses.
@@ -211,15 +210,15 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         set of labels is public. `fit_from_outputs` requires `classes`.
 
     ledger : PrivacyLedger, default=None
-        Ledger that adds up the privacy costs of all fits on the private data, see
+        Privacy budget of the private data over all fits, see
         :class:`~sklearn_pate.PATEClassifier`.
 
     memory : str, path-like or joblib.Memory, default=None
-        A **sensitive** folder that stores the probabilities and hints of trained
-        teachers, see :class:`~sklearn_pate.PATEClassifier`.
+        A **sensitive** folder that stores the vectors of trained teachers, see
+        :class:`~sklearn_pate.PATEClassifier`.
 
     n_jobs : int, default=None
-        Number of teachers trained at once, with the meaning of `n_jobs` in joblib.
+        Number of teachers trained at once, as in joblib.
 
     verbose : int or "auto", default="auto"
         Progress messages, as for :class:`~sklearn_pate.PATEClassifier`.

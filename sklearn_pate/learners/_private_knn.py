@@ -332,7 +332,7 @@ class PrivateKNNClassifier(StudentClassifier):
         another label is dropped.
 
     ledger : PrivacyLedger, default=None
-        Ledger that adds up the privacy costs of all fits on the private data, see
+        Privacy budget of the private data over all fits, see
         :class:`~sklearn_pate.PATEClassifier`. The privacy cost is charged before any
         sample or noise is drawn. The neighbour relation of the ledger must be rows (or
         groups) that are added or removed.
@@ -404,12 +404,12 @@ class PrivateKNNClassifier(StudentClassifier):
     costs of queries add up, as samples are independent. Mechanisms without Gaussian
     noise, and `max_answers`, are refused, as their privacy cost on samples is unknown.
 
-    The `representation` transforms private rows one at a time; arrays are float64. Such
-    a transformation is slow, except for a
-    :class:`~sklearn_pate.students.TableRepresentation`. A transformer is refused if it
-    fails for a single row, or if features of a public row depend on other rows. The
-    default student fits the transformer again. To avoid a second fit, fit the
-    transformer on public rows, and pass it in a ``FrozenEstimator``.
+    Private rows are transformed one at a time, arrays as float64. This transformation
+    is slow, except for a :class:`~sklearn_pate.students.TableRepresentation`. A
+    transformer is refused if it fails for a single row, or if features of a public row
+    depend on other rows. The default student fits the transformer again. To avoid a
+    second fit, fit the transformer on public rows, and pass it in a
+    ``FrozenEstimator``.
 
     The data-dependent bounds of the paper are left out, as such bounds cannot be
     published. To refine the representation by a student, as in the paper, pass the

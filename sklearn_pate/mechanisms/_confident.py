@@ -51,9 +51,9 @@ class ConfidentGNMax(PluralityMechanism):
     Parameters
     ----------
     threshold : int or float, default=0.8
-        The mechanism answers if the largest count with noise is at least this
-        threshold, which must be chosen independently of the votes. A float of at most
-        1.0 is a share of the teachers; another number is a number of votes.
+        Smallest noisy value of the largest count at which a query is answered, chosen
+        independently of the votes. A float of at most 1.0 is a share of the teachers;
+        another number is a number of votes.
 
     sigma_threshold : float, default=None
         Scale of the noise on the largest count in the check, in votes. With None,
@@ -195,18 +195,18 @@ def _is_share(threshold: float) -> bool:
 class InteractiveGNMax(ConfidentGNMax):
     """GNMax that answers only if the teachers disagree with the student.
 
-    Each query contains the class probabilities that the student predicts. If votes and
-    probabilities do not differ enough, and the student is confident, the answer is the
-    student's class. For such an answer, only the check has a privacy cost. All answers
-    may be published, at the privacy cost that `cost` computes.
+    Each query contains the student's class probabilities. If votes and probabilities do
+    not differ enough, and the student is confident, the answer is the student's class.
+    For such an answer, only the check has a privacy cost. All answers may be published,
+    at the privacy cost that `cost` computes.
 
     Parameters
     ----------
     threshold : int or float, default=0.4
-        The teachers answer if the largest excess of a count over the count that the
-        student predicts, with noise, is at least this threshold. The threshold must be
-        chosen independently of the votes. A float of at most 1.0 is a share of the
-        teachers; another number is a number of votes.
+        Smallest noisy excess at which the teachers answer, chosen independently of the
+        votes. The excess is the largest difference between a count and the student's
+        prediction of the count. A float of at most 1.0 is a share of the teachers;
+        another number is a number of votes.
 
     sigma_threshold : float, default=None
         Scale of the noise on the largest excess in the check, in votes. With None,
@@ -292,8 +292,8 @@ class InteractiveGNMax(ConfidentGNMax):
             Votes per class, whole numbers. Sensitive.
 
         probabilities : array-like of shape (n_queries, n_classes)
-            Class probabilities that the student predicts. The probabilities may depend
-            on votes through earlier answers only.
+            The student's class probabilities. The probabilities may depend on votes
+            through earlier answers only.
 
         max_answers : int, default=None
             Maximum number of answers of the teachers.

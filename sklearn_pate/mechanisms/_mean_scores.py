@@ -55,9 +55,9 @@ class MeanScores(GaussianSum):
     Public rows alone determine a basis of functions. The class probabilities of each
     teacher become coefficients of these functions. The coefficients are clipped to a
     ball around a centre, rounded to whole numbers, added up over teachers, and released
-    with noise. The release has three steps. The first step is a noisy count of the
-    classes, which gives the first centre. Two steps release coefficients, and the
-    centre of the second of these steps is the estimate of the first.
+    with noise. A noisy count of the classes gives the first centre. Two steps then
+    release coefficients, and the result of the first of these steps is the centre of
+    the second.
 
     Parameters
     ----------

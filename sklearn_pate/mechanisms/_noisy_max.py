@@ -136,12 +136,11 @@ class NoisyHistogram(GNMax):
     1.6 times the cost of an answer of :class:`GNMax`. An added or withdrawn vote
     changes one count, and the privacy cost is half as large.
 
-    The noise does not depend on counts, so the privacy cost does not depend on counts.
-    The privacy cost is exactly a / sigma^2 at whole-numbered orders, and at most a /
-    sigma^2 at other orders (Canonne, Kamath, Steinke 2020, Proposition 5). The methods
-    `local_curve`, `enumerated_curve` and `optimal_curve` thus have closed forms. The
-    result of `local_curve` depends on votes through abstentions only. Proofs are on the
-    page :doc:`/accounting`.
+    Noise and privacy cost do not depend on counts. The cost is exactly a / sigma^2 at
+    whole orders, and at most a / sigma^2 at other orders (Canonne, Kamath, Steinke
+    2020, Proposition 5). The methods `local_curve`, `enumerated_curve` and
+    `optimal_curve` thus have closed forms. The result of `local_curve` depends on votes
+    through abstentions only. Proofs are on the page :doc:`/accounting`.
 
     Examples
     --------
@@ -370,9 +369,9 @@ class GumbelMax(_AcceptedByGap):
 
     Notes
     -----
-    The probability of answer j is proportional to exp(c n_j), as for argmax_j n_j +
-    Gumbel(1 / c) (McSherry and Talwar 2007, with sensitivity 1 for each count). The
-    answer is sampled exactly. A class is proposed at random, and accepted with
+    Class j is the answer with a probability proportional to exp(c n_j), as for argmax_j
+    n_j + Gumbel(1 / c) (McSherry and Talwar 2007). The sensitivity of each count is 1.
+    The answer is sampled exactly. A class is proposed at random, and accepted with
     probability exp(-c (max n - n_j)). The privacy cost is
     :func:`~sklearn_pate.accounting.bounds.gumbel_worst_case` (Dong, Durfee, Rogers
     2020).

@@ -44,8 +44,7 @@ class Transcript:
         Class index of each answer, or -1 for no answer.
 
     probabilities : ndarray of shape (n_answered, n_classes) or None
-        Class probabilities that the student predicts. None if the mechanism needs no
-        probabilities.
+        The student's class probabilities. None if the mechanism needs no probabilities.
 
     histograms : ndarray of int of shape (n_answered, n_classes) or None
         Noisy vote counts. None if the mechanism releases no vote counts.
@@ -94,8 +93,8 @@ class Oracle:
 
     entry : FitEntry, default=None
         Ledger entry. The privacy cost is recorded before any noise is drawn, and
-        answers are stored before the oracle returns the answers. With None, the caller
-        must account for the privacy cost.
+        answers are stored before they are returned. With None, the caller must account
+        for the privacy cost.
 
     Attributes
     ----------
@@ -179,9 +178,9 @@ class Oracle:
             Indices of public rows.
 
         probabilities : array-like of shape (n_queries, n_classes), default=None
-            Class probabilities that the student predicts, for a mechanism that needs
-            probabilities. The probabilities may depend on earlier answers, but on no
-            private value. Stored answers do not change with the probabilities.
+            The student's class probabilities, for a mechanism that needs probabilities.
+            The probabilities may depend on earlier answers, but on no private value.
+            Stored answers do not change with the probabilities.
 
         Returns
         -------
@@ -290,8 +289,8 @@ class Oracle:
         Returns
         -------
         transcript : Transcript
-            Queries in the order in which they were answered. May be published, at the
-            privacy cost `curve`.
+            Queries in the order of their answers. May be published, at the privacy cost
+            `curve`.
         """
         return Transcript(
             np.array(list(self._answer_of.keys()), dtype=np.intp),

@@ -49,12 +49,11 @@ _CLOSE = 0.999
 class PluralityMechanism(Mechanism):
     """Base class of mechanisms that answer a query with the class of most noisy votes.
 
-    The results of `answer` may be published, at the privacy cost that `cost` computes.
-    This privacy cost does not depend on votes. The results of `local_curve`,
-    `optimal_curve` and `paper_epsilon` are as sensitive as the votes. The method
-    `sanitized_cost` releases a data-dependent cost with noise, at an additional privacy
-    cost. Data-dependent costs hold only for queries that were chosen independently of
-    answers.
+    The results of `answer` may be published, at the privacy cost that `cost` computes
+    for any votes. The results of `local_curve`, `optimal_curve` and `paper_epsilon` are
+    as sensitive as the votes. The method `sanitized_cost` releases a data-dependent
+    cost with noise, at an additional privacy cost. Data-dependent costs hold only for
+    queries that were chosen independently of answers.
 
     A subclass lists its noise parameters in `noise_parameters`, and provides `_answer`
     and `_cost`. For the guarantee, `_cost` must bound the Renyi divergence of all
@@ -153,8 +152,7 @@ class PluralityMechanism(Mechanism):
             Number of answers that are still allowed.
 
         probabilities : array-like of shape (n_queries, n_classes), default=None
-            Class probabilities that the student predicts, for a mechanism that needs
-            probabilities.
+            The student's class probabilities, for a mechanism that needs probabilities.
 
         Returns
         -------
@@ -236,10 +234,10 @@ class PluralityMechanism(Mechanism):
             Number of teachers, chosen independently of private data.
 
         n_queries : int
-            Number of queries of the fit. The number is public.
+            Public number of queries of the fit.
 
         n_classes : int
-            Number of classes. The number is public.
+            Public number of classes.
 
         epsilon : float, default=None
             Target epsilon of the whole fit. With None, the noise parameters are kept.
@@ -367,12 +365,11 @@ class PluralityMechanism(Mechanism):
             Renyi orders.
 
         votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
-            The single votes that `counts` adds up, -1 for an abstention. With these
-            votes, the result is tighter.
+            The single votes in `counts`, -1 for an abstention. The result is then
+            tighter.
 
         direction : {"both", "forward"}, default="both"
-            With "both", the larger of the Renyi divergences in both directions. With
-            "forward", the divergence in the one direction that the PATE papers bound.
+            "forward" is the divergence in the one direction that the PATE papers bound.
 
         Returns
         -------
@@ -438,9 +435,9 @@ class PluralityMechanism(Mechanism):
     ) -> RdpCurve:
         """Compute the exact cost of one query by enumeration of neighbours. Sensitive.
 
-        The result equals the result of `local_curve`, but the computation uses the
-        distributions of the answers alone. A claimed privacy cost below this result is
-        wrong. For artificial counts, the result is not sensitive.
+        The result equals `local_curve`, but is computed from the distributions of the
+        answers alone. A claimed privacy cost below this result is wrong. For artificial
+        counts, the result is not sensitive.
 
         Parameters
         ----------
@@ -451,8 +448,7 @@ class PluralityMechanism(Mechanism):
             Renyi orders.
 
         probabilities : array-like of shape (n_classes,), default=None
-            Class probabilities that the student predicts, for a mechanism that needs
-            probabilities.
+            The student's class probabilities, for a mechanism that needs probabilities.
 
         Returns
         -------
@@ -511,8 +507,7 @@ class PluralityMechanism(Mechanism):
             Renyi orders.
 
         direction : {"both", "forward"}, default="both"
-            With "both", the larger of the Renyi divergences in both directions. With
-            "forward", the divergence in the one direction that the PATE papers bound.
+            "forward" is the divergence in the one direction that the PATE papers bound.
 
         Returns
         -------
@@ -572,8 +567,7 @@ class PluralityMechanism(Mechanism):
         Returns
         -------
         epsilon : float or None
-            Epsilon, or None if no PATE paper has a data-dependent bound for this
-            mechanism.
+            Epsilon, or None if no PATE paper bounds the cost of this mechanism.
 
         Raises
         ------
@@ -599,8 +593,7 @@ class PluralityMechanism(Mechanism):
         """Release `optimal_curve` at one Renyi order with noise. May be published.
 
         Every call has a new privacy cost, so call this method once. With strong noise
-        or few queries, the released epsilon exceeds the epsilon of `cost`, and `cost`
-        adds no privacy cost.
+        or few queries, the released epsilon exceeds the epsilon of `cost`.
 
         Parameters
         ----------
@@ -614,8 +607,7 @@ class PluralityMechanism(Mechanism):
             Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         confidence : float, default=0.975
-            Probability that the released privacy cost is at least the true privacy
-            cost.
+            Probability that the released cost is at least the true cost.
 
         **release : float
             Either all or none of `order`, `smoothness` and `noise_scale` of
@@ -637,8 +629,8 @@ class PluralityMechanism(Mechanism):
 
         Notes
         -----
-        The method is from Papernot et al. 2018, Appendix B. The privacy cost published
-        in the paper is not an upper bound; the cost used here is derived on the page
+        The method is from Papernot et al. 2018, Appendix B. The cost in the paper is
+        not an upper bound. This method's cost is derived on the page
         :doc:`/accounting`.
         """
         self._check_ready()

@@ -52,15 +52,14 @@ class MeasuredFit(NamedTuple):
     Parameters
     ----------
     model : classifier
-        Fitted model. The ``privacy_spent_`` of the model covers the training rows.
+        Fitted model, whose ``privacy_spent_`` covers the training rows.
 
     metrics : PrivateMetrics
-        Metrics of the model. The ``privacy_spent_`` of the metrics covers the rows for
-        the metrics.
+        Metrics of the model, whose ``privacy_spent_`` covers the scored rows.
 
     privacy_spent : PrivacySpent
-        Privacy statement of model and metrics together, for all rows. The privacy cost
-        is the larger of the costs of model and metrics, not their sum.
+        Privacy statement of model and metrics together, for all rows. The cost is the
+        larger of the costs of model and metrics.
 
     Examples
     --------
@@ -101,10 +100,9 @@ def fit_and_measure(
     fit and metrics together is then the larger of the two costs. By default, the
     metrics thus add nothing to the privacy cost of the fit.
 
-    The classifier must protect groups, or rows that are replaced. A classifier that
-    protects rows that are added or removed, such as
-    :class:`~sklearn_pate.learners.DPSGDClassifier`, is refused, as an added row would
-    move later rows to other parts.
+    The classifier must protect groups, or rows that are replaced. Other classifiers,
+    such as :class:`~sklearn_pate.learners.DPSGDClassifier`, are refused, as an added
+    row would move later rows to other parts.
 
     Parameters
     ----------
@@ -127,8 +125,8 @@ def fit_and_measure(
         of rows.
 
     test_size : float, default=0.25
-        Share of the rows for the metrics. If groups are the unit of privacy, share of
-        the groups. The share does not change the privacy cost of the metrics.
+        Share of the rows, or of the groups, for the metrics. The share does not change
+        the privacy cost of the metrics.
 
     subgroups, bins, class_prior : object
         As in :func:`~sklearn_pate.metrics.private_metrics`.
@@ -185,9 +183,9 @@ def fit_and_measure(
     Positions of rows, or keyed hashes of group ids, determine the parts. Neighbouring
     data sets differ in one part only. If the training part differs, the metrics are a
     post-processing of the model and of equal rows. If the test part differs, the
-    distribution of the model does not change. The Renyi curve is thus the pointwise
-    maximum of the curves of fit and metrics. The privacy profile is also a pointwise
-    maximum. The proof is on the page :doc:`/accounting`, section "Private metrics".
+    distribution of the model does not change. The Renyi curve and the privacy profile
+    are thus the pointwise maxima for fit and metrics. The proof is on the page
+    :doc:`/accounting`, section "Private metrics".
 
     Examples
     --------

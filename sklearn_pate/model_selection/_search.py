@@ -249,8 +249,8 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
     candidates a random number of times. Each fit gets a noisy score on held-out rows,
     and only the best fit and its parameters are released. The privacy cost of the
     search is about twice the cost of one fit, for any number of candidates and fits.
-    Give the estimator about half of the epsilon that the search may spend. The method
-    `plan_privacy` states the exact cost.
+    Give the estimator half of the epsilon of the search. The method `plan_privacy`
+    states the exact cost.
 
     The attributes ``cv_results_`` and ``best_score_`` and the number of fits are
     secret, and not available.
@@ -265,9 +265,9 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
 
     param_grid : dict or list of dict
         Parameter values to try, as for GridSearchCV. More candidates have no privacy
-        cost, but each candidate is tried less often. All candidates must have the same
-        unit of privacy and neighbour relation, and the candidate with the largest
-        privacy cost determines the cost of the search.
+        cost, but each candidate is tried less often. All candidates must have one unit
+        of privacy and one neighbour relation. The largest privacy cost of a candidate
+        determines the cost of the search.
 
     n_trials_distribution : {"logarithmic", "geometric", "poisson", "disjoint"}, \
             default="logarithmic"
@@ -281,9 +281,9 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         parameter.
 
     test_size : float, default=0.2
-        Share of the rows, or of the groups if groups are the unit of privacy, to hold
-        out for scores. The share does not change the privacy cost. Each fit predicts
-        the held-out rows one at a time, which takes from 0.2 to 4 milliseconds per row.
+        Share of the rows, or of the groups, to hold out for scores. The share does not
+        change the privacy cost. Each fit predicts the held-out rows one at a time,
+        which takes from 0.2 to 4 milliseconds per row.
 
     delta : float, default=1e-5
         Delta of the (epsilon, delta) guarantee. Must be well below one over the number
@@ -296,13 +296,12 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         ``classes=None`` gets the same classes.
 
     ledger : PrivacyLedger, default=None
-        Ledger that adds up the privacy costs of all fits on the private data. The
-        privacy cost of the whole search is charged once, before the first fit.
+        Privacy budget of the private data over all fits. The privacy cost of the whole
+        search is charged once, before the first fit.
 
     verbose : int or "auto", default="auto"
-        Progress messages, as for :class:`~sklearn_pate.PATEClassifier`. Only with
-        "disjoint", messages show the number of fits, as this number is secret
-        otherwise.
+        Progress messages, as for :class:`~sklearn_pate.PATEClassifier`. Only "disjoint"
+        shows the number of fits, which is secret otherwise.
 
     random_state : int, RandomState instance or None, default=None
         Seed of the split into training and validation rows. The seed may be public.
@@ -337,21 +336,21 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
 
     Notes
     -----
-    A trial is a fit and its score. With "logarithmic", the privacy cost of the search
-    is about twice the cost of one trial, or less. The search then often has only one or
-    two trials, and rarely very many. With "geometric", the privacy cost is up to three
-    times the cost of one trial. With "poisson", the search nearly always has about the
-    expected number of trials. With "poisson" and ten expected trials, the privacy cost
-    is two and a half times the cost of one trial with Gaussian noise, or up to seven
-    times with other noise. "disjoint" suits few candidates and many rows.
+    A trial is a fit and its score. A "logarithmic" search costs about twice as much as
+    one trial, or less, but often has only one or two trials, and rarely very many. A
+    "geometric" search costs up to three times as much as one trial. A "poisson" search
+    nearly always has about the expected number of trials. With ten expected trials, a
+    "poisson" search costs two and a half times as much as one trial with Gaussian
+    noise. With other noise, this search costs up to seven times as much. "disjoint"
+    suits few candidates and many rows.
 
     A changed row is either a training or a validation row. If a training row changes,
-    the score is computed from the fit and unchanged rows, so the privacy cost of a
-    trial is the cost of its fit. If a validation row changes, the fit does not change,
-    so the privacy cost of a trial is the cost of its score. As rows are predicted one
-    at a time, one row changes the number of correct predictions by at most 1.
-    Candidates are drawn uniformly, so that the largest privacy cost of a candidate
-    bounds the cost of a trial. The privacy cost of the best of all trials follows from
+    the score is computed from the fit and unchanged rows, so a trial costs as much as
+    its fit. If a validation row changes, the fit does not change, so a trial costs as
+    much as its score. As rows are predicted one at a time, one row changes the number
+    of correct predictions by at most 1. Candidates are drawn uniformly, so that the
+    largest privacy cost of a candidate bounds the cost of a trial. The privacy cost of
+    the best of all trials follows from
     :class:`~sklearn_pate.accounting.composition.TruncatedNegativeBinomial` and
     :class:`~sklearn_pate.accounting.composition.TruncatedPoisson` (Liu and Talwar 2019,
     "Private selection from private candidates"; Papernot and Steinke 2022,

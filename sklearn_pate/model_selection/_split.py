@@ -34,7 +34,7 @@ class GroupHashSplit(BaseCrossValidator):
     the unit of privacy, the guarantee of a private fit on one part thus holds for the
     whole table. GroupShuffleSplit and GroupKFold count, shuffle or sort the groups, so
     removing one group moves many other groups. No privacy statement covers a fit on
-    parts made by GroupShuffleSplit or GroupKFold.
+    such parts.
 
     Parameters
     ----------

@@ -66,9 +66,9 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         unlabelled rows also gets the other rows, with y = -1.
 
     n_rounds : int, default=1
-        Number of times that `estimator` is trained. The first time, labels are from the
-        graph; after that, labels are predicted by ``predict_proba`` of the estimator.
-        More than two rounds seldom help.
+        Number of times that `estimator` is trained. The first labels are from the
+        graph, and further labels from ``predict_proba`` of the estimator. More than two
+        rounds seldom help.
 
     random_state : int, RandomState instance or None, default=None
         Seed of every `random_state` in `estimator` and `representation`. With None,
@@ -99,11 +99,11 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
     -----
     The weight from row i to a nearest row j is exp(-4 norm(r_i - r_j)^2 / d_i^2), where
     d_i is the largest distance from row i to its nearest rows (Calder, Cook, Thorpe,
-    Slepcev 2020). The weights from i to j and from j to i are averaged. With the
-    weights W, their row sums D, S = D^{-1/2} W D^{-1/2}, and one column of Y per class,
-    labels spread to F = (I - alpha S)^{-1} Y (Zhou, Bousquet, Lal, Weston, Schoelkopf
-    2004), computed by conjugate gradients. Each column of F is scaled to the share of
-    its class among the labels, with one label added to each class (class-mass
+    Slepcev 2020). The weights from i to j and from j to i are averaged. Let W be the
+    weights, D their row sums, S = D^{-1/2} W D^{-1/2}, and Y the labels with one column
+    per class. Labels spread to F = (I - alpha S)^{-1} Y (Zhou, Bousquet, Lal, Weston,
+    Schoelkopf 2004), computed by conjugate gradients. Each column of F is scaled to the
+    share of its class among the labels, with one label added to each class (class-mass
     normalisation: Zhu, Ghahramani, Lafferty 2003, Section 4). Then each row is scaled
     to sum to 1. The most confident labelled row of each class keeps its label, so that
     no class is lost.
@@ -163,9 +163,9 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
 
         y : array-like of shape (n_rows,) or (n_rows, n_classes)
             Labels; -1 for an unlabelled row. If y has only one label beside -1, as in
-            {-1, 1}, -1 is a class. With text labels, no row is unlabelled. If y has
-            several columns, the columns contain the probabilities of classes 0, 1, ...,
-            and a row of zeros, or with a NaN, is unlabelled.
+            {-1, 1}, -1 is a class. With text labels, no row is unlabelled. Several
+            columns of y are the probabilities of classes 0, 1, ..., and a row of zeros,
+            or with a NaN, is then unlabelled.
 
         Returns
         -------

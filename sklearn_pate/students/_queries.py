@@ -72,10 +72,10 @@ class QuerySession:
     Parameters
     ----------
     answer : callable
-        Function that answers queries. Its arguments are the indices of public rows and
-        `probabilities`, of shape (n_rows, n_classes) or None; it returns class indices,
-        -1 for no answer. Pass :meth:`Oracle.answer
-        <sklearn_pate.mechanisms.Oracle.answer>`, which records the privacy cost.
+        Function that answers queries: from indices of public rows, and `probabilities`
+        of shape (n_rows, n_classes) or None, to class indices, -1 for no answer. Pass
+        :meth:`Oracle.answer <sklearn_pate.mechanisms.Oracle.answer>`, which records the
+        privacy cost.
 
     X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
         Public rows.
@@ -399,10 +399,9 @@ class RandomQueries(FixedQueries):
 class RepresentativeQueries(FixedQueries):
     """Query the most central row of each cluster of public rows.
 
-    The number of clusters is the number of queries. The strategy is useful for few
-    queries, as each queried row is similar to many rows. With many queries, clusters
-    are small, and some queried rows are outliers. Clusters depend on public rows alone
-    and have no privacy cost.
+    The strategy is useful for few queries, as each queried row is similar to many rows.
+    With many queries, clusters are small, and some queried rows are outliers. Clusters
+    depend on public rows alone and have no privacy cost.
 
     Notes
     -----
@@ -445,8 +444,8 @@ class RepresentativeQueries(FixedQueries):
         Returns
         -------
         rows : ndarray of int of shape (n_rows,)
-            Most central rows in random order. If fewer than `n_rows` of these rows are
-            distinct, random rows follow.
+            Most central rows in random order, then random rows if fewer than `n_rows`
+            central rows are distinct.
         """
         of_row, rank = find_clusters(session.features, n_rows, session.random_state)
         medoids = np.flatnonzero(rank == 0)
@@ -561,8 +560,8 @@ class UncertaintyQueries(AdaptiveQueries):
         Strategy of the first round. None is ``RandomQueries()``.
 
     student : classifier, default=None
-        Classifier that predicts class probabilities, for example a classifier that is
-        faster to train than the student. None is the student of the fit.
+        Classifier that predicts class probabilities, such as a faster classifier than
+        the student. None is the student of the fit.
 
     Notes
     -----
@@ -615,9 +614,8 @@ class ExpertQueries(AdaptiveQueries):
         Strategy of the first round. None is ``RandomQueries()``.
 
     expert : classifier, default=None
-        Classifier that is cloned for each class. The clone is trained on answered rows
-        to distinguish this class from all other classes. None is the student of the
-        fit.
+        Classifier that is cloned for each class, and trained on answered rows to
+        distinguish this class from all other classes. None is the student of the fit.
 
     confident : float, default=0.9
         Largest probability that any expert may give a queried row.
@@ -633,8 +631,8 @@ class ExpertQueries(AdaptiveQueries):
     -----
     The strategy is from Papernot et al. (2017, Appendix B.2), where 4 other experts
     must exceed `doubtful`. Rows that satisfy both conditions are queried in random
-    order. If too few rows satisfy both conditions, the rows follow for which the most
-    confident expert is least confident.
+    order. If such rows are too few, rows whose most confident expert is least confident
+    follow.
 
     Examples
     --------

@@ -71,10 +71,9 @@ class TableRepresentation(
 
     As ``representation=`` of a private classifier, the transformer lets teachers with
     few rows learn from few numbers per row. The transformer has no privacy cost, as it
-    is fitted on public rows only and transforms each row independently of other rows.
-    Columns may be numbers, text, categories, booleans and dates, with missing values.
-    Values that no public row has, such as infinity or a new category, cause no error
-    and no warning.
+    is fitted on public rows only and transforms each row independently. Columns may be
+    numbers, text, categories, booleans and dates, with missing values. New values, such
+    as infinity or a new category, cause no error and no warning.
 
     Parameters
     ----------
@@ -85,13 +84,12 @@ class TableRepresentation(
 
     basis : {"linear", "rbf"}, default="linear"
         "linear" returns principal components. "rbf" adds functions of the distances to
-        cluster means of public rows, with which a linear classifier has a curved
-        decision boundary.
+        cluster means of public rows, for curved decision boundaries.
 
     random_state : int, RandomState instance or None, default=None
         Seed of a sample of 20,000 rows, of the clusters of "rbf", and of randomised
-        principal components of wide tables. Pass an int to get equal components in a
-        second fit.
+        principal components of wide tables. Pass an int for equal components in every
+        fit.
 
     Attributes
     ----------
@@ -115,10 +113,10 @@ class TableRepresentation(
     2. Numbers are clipped to the public range and scaled to [0, 1]. Missing numbers
        become the median. If any public row has no number in a column, a further column
        of zeros and ones marks missing numbers.
-    3. If the absolute skewness of a column exceeds 2, let z be the distance of a number
-       from the end of the range with most rows. Then z is replaced by log(1 + z / u) /
-       log(1 + 1 / u), where u is the median of the positive distances. This step suits
-       counts and amounts with many zeros and few large values.
+    3. If the absolute skewness exceeds 2, let z be the distance of a number from the
+       end of the range with most rows. The distance z becomes log(1 + z / u) / log(1 +
+       1 / u), where u is the median of the positive distances. This step suits counts
+       and amounts with many zeros and few large values.
     4. Categories become columns of zeros and ones; a missing value is a category. Each
        of the 49 most frequent categories has a column, if at least 0.2 % of the public
        rows have the category. Rarer categories and new categories share one column, if
@@ -442,12 +440,11 @@ class ImageRepresentation(
 ):
     """Components of images that small changes of an image preserve.
 
-    The transformer can be passed as ``representation=`` to
-    :class:`~sklearn_pate.PATEClassifier`, and does not need torch. Filters of small
-    patches are learned from public images without labels. The outputs of the filters
-    are averaged over regions of an image, and the components are linear functions of
-    the averages. The transformer has no privacy cost, as it is fitted on public images
-    only and transforms each image independently of other images.
+    A ``representation=`` for :class:`~sklearn_pate.PATEClassifier` that does not need
+    torch. Filters of small patches are learned from public images without labels. The
+    outputs of filters are averaged over regions, and the components are linear
+    functions of the averages. The transformer has no privacy cost, as it is fitted on
+    public images only and transforms each image independently.
 
     Parameters
     ----------
@@ -465,8 +462,8 @@ class ImageRepresentation(
         Largest number of components, at most the number of public images.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of patches, filters and changes of images. Pass an int to get equal
-        components in a second fit.
+        Seed of patches, filters and changes of images. Pass an int for equal components
+        in every fit.
 
     Attributes
     ----------
@@ -498,8 +495,8 @@ class ImageRepresentation(
     3. Four copies of each public image are cropped, stretched and changed in contrast.
        The components maximise the ratio of the variance between images to the variance
        between copies of an image (Fisher's discriminant with each image as a class).
-       Each component is scaled so that its variance is this ratio, and components are
-       in order of decreasing variance.
+       The variance of a component is this ratio, and components are in order of
+       decreasing variance.
 
     Examples
     --------

@@ -217,9 +217,9 @@ class RelationalHint:
         must depend on public rows alone.
 
     similarities : ndarray of shape (n_clusters, n_clusters)
-        Released similarity of each pair of clusters: symmetric, noisy, possibly
-        negative, in any unit. The diagonal is set to 0. Similarities without noise, and
-        a network trained on such similarities, would be as sensitive as the teachers.
+        Released similarity of each pair of clusters: symmetric, noisy, and possibly
+        negative. The diagonal is set to 0. Similarities without noise, and a network
+        trained on such similarities, would be as sensitive as the teachers.
 
     max_epochs : int
         Number of passes over the rows in clusters. With few rows, a pass is repeated
@@ -475,9 +475,8 @@ class SemiSupervisedNetwork(ProbabilityScoresMixin, ClassifierMixin, NetworkEsti
 
         y : array-like of shape (n_rows,) or (n_rows, n_classes)
             Labels; -1 for an unlabelled row. If y has only one label beside -1, as in
-            {-1, 1}, -1 is a class. If y has several columns, the columns contain the
-            probabilities of classes 0, 1, ..., and a row of zeros, or with a NaN, is
-            unlabelled.
+            {-1, 1}, -1 is a class. Several columns of y are the probabilities of
+            classes 0, 1, ..., and a row of zeros, or with a NaN, is then unlabelled.
 
         hint : RelationalHint, default=None
             Released similarities of clusters of the rows in X. The network learns the
