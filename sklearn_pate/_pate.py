@@ -65,10 +65,10 @@ from sklearn_pate.mechanisms import MeanScores, PluralityMechanism
 class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     """Private Aggregation of Teacher Ensembles.
 
-    Teachers are trained on disjoint shards of the private rows, and label public rows
-    by vote or by class probabilities. A mechanism adds noise, and a student learns from
-    the noisy answers. The student may be published, with the statement
-    ``privacy_spent_``.
+    Teachers are trained on disjoint shards of the private rows. Each teacher labels
+    public rows by votes or class probabilities. A mechanism adds noise to the sum over
+    teachers, and a student learns from the noisy results. The student may be published,
+    with ``privacy_spent_`` as privacy statement.
 
     Parameters by purpose:
 
@@ -83,49 +83,54 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     ----------
     estimator : classifier, default=None
         The teacher; None is ``LogisticRegression(max_iter=1000)``. Preprocessing that
-        learns from data belongs inside it, as a Pipeline. A teacher must store nothing
-        outside itself, such as in files.
+        learns from data must be part of the teacher, in a Pipeline. A teacher must
+        store nothing outside the fitted estimator, such as in files.
 
     student : classifier, default=None
-        The student, whose training has no privacy cost. None is a logistic regression,
-        a clone of the teacher for networks and images, and the released mean for
-        "scores". A student that accepts unlabelled rows (y = -1) gets all public rows.
+        The student, whose training has no privacy cost. None is the released mean for
+        the mechanism "scores", a clone of the teacher for networks and images, and
+        otherwise a logistic regression. A student that accepts unlabelled rows (y = -1)
+        is trained on all public rows.
 
     n_teachers : int or "auto", default="auto"
-        Number of shards. The votes of more teachers exceed more noise, but each learns
-        from fewer rows. "auto" is the square root of the number of private rows, and
-        twice that for "scores" on a `representation`; groups need a number.
+        Number of shards. With more teachers, noise changes fewer answers, but each
+        teacher learns from fewer rows. "auto" is the square root of the number of
+        private rows, or twice this root for "scores" with a `representation`. With
+        groups, "auto" is not allowed.
 
     mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", "permute-and-flip", \
             "confident", "interactive", "histogram"} or mechanism, default="auto"
-        "scores" releases the mean of the teachers' class probabilities; the others
-        answer queries on votes. "auto" is "scores" for tables, if its noise at
-        `epsilon` is small compared with the scores, and "gnmax" otherwise.
+        "scores" releases the noisy mean of the teachers' class probabilities; all other
+        mechanisms answer queries on votes. "auto" is "scores" for tables, if the noise
+        of "scores" at `epsilon` is small compared with the scores, and "gnmax"
+        otherwise.
 
     n_queries : int or "auto", default="auto"
-        Number of public rows that the teachers label, each once; "scores" has none. At
-        a fixed epsilon, more queries mean more noise in each answer. "auto" is 2000,
-        and fewer for networks, images, and students that accept unlabelled rows.
+        Number of public rows that the teachers label by votes, each once; must be
+        "auto" for "scores". At a fixed epsilon, more queries mean more noise in each
+        answer. "auto" is 2000, and fewer for networks, images, and students that accept
+        unlabelled rows.
 
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
             "interactive"} or QueryStrategy, default="auto"
-        Choice of the queries, which has no privacy cost. "auto" is "representative" if
-        all columns are numbers and fewer than a tenth of the public rows are queried,
-        and "random" otherwise.
+        Rule that chooses the public rows to query, at no privacy cost. "auto" is
+        "representative" if all columns are numeric and fewer than a tenth of the public
+        rows are queried, and "random" otherwise.
 
     representation : transformer, "auto" or None, default="auto"
-        Fitted on public rows, for teachers with few rows. "auto" is a
-        :class:`~sklearn_pate.students.TableRepresentation` or
+        Transformer of features for teachers with few rows, fitted on public rows.
+        "auto" is a :class:`~sklearn_pate.students.TableRepresentation` or
         :class:`~sklearn_pate.students.ImageRepresentation` for linear,
         nearest-neighbour and discriminant classifiers, and None for other classifiers.
         The representation has no privacy cost if it transforms each row by itself.
 
     epsilon : float or None, default=1.0
         The publishable epsilon of this fit, to which the noise is calibrated. With
-        None, the noise is that of `mechanism`, and the fit states its epsilon.
+        None, `mechanism` fixes the noise, and the fit states the resulting epsilon.
 
     delta : float, default=1e-5
-        The probability that epsilon does not cover, well below 1 / (number of rows).
+        Delta of the (epsilon, delta) guarantee. Must be well below one over the number
+        of rows.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy: one row, or all rows of one group, such as a patient, given as
@@ -133,41 +138,42 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         **not** protected as a whole.
 
     public_size : float, default=None
-        Without `X_public` in `fit`, hold out this share of the rows (of the groups, if
-        they are the unit) as public. The people in these rows are **not protected**.
+        Share of the rows, or of the groups, to use as public rows if `fit` gets no
+        `X_public`. The people in these rows are **not protected**.
 
     synthetic : PrivateMarginals, default=None
-        Draw rows from noisy counts of the private rows, in place of public rows.
-        `epsilon` covers the counts. The domain must be declared **without a look at
-        private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
+        Replaces public rows by rows drawn from noisy counts of the private rows.
+        `epsilon` includes the privacy cost of the counts. The domain must be declared
+        **without a look at private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. With None, the labels are read from y; the statement
-        then assumes that the set of labels is public. A private row with another label
-        is dropped, and counted in ``privacy_analysis_.data_problems``.
+        All labels that may occur. With None, the labels are read from y; the privacy
+        statement then assumes that the set of labels is public. A private row with
+        another label is dropped, and counted in ``privacy_analysis_.data_problems``.
 
     ledger : PrivacyLedger, default=None
-        The privacy budget of the private data over all fits. The cost is recorded
-        before any noise is drawn. With an integer `random_state`, a repeated fit gets
-        the same answers at no further cost. **If rows or labels are prepared in another
-        way, use another** `random_state`.
+        The privacy budget of the private data over all fits. The privacy cost of a fit
+        is recorded before any noise is drawn. With an integer `random_state`, a
+        repeated fit gets the same answers at no further cost. **If rows or labels are
+        prepared in another way, use another** `random_state`.
 
     memory : str, path-like or joblib.Memory, default=None
-        A **sensitive** folder with the votes of finished teachers, for a repeated fit.
-        It needs an integer `random_state`. Every fit that uses the stored votes has its
-        own privacy cost.
+        A **sensitive** folder that stores the votes of trained teachers for a repeated
+        fit. Requires an integer `random_state`. Every fit that uses stored votes has
+        its own privacy cost.
 
     n_jobs : int, default=None
         Number of teachers trained at once, in processes of joblib or, by
-        ``joblib.parallel_config``, on a cluster. Threads train in turn.
+        ``joblib.parallel_config``, on a cluster. With threads, teachers are trained one
+        at a time.
 
     verbose : int or "auto", default="auto"
-        Progress on the standard error stream: 1 writes a line for each phase, 0
-        nothing, and "auto" a line that disappears, in a terminal or a notebook.
+        Progress on the standard error stream. 1 writes a line for each phase, and 0
+        nothing. "auto" shows a line that disappears, in a terminal or notebook.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of shards, teachers, queries and student, never of the noise. May be
-        public.
+        Seed of shards, teachers, queries and student, never of the noise. The seed may
+        be public.
 
     Attributes
     ----------
@@ -182,41 +188,41 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         published.
 
     privacy_analysis_ : PrivacyAnalysis
-        **Sensitive**: the privacy cost of the votes, and the warnings of teachers. Not
-        in a pickled or copied estimator.
+        **Sensitive**: the privacy cost at the actual votes, and the warnings of
+        teachers. A pickled or copied estimator lacks this attribute.
 
     mechanism_ : Mechanism
-        The mechanism with all its parameters. With `synthetic`, it has the parts
+        The mechanism with all parameters set. With `synthetic`, the parts are
         ``counts`` and ``mechanism``.
 
     query_strategy_ : QueryStrategy or None
         The strategy that was used; None for "scores".
 
     representation_ : transformer or None
-        Fitted on public rows. May be published.
+        The transformer, fitted on public rows. May be published.
 
     queried_indices_ : ndarray of int of shape (n_queries,)
-        Public rows that were queried, or scored.
+        Indices of the public rows that teachers labelled or scored.
 
     answers_ : ndarray of int of shape (n_queries,)
-        Answers to the queried rows: indices into ``classes_``, -1 for no answer.
+        Answer to each query: an index into ``classes_``, or -1 for no answer.
 
     soft_answers_ : ndarray of shape (n_queries, n_classes) or None
         Class probabilities of the scored rows. May be published.
 
     estimate_ : Estimate or None
-        Released numbers of "scores". May be published.
+        With the mechanism "scores", the released numbers. May be published.
 
     histograms_ : ndarray of int of shape (n_queries, n_classes) or None
         Noisy vote counts, for ``mechanism="histogram"``. May be published.
 
     marginals_ : dict or None
         With `synthetic`, the noisy counts of each column, of shape (n_classes,
-        n_cells), with missing values last. May be published.
+        n_cells). The last cell counts missing values. May be published.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
-        **Sensitive**: rows of X that `public_size` made public. Not in a pickled or
-        copied estimator.
+        **Sensitive**: indices of the rows of X that `public_size` made public. A
+        pickled or copied estimator lacks this attribute.
 
     n_features_in_ : int
         Number of features.
@@ -230,8 +236,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     transfer for deep learning from private training data"; Papernot, Song, Mironov,
     Raghunathan, Talwar, Erlingsson (2018), "Scalable private learning with PATE".
 
-    A search around this estimator fits it many times. Each statement covers its own fit
-    only. The scores that choose the winner are computed on private labels.
+    A search such as GridSearchCV fits this estimator many times. Each privacy statement
+    covers one fit only. No statement covers the scores, which are computed on private
+    labels.
 
     Examples
     --------
@@ -297,15 +304,15 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train teachers on private rows, and a student on the teachers' noisy answers.
 
-        Every call has its own privacy cost, unless the `ledger` has an entry of an
-        equal call.
+        Every call of `fit` has its own privacy cost, unless the `ledger` already has an
+        entry of an equal call.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe, dask collection} of shape \
                 (n_rows, n_features)
-            Private rows. A row that the teacher does not accept is dropped in its
-            shard. A dask collection, with y and groups, stays on the dask workers.
+            Private rows. A row that a teacher does not accept is dropped from the shard
+            of the teacher. Dask collections X, y and groups stay on the dask workers.
 
         y : array-like of shape (n_rows,)
             Labels of the private rows. With `classes`, a row without a label (None,
@@ -314,7 +321,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
             Public rows, without labels. The people in these rows are not protected.
-            Wrap them in :class:`~sklearn_pate.PublicData`, or a search may split them.
+            Wrap the rows in :class:`~sklearn_pate.PublicData`, or a search may split
+            the rows.
 
         groups : array-like of shape (n_rows,), default=None
             Group id of each row, for ``privacy_unit="group"``: integers or strings. A
@@ -335,9 +343,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
             If the cost exceeds the budget of the `ledger`. Nothing was charged.
 
         LedgerError
-            If the file of the `ledger` cannot be used. Also if its stored counts give
-            other `synthetic` rows with the installed library versions. No answer was
-            released.
+            If the file of the `ledger` cannot be used. Also if the counts stored in the
+            ledger give other `synthetic` rows with the installed library versions. No
+            answer was released.
 
         Warns
         -----
@@ -377,26 +385,26 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         votes: Any,
         privacy_unit: Literal["row", "group"] | None = None,
     ) -> Self:
-        """Train a student on noisy answers from votes of other parties.
+        """Train a student on noisy answers from the votes of several parties.
 
         Each party labels the public rows with a classifier trained on its own data, and
         sends the labels. The unit of privacy is a party, and `classes` is required. At
-        epsilon 1, use a hundred votes or more. For few parties with many patients, see
-        :func:`~sklearn_pate.distributed.cast_votes`.
+        epsilon 1, use the votes of a hundred parties or more. For few parties with many
+        patients each, see :func:`~sklearn_pate.distributed.cast_votes`.
 
         Parameters
         ----------
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features)
-            The labelled rows, in the order of the labels.
+            The public rows that the parties labelled, in the order of the labels.
 
         votes : Votes or iterable of array-like of shape (n_public,)
             Vote counts, or one array of labels of public rows per party, as in
             :meth:`Votes.from_labels`.
 
         privacy_unit : {"row", "group"}, default=None
-            Unit of privacy of votes by :meth:`Votes.from_shards`. With None, the unit
-            is a party.
+            Unit of privacy of votes that :meth:`Votes.from_shards` collected. With
+            None, the unit is a party.
 
         Returns
         -------
@@ -458,13 +466,13 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
             As in `fit`.
 
         margins : sequence of float, default=(0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
-            Leads of the most-voted class over every other class, as shares of the
-            teachers, at which to compute the label accuracy.
+            Margins at which to compute the label accuracy. A margin is the lead of the
+            most-voted class over every other class, as a share of the teachers.
 
         Returns
         -------
         plan : FitPlan
-            May be published if its `assumptions` hold.
+            The plan may be published if the `assumptions` of the plan hold.
 
         Raises
         ------
@@ -473,7 +481,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
         See Also
         --------
-        sklearn_pate.inspection.plan_fit : Plan from numbers alone, without data.
+        sklearn_pate.inspection.plan_fit : Plan a fit without data.
         """
         check_margins(margins)
         with warnings.catch_warnings():

@@ -71,8 +71,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X, y, **fit_params : object
-            As in `fit`. The cost depends on the numbers of rows, features and classes,
-            and on no private value.
+            As in `fit`. The privacy cost depends on the numbers of rows, features and
+            classes, and on no private value.
 
         Returns
         -------

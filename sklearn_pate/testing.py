@@ -15,19 +15,20 @@ __all__ = ["seeded_noise"]
 def seeded_noise(seed: int) -> Iterator[None]:
     """Seed the noise within a block, so that results can be repeated.
 
-    For research and tests only: a seed **voids every guarantee**, as an attacker with
-    the seed can subtract the noise. A fit in the ``with`` block states an infinite
-    epsilon, in its privacy statement, in the ledger, and on the privacy card. Equal
-    fits in equal order draw equal noise. Two fits never share noise.
+    Seeded noise is for research and tests only. A seed **voids every guarantee**, as an
+    attacker with the seed can subtract the noise. A fit in the ``with`` block states an
+    infinite epsilon in the privacy statement, in the ledger, and on the privacy card.
+    With one seed, equal fits in equal order draw equal noise. Two fits in one block
+    never share noise.
 
-    The seed holds in this thread, until the block ends. Fits in other threads or in
-    worker processes, such as processes of joblib, draw noise from the operating system,
-    and state their usual epsilon.
+    The seed holds in the current thread, until the block ends. Fits in other threads or
+    in worker processes, such as processes of joblib, draw noise from the operating
+    system and state the usual epsilon.
 
     Parameters
     ----------
     seed : int
-        Seed, at least 0. The seed is not stored and not printed.
+        Seed, which must be at least 0. The seed is not stored and not printed.
 
     Yields
     ------
@@ -42,7 +43,7 @@ def seeded_noise(seed: int) -> Iterator[None]:
     Warns
     -----
     PrivacyLeakWarning
-        At the first noise in the block.
+        When the first noise in the block is drawn.
 
     Examples
     --------

@@ -308,7 +308,8 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         Raises
         ------
         ValueError
-            If the columns of X differ from `fit`, or a prediction is not a class index.
+            If the columns of X differ from the columns in `fit`, or if a prediction of
+            the inner classifier is not a class index.
         """
         X = self._check_before_predicting(X)
         with _names_told():
@@ -327,7 +328,8 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         Returns
         -------
         probabilities : ndarray of shape (n_rows, n_classes)
-            One column per class in ``classes_``; 0 for a class unknown to the model.
+            One column per class in ``classes_``. A class that the model does not know
+            has probability 0.
         """
         return self._scores("predict_proba", X, absent=0.0)
 
@@ -359,9 +361,10 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         Returns
         -------
         scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
-            One column per class in ``classes_``; the smallest float32 for a class
-            unknown to the model. If the inner classifier has no decision function,
-            scores are logarithms of the probabilities, or, with two classes, log-odds.
+            One column per class in ``classes_``. A class that the model does not know
+            has the smallest float32 as score. If the inner classifier has no decision
+            function, scores are logarithms of the probabilities, or, with two classes,
+            log-odds.
         """
         return self._scores("decision_function", X, absent=_LOWEST_SCORE)
 

@@ -200,7 +200,7 @@ class PublicData:
 
     Cross-validation in scikit-learn splits every array-like fit parameter with as many
     rows as ``X``. A plain ``X_public`` may thus lose rows without a warning. A
-    `PublicData` has no length and no shape, so it is passed to ``fit`` whole.
+    `PublicData` has no length and no shape, so all its rows are passed to ``fit``.
 
     Parameters
     ----------

@@ -134,10 +134,10 @@ class PrivateMarginals(BaseEstimator):
     """Rows drawn from noisy counts of the private rows, in place of public rows.
 
     A fit with ``synthetic=PrivateMarginals(domain)`` releases two parts. The first part
-    is noisy counts of the values of each column by class. The second part is answers or
-    a model, computed with rows drawn from these counts. Both parts share `epsilon`, one
-    privacy statement and one ledger entry. As ``fit`` gets no public rows, Pipeline,
-    GridSearchCV and CalibratedClassifierCV need no metadata routing.
+    is noisy counts of the values of each column in each class. The second part is noisy
+    answers or a model, computed with rows drawn from these counts. Both parts share
+    `epsilon`, one privacy statement and one ledger entry. As ``fit`` gets no public
+    rows, Pipeline, GridSearchCV and CalibratedClassifierCV need no metadata routing.
 
     Parameters
     ----------
@@ -145,30 +145,30 @@ class PrivateMarginals(BaseEstimator):
         Possible values of each column: a list of values, a tuple (low, high) of
         numbers, or a tuple of increasing bin edges. **Write the domain without a look
         at private rows**: ``X[c].unique()`` or ``X[c].min()`` would reveal private
-        values. The notes give further forms.
+        values. The notes describe further forms of a domain.
 
     share : float or "auto", default="auto"
-        Share of the privacy cost for the counts, between 0 and 1, as a share of the
+        Share of the privacy cost that the counts use, between 0 and 1: a share of the
         squared mu of Gaussian differential privacy. "auto" is 0.1. For
         :class:`~sklearn_pate.DPNewtonClassifier`, "auto" is 0.7, or 0.95 if the noise
         is too large for the coefficients.
 
     by_class : bool, default=True
-        Whether to count each class separately, which has no further privacy cost. Use
-        False for many classes, as noise would exceed the counts of a class.
+        Whether to count each class separately, at no further privacy cost. Use False
+        for many classes, as noise would exceed the counts of a class.
 
     n_bins : "auto" or int, default="auto"
-        Number of bins of equal width between the bounds of a column. "auto" is 4 to 32,
-        and larger for more rows per class and for less noise. If the number of rows or
-        groups is not public, "auto" is 8.
+        Number of bins of equal width between the bounds of a column. "auto" is between
+        4 and 32, with more bins for more rows per class and for less noise. If the
+        number of rows or groups is not public, "auto" is 8.
 
     n_rows : int, default=10000
-        Number of rows to draw, which has no privacy cost. Some of these rows are
-        queried. A student that accepts unlabelled rows gets all rows.
+        Number of rows to draw, at no privacy cost. Teachers label some of these rows. A
+        student that accepts unlabelled rows is trained on all drawn rows.
 
     sigma : float, default=None
         Scale of the noise on each count, for a fit with ``epsilon=None``. With None,
-        the noise is calibrated to `share` of epsilon.
+        the noise is calibrated to `share` of the privacy cost.
 
     See Also
     --------
@@ -176,22 +176,23 @@ class PrivateMarginals(BaseEstimator):
 
     Notes
     -----
-    A column of `domain` may have a dict with a key "values", "range" or "edges". Add
-    ``"missing": True``, or None in a list, if values may be missing. Columns of a
-    categorical type or of bool may be left out. For an array, keys are column numbers;
-    one list or tuple holds for all columns.
+    The domain of a column may be a dict with a key "values", "range" or "edges". If
+    values may be missing, add ``"missing": True`` to the dict, or None to a list of
+    values. Columns of a categorical type or of bool may be left out. If X is an array,
+    the keys of `domain` are column numbers. One list or tuple holds for all columns.
 
-    Undeclared values are not counted. A number outside its range counts in the first or
-    last bin. Neither raises an error or a warning. Counts of a misspelt value are noise
-    alone, as ``marginals_`` shows.
+    Undeclared values are not counted. A number outside the declared range counts in the
+    first or last bin. Such values cause no error and no warning. The count of a
+    misspelt value in ``marginals_`` is noise alone.
 
-    Each row, or one row of each group, counts in at most one cell of each table. For d
-    columns, the counts of neighbouring data sets then differ by at most sqrt(2 d) in
-    the Euclidean norm. Every cell, even an empty one, gets discrete Gaussian noise
-    (Canonne, Kamath, Steinke 2020). The cost does not depend on the number of cells.
-    Rows are drawn from the nearest non-negative counts in which all columns have equal
-    class totals. Each class is drawn equally often. Given the class, columns are drawn
-    independently. Proof: :doc:`/accounting`, "Synthetic rows".
+    Each column has one table of counts. Each row, or one row of each group, counts in
+    at most one cell of each table. For d columns, the counts of neighbouring data sets
+    thus differ by at most sqrt(2 d) in the Euclidean norm. Every cell, even an empty
+    one, gets discrete Gaussian noise (Canonne, Kamath, Steinke 2020). The privacy cost
+    does not depend on the number of cells. Rows are drawn from the nearest non-negative
+    counts in which all columns have equal class totals. Each class is drawn equally
+    often. Given the class, columns are drawn independently. The proof is on the page
+    :doc:`/accounting`, section "Synthetic rows".
 
     Examples
     --------
@@ -245,18 +246,18 @@ class PrivateMarginals(BaseEstimator):
         Parameters
         ----------
         X : {array-like, dataframe} of shape (n_rows, n_features)
-            Rows with the columns and types to use. No value of a row is read.
+            Rows that have the columns and types of the private rows. No value is read.
 
         n_rows : int, default=5
             Number of rows.
 
         random_state : int, RandomState instance or None, default=None
-            Seeds the draw.
+            Seed of the random rows.
 
         Returns
         -------
         rows : array or dataframe of shape (n_rows, n_features)
-            Rows in the container and with the types of X. All values of a column are
+            Rows with the container and the types of X. All values of a column are
             equally probable. If values may be missing, one value in ten is missing.
 
         Raises

@@ -121,14 +121,15 @@ def fetch_mnist(
 ) -> Any:
     """Load MNIST, downloading it if necessary.
 
-    Images of handwritten digits. Each writer wrote many digits, and the files do not
-    name writers, so a privacy statement about rows does not cover writers. The rows are
-    public: a fit that treats them as private is a demonstration only.
+    The rows are images of handwritten digits. Each writer wrote many digits, and the
+    files do not name writers, so a privacy statement about rows does not cover writers.
+    The rows are public, so a fit that treats the rows as private is a demonstration
+    only.
 
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. Default: the environment variable ``SKLEARN_PATE_DATA``, if
+        Folder of data sets. None is the environment variable ``SKLEARN_PATE_DATA``, if
         set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
 
     subset : {"all", "train", "test"}, default="all"
@@ -158,8 +159,7 @@ def fetch_mnist(
     Notes
     -----
     LeCun, Bottou, Bengio, Haffner (1998), "Gradient-based learning applied to document
-    recognition". One of the data sets of Papernot et al. (2017, 2018) and of Sun et al.
-    (2019).
+    recognition". Papernot et al. (2017, 2018) and Sun et al. (2019) use this data set.
 
     Examples
     --------
@@ -198,19 +198,20 @@ def fetch_svhn(
 ) -> Any:
     """Load the cropped digits of SVHN, downloading them if necessary.
 
-    Images of digits of house numbers, for non-commercial use. A house number has one
-    row per digit, and the files do not link these rows. The rows are public: a fit that
-    treats them as private is a demonstration only.
+    The rows are images of digits of house numbers, for non-commercial use. A house
+    number has one row per digit, and the files do not link the digits of a house
+    number. The rows are public, so a fit that treats the rows as private is a
+    demonstration only.
 
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. Default: the environment variable ``SKLEARN_PATE_DATA``, if
+        Folder of data sets. None is the environment variable ``SKLEARN_PATE_DATA``, if
         set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
 
     subset : {"train", "test", "extra"}, default="train"
-        Part of the original split: a file of 182 MB, 64 MB or 1.3 GB. Reading "extra"
-        takes about 5 GB of memory.
+        Part of the original split. The files have 182 MB, 64 MB and 1.3 GB. Reading
+        "extra" takes about 5 GB of memory.
 
     download_if_missing : bool, default=True
         Whether to download a missing file.
@@ -236,8 +237,8 @@ def fetch_svhn(
     Notes
     -----
     Netzer, Wang, Coates, Bissacco, Wu, Ng (2011), "Reading digits in natural images
-    with unsupervised feature learning". One of the data sets of Papernot et al. (2017,
-    2018) and of Sun et al. (2019).
+    with unsupervised feature learning". Papernot et al. (2017, 2018) and Sun et al.
+    (2019) use this data set.
 
     Examples
     --------
@@ -280,13 +281,13 @@ def fetch_cifar10(
 ) -> Any:
     """Load CIFAR-10, downloading it if necessary.
 
-    Small colour images of animals and vehicles. The rows are public: a fit that treats
-    them as private is a demonstration only.
+    The rows are small colour images of animals and vehicles. The rows are public, so a
+    fit that treats the rows as private is a demonstration only.
 
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. Default: the environment variable ``SKLEARN_PATE_DATA``, if
+        Folder of data sets. None is the environment variable ``SKLEARN_PATE_DATA``, if
         set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
 
     subset : {"train", "test"}, default="train"
@@ -315,8 +316,8 @@ def fetch_cifar10(
 
     Notes
     -----
-    Krizhevsky (2009), "Learning multiple layers of features from tiny images". One of
-    the data sets of Sun et al. (2019).
+    Krizhevsky (2009), "Learning multiple layers of features from tiny images". Sun et
+    al. (2019) use this data set.
 
     Examples
     --------

@@ -113,13 +113,13 @@ def fetch_adult(
     """Load UCI Adult, downloading it if necessary.
 
     The task is to predict which people earn more than 50,000 dollars a year. The data
-    are from a census of the USA in 1994, with one row per person. The rows are public:
-    a fit that treats them as private is a demonstration only.
+    are from a census of the USA in 1994, with one row per person. The rows are public,
+    so a fit that treats the rows as private is a demonstration only.
 
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. Default: the environment variable ``SKLEARN_PATE_DATA``, if
+        Folder of data sets. None is the environment variable ``SKLEARN_PATE_DATA``, if
         set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
 
     subset : {"all", "train", "test"}, default="all"
@@ -156,7 +156,7 @@ def fetch_adult(
     Notes
     -----
     Kohavi (1996), "Scaling up the accuracy of naive-Bayes classifiers: a decision-tree
-    hybrid". One of the data sets of Papernot et al. (2017, Appendix C; 2018).
+    hybrid". Papernot et al. (2017, Appendix C; 2018) use this data set.
 
     Examples
     --------
@@ -227,14 +227,15 @@ def fetch_diabetes130(
     """Load UCI Diabetes 130-US hospitals, downloading it if necessary.
 
     The task is to predict which patients with diabetes are readmitted within 30 days.
-    Each row is a stay in a hospital of the USA from 1999 to 2008. As many patients have
-    several stays, use the patient as the unit of privacy, ``privacy_unit="group"``. The
-    rows are public: a fit that treats them as private is a demonstration only.
+    Each row is a stay in a hospital of the USA between 1999 and 2008. As many patients
+    have several stays, use the patient as the unit of privacy, with
+    ``privacy_unit="group"``. The rows are public, so a fit that treats the rows as
+    private is a demonstration only.
 
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of data sets. Default: the environment variable ``SKLEARN_PATE_DATA``, if
+        Folder of data sets. None is the environment variable ``SKLEARN_PATE_DATA``, if
         set, or else ``sklearn_pate`` in ``sklearn.datasets.get_data_home()``.
 
     download_if_missing : bool, default=True

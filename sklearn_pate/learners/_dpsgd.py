@@ -148,15 +148,15 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
     Each step draws a random sample of the rows, clips the gradient of each sampled row,
     and follows the noisy sum of clipped gradients. The network may be published, with
     ``privacy_spent_`` as privacy statement. Training needs tens of thousands of private
-    rows, and no public rows. Opacus computes and clips the gradients: install the extra
-    ``dpsgd``.
+    rows, and no public rows. The package Opacus, in the extra ``dpsgd``, computes and
+    clips the gradients.
 
     Parameters
     ----------
     estimator : skorch.NeuralNetClassifier
-        The network, from float32 rows to one output per class. No layer may mix rows,
-        as ``BatchNorm`` does. Pretraining on public data is allowed; pretraining on
-        private data voids the statement. See Notes.
+        Network that maps float32 rows to one output per class. No layer may mix rows,
+        as ``BatchNorm`` does. The network may be pretrained on public data; pretraining
+        on private data voids the privacy statement.
 
     epsilon : float or None, default=1.0
         Publishable epsilon of this fit, to which the noise is calibrated. With None,
@@ -167,45 +167,47 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         of rows.
 
     noise_multiplier : float, default=None
-        Standard deviation of the noise on the sum of clipped gradients, over
-        `max_grad_norm`. More noise has a lower privacy cost. Only with
+        Standard deviation of the noise on the sum of clipped gradients, divided by
+        `max_grad_norm`. More noise has a lower privacy cost. Used only with
         ``epsilon=None``.
 
     max_grad_norm : float, default=1.0
         L2 norm to which longer gradients of rows are scaled down. The noise is
-        proportional to the bound, so the privacy cost does not depend on the bound. If
-        most gradients are longer, halving the bound is similar to halving the learning
+        proportional to this norm, so the privacy cost does not depend on the norm. If
+        most gradients are longer, halving this norm is similar to halving the learning
         rate.
 
     accountant : {"pld", "rdp"}, default="pld"
-        Composition of the steps. "pld" composes privacy loss distributions, and gives
-        the tighter bound. "rdp" adds up Renyi divergences, as in a `ledger`.
+        Method that computes the privacy cost of all steps together. "pld" composes
+        privacy loss distributions, and gives the tighter bound. "rdp" adds up Renyi
+        divergences, as a `ledger` does.
 
     representation : transformer or "auto", default=None
-        Transformer that computes the inputs of the network, fitted on `X_public` of
-        `fit` alone. See :class:`~sklearn_pate.learners.DPLogisticRegression`.
+        Transformer that computes the inputs of the network, as for
+        :class:`~sklearn_pate.learners.DPLogisticRegression`. Fitted on `X_public` of
+        `fit` only.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. With None, the labels are read from y; the statement
-        then assumes that the set of labels is public. A row with another label is not
-        used.
+        All labels that may occur. With None, the labels are read from y; the privacy
+        statement then assumes that the set of labels is public. A row with another
+        label is not used.
 
     ledger : PrivacyLedger, default=None
-        Ledger of the private data over all fits, which records the cost of
-        ``accountant="rdp"``.
+        Privacy budget of the private data over all fits. The ledger records the cost
+        that ``accountant="rdp"`` computes.
 
     verbose : int or "auto", default="auto"
-        Progress, as for :class:`~sklearn_pate.PATEClassifier`. Losses are private, and
-        never shown.
+        Progress messages, as for :class:`~sklearn_pate.PATEClassifier`. Losses are
+        sensitive, and never shown.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of the initial weights. May be public.
+        Seed of the initial weights. The seed may be public.
 
     Attributes
     ----------
     network_ : skorch.NeuralNetClassifier
-        Trained network for class indices, without history or private rows. May be
-        published.
+        Trained network that predicts class indices. Contains no training history and no
+        private rows. May be published.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.
@@ -215,13 +217,13 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         published.
 
     mechanism_ : DPSGDSteps
-        The noisy steps with all parameters. May be published.
+        The noisy training steps, with all parameters set. May be published.
 
     noise_multiplier_ : float
         The given or calibrated noise multiplier. May be published.
 
     representation_ : transformer or None
-        Fitted on public rows. May be published.
+        The transformer, fitted on public rows. May be published.
 
     n_features_in_ : int
         Number of columns of X.
@@ -232,34 +234,35 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
     Notes
     -----
     Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang (2016), "Deep learning with
-    differential privacy". There are ``max_epochs * ceil(n_rows / batch_size)`` steps.
-    Each step draws a new sample. A row is in the sample with probability
-    ``batch_size / n_rows``, independently of other rows. With an empty sample, the step
-    follows the noise alone. Sums are divided by `batch_size`, not by the sample size.
+    differential privacy". Training has ``max_epochs * ceil(n_rows / batch_size)``
+    steps. Each step draws a new sample of the rows. A row is in the sample with
+    probability ``batch_size / n_rows``, independently of other rows. If the sample is
+    empty, the step follows the noise alone. The sum of gradients is divided by
+    `batch_size`, not by the sample size.
 
-    A step costs as much as the sampled Gaussian mechanism (Mironov, Talwar, Zhang
-    2019). "pld" composes the privacy loss for an added and for a removed row (Zhu,
-    Dong, Wang 2022). Opacus composes the loss for a removed row only.
+    Each step is a sampled Gaussian mechanism (Mironov, Talwar, Zhang 2019). The
+    accountant "pld" composes the privacy loss for an added and for a removed row (Zhu,
+    Dong, Wang 2022). Opacus composes the privacy loss for a removed row only.
 
     Of `estimator`, the fit uses `module`, `criterion`, `optimizer`, `lr`, `batch_size`
     (the **expected** sample size), `max_epochs`, `device`, and their parameters, such
     as `optimizer__momentum`. The fit does not use `train_split` and refuses
     `callbacks`, as both would read private rows again. A penalty in `get_loss` has no
     effect: use ``optimizer__weight_decay``. The first axis of inputs must be the rows.
-    A trial on a few artificial rows refuses networks that mix rows, before any cost is
-    recorded. The trial may miss a module that mixes only some rows, or only large
-    batches. The statement assumes that no such module is used.
+    Before any privacy cost is recorded, a trial on a few artificial rows refuses
+    networks that mix rows. The trial may miss a module that mixes only some rows, or
+    only large batches. The privacy statement assumes that no such module is used.
 
     A value that is missing, infinite as float32, or text among numbers counts as 0, in
-    training and in prediction. No row thus makes a fit fail, and the statement is
-    unchanged. To choose other values, impute before `fit` with numbers that do not
-    depend on private data.
+    training and in prediction. Such values thus cause no error, and the privacy
+    statement still holds. To choose other values, impute before `fit` with numbers that
+    do not depend on private data.
 
     Samples and noise come from the operating system, not from torch's generators, which
-    are not cryptographic. Clipped gradients are whole multiples of a unit, and added up
-    exactly, so no row changes the rounding of another row. Noise is drawn in
-    floating-point numbers, which is an assumption of the statement. Noisy sums are
-    rounded to about a millionth of the noise, as low bits could reveal private values.
+    are not cryptographic. Clipped gradients are rounded to whole multiples of a unit
+    and added up exactly, so no row changes the rounding of another row. The privacy
+    statement lists floating-point noise as an assumption. Noisy sums are rounded to
+    about a millionth of the noise, as the last bits could reveal private values.
 
     Examples
     --------
@@ -335,7 +338,7 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Rows, of the same shape as in `fit`.
+            Rows of the same shape as in `fit`.
 
         Returns
         -------
@@ -352,7 +355,7 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Rows, of the same shape as in `fit`.
+            Rows of the same shape as in `fit`.
 
         Returns
         -------

@@ -99,13 +99,14 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Rows. Features are clipped and scaled to the bounds as in `fit`.
+            Rows, which are clipped and scaled to the bounds as in `fit`.
 
         Returns
         -------
         scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
             One column per class in ``classes_``; with two classes, the score of the
-            second class. For rows within the bounds, ``X @ coef_.T + intercept_``.
+            second class. For rows within the bounds, the scores are ``X @ coef_.T +
+            intercept_``.
         """
         check_is_fitted(self, "coef_")
         scores = self._bounds.scores(self._features(X), self.coef_, self.intercept_)
@@ -117,7 +118,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Rows. Features are clipped and scaled to the bounds as in `fit`.
+            Rows, which are clipped and scaled to the bounds as in `fit`.
 
         Returns
         -------
@@ -293,16 +294,16 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
     ----------
     method : {"objective", "output", "gaussian"}, default="objective"
         "objective" adds a random linear term to the objective. "output" adds noise to
-        the weights, and needs more noise at equal epsilon. "gaussian" adds a Gaussian
-        linear term, and needs much less noise for many features. The notes give the
-        guarantees.
+        the weights, and needs more noise than "objective" at equal epsilon. "gaussian"
+        adds a Gaussian linear term, and needs much less noise for many features; see
+        Notes for the guarantees.
 
     C : float or "auto", default="auto"
         Inverse of the regularisation strength, as in
         :class:`~sklearn.linear_model.LogisticRegression`, for rows scaled to norms of
         at most 1. "auto" depends on `epsilon`, `delta` and the shape of the data, not
-        on values; see Notes. A value that is too large is lowered to ``C_``. A choice
-        of C by scores on private rows voids the statement.
+        on values; see Notes. A C that is too large for the guarantee is lowered to
+        ``C_``. Choosing C by scores on private rows voids the privacy statement.
 
     epsilon : float, default=1.0
         Publishable epsilon of this fit. A smaller epsilon needs more noise.
@@ -312,49 +313,51 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         well below one over the number of rows.
 
     data_norm : float, default=None
-        Public bound of the L2 norm of rows, after `feature_bounds` are applied. Longer
-        rows are scaled down to this norm. With `feature_bounds`, the default is the
-        square root of the number of features. Without `data_norm`, `feature_bounds` and
-        `representation`, the bound is read from X, and **nothing is private**:
-        ``privacy_spent_.epsilon`` is infinite.
+        Public bound on the L2 norm of a row, after `feature_bounds` are applied. Longer
+        rows are scaled down to this norm. With `feature_bounds`, None is the square
+        root of the number of features. If `data_norm`, `feature_bounds` and
+        `representation` are all None, the bound is read from X, and **nothing is
+        private**: ``privacy_spent_.epsilon`` is infinite.
 
     feature_bounds : tuple (low, high), default=None
         Public bounds of the features: two numbers, or two array-likes of shape
         (n_features,). Features are clipped to the bounds and scaled to [0, 1]. Bounds
-        that were read from private data void the statement.
+        that were read from private data void the privacy statement.
 
     fit_intercept : bool, default=True
-        Whether to fit an intercept, which is regularised. The constant column counts in
-        the norm of a row. Use False for one-hot encoded rows.
+        Whether to fit an intercept, which is regularised. A constant column stands for
+        the intercept and counts in the norm of a row. Use False for one-hot encoded
+        rows.
 
     intercept_scaling : float, default=1.0
-        Value of the constant column, relative to `data_norm`. A larger value
-        regularises the intercept less, and makes the features smaller relative to the
-        noise.
+        Value of the constant column for the intercept, relative to `data_norm`. A
+        larger value regularises the intercept less, and makes the features smaller
+        relative to the noise.
 
     representation : transformer or "auto", default=None
-        Transformer that computes the features of each row, fitted on `X_public` of
-        `fit` alone, at no privacy cost. "auto" is ``TableRepresentation(basis="rbf")``,
+        Transformer that computes the features of each row. Fitted on `X_public` of
+        `fit` only, at no privacy cost. "auto" is ``TableRepresentation(basis="rbf")``,
         or an :class:`~sklearn_pate.students.ImageRepresentation` for images.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. With None, the labels are read from y; the statement
-        then assumes that the set of labels is public. A row with another label
-        contributes no loss.
+        All labels that may occur. With None, the labels are read from y; the privacy
+        statement then assumes that the set of labels is public. A row with another
+        label is not used in training.
 
     ledger : PrivacyLedger, default=None
-        Ledger of the private data over all fits, see
+        Privacy budget of the private data over all fits, see
         :class:`~sklearn_pate.PATEClassifier`. As a ledger has one neighbour relation,
-        "gaussian" cannot share it with other methods.
+        "gaussian" cannot share a ledger with other methods.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the unscaled features after `representation`. May be published.
+        Weights for features that are not scaled, after `representation`. May be
+        published.
 
     intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts. Without `fit_intercept`, they are not zero if `feature_bounds` shift
-        features. May be published.
+        Intercepts. Even with ``fit_intercept=False``, intercepts are not zero if
+        `feature_bounds` shift features. May be published.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.
@@ -364,16 +367,16 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         published.
 
     C_ : float
-        Value of C that was used, which does not depend on private values.
+        Value of C used in training. Does not depend on private values.
 
     data_norm_ : float
-        Bound of the norm of rows that was used.
+        Bound on the norm of a row used in training.
 
     mechanism_ : NoisyObjective
-        The noise with all parameters. May be published.
+        The noisy training, with all parameters set. May be published.
 
     representation_ : transformer or None
-        Fitted on public rows. May be published.
+        The transformer, fitted on public rows. May be published.
 
     n_features_in_ : int
         Number of columns of X.
@@ -383,47 +386,51 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
 
     Notes
     -----
-    "objective" and "output" are (epsilon, 0)-private for neighbours that replace a row
-    (Chaudhuri, Monteleoni, Sarwate 2011, "Differentially private empirical risk
-    minimization"). "gaussian" is (epsilon, delta)-private for neighbours that add or
-    remove a row (Redberg, Koskela, Wang 2023), and does not depend on the number of
-    rows. Iyengar et al. (2019) cover minimisers that are not exact. The proofs require
-    a convex loss with slopes in [-1, 0] and second derivatives of at most c, here 1/4.
-    Rows, with the constant, have a norm of at most 1. The proofs are in the source of
+    The methods "objective" and "output" are (epsilon, 0)-differentially private for
+    neighbours that replace a row (Chaudhuri, Monteleoni, Sarwate 2011, "Differentially
+    private empirical risk minimization"). The method "gaussian" is (epsilon,
+    delta)-differentially private for neighbours that add or remove a row (Redberg,
+    Koskela, Wang 2023). This guarantee does not depend on the number of rows. Iyengar
+    et al. (2019) cover minimisers that are not exact. The proofs require a convex loss
+    with slopes in [-1, 0] and second derivatives of at most c, here 1/4. A row with the
+    constant column must have a norm of at most 1. The proofs are in the source of
     ``plan_perturbation`` and ``gaussian_objective_curve``.
 
-    For several classes, each class is separated from all other classes. Each of these
-    problems gets an equal part of epsilon. The costs of "gaussian" add up as Renyi
-    curves.
+    With more than two classes, one binary problem separates each class from all other
+    classes. Each binary problem gets an equal part of epsilon. With "gaussian", the
+    privacy costs of the binary problems add up as Renyi curves.
 
     Rows to predict are clipped and scaled as in training. For rows within the bounds,
-    scores follow from ``coef_`` and ``intercept_``. With a `representation`,
-    ``data_norm=None`` is the root mean squared norm of the represented public rows.
-    With an intercept, rows are divided by the norm of (`data_norm`, constant).
+    ``coef_`` and ``intercept_`` determine the scores. With a `representation`,
+    ``data_norm=None`` is the root mean squared norm of the public rows after
+    `representation`. With an intercept, rows are divided by the norm of (`data_norm`,
+    constant).
 
     In training and in prediction, a missing value, or text among numbers, counts as the
-    middle of the bounds of its feature, and infinity as the bound. Without
-    `feature_bounds`, a missing value counts as 0, and a row with infinity as zeros. No
-    row thus makes a fit fail, and the statement is unchanged. To choose other values,
-    impute before `fit` with numbers that do not depend on private data.
+    middle of the bounds of the feature. An infinite value counts as the bound. Without
+    `feature_bounds`, a missing value counts as 0, and all values of a row with an
+    infinite value count as 0. Such values thus cause no error, and the privacy
+    statement still holds. To choose other values, impute before `fit` with numbers that
+    do not depend on private data.
 
     The number of iterations has no limit, as the proofs do not cover a fit that stops
-    early. The number depends on private rows.
+    early, and depends on private rows.
 
-    ``C="auto"`` is 1 / lambda with lambda = b / 8 + c / (e^{epsilon/2} - 1), where
-    epsilon is the part of one problem. b is about the length of the random linear term:
-    2 (d (d + 1))^{1/2} / epsilon with d weights. For "gaussian", b is (d k)^{1/2} / mu,
-    where k mu-GDP problems together satisfy epsilon and delta. For "output", lambda is
-    max(b / 8, (2 n c b^2 / (64 d))^{1/3}) with n rows.
+    ``C="auto"`` is 1 / lambda with lambda = b / 8 + c / (e^{epsilon/2} - 1), for the
+    epsilon of one binary problem. With d weights, b = 2 (d (d + 1))^{1/2} / epsilon is
+    about the length of the random linear term. For "gaussian", b is (d k)^{1/2} / mu,
+    where k binary problems, each mu-Gaussian differentially private, together satisfy
+    epsilon and delta. For "output", lambda is max(b / 8, (2 n c b^2 / (64 d))^{1/3})
+    with n rows.
 
-    ``representation="auto"`` has up to 500 components for "gaussian". For other methods
-    it has (n epsilon)^{1/2} / 4 components with n rows, as their noise is proportional
-    to the number of components.
+    ``representation="auto"`` has up to 500 components for "gaussian". The noise of the
+    other methods is proportional to the number of components, so the number is (n
+    epsilon)^{1/2} / 4 with n rows.
 
     For a kernel machine without public rows, use a Pipeline of ``RBFSampler(gamma=1)``
-    and ``DPLogisticRegression(data_norm=math.sqrt(2))``.
-    :class:`~sklearn.kernel_approximation.RBFSampler` depends on the number of features
-    only, and returns rows of norm at most sqrt(2).
+    and ``DPLogisticRegression(data_norm=math.sqrt(2))``. A fit of
+    :class:`~sklearn.kernel_approximation.RBFSampler` uses only the number of features,
+    and the transformed rows have a norm of at most sqrt(2).
 
     Examples
     --------
@@ -470,13 +477,13 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Rows. Features are clipped and scaled to the bounds as in `fit`.
+            Rows, which are clipped and scaled to the bounds as in `fit`.
 
         Returns
         -------
         probabilities : ndarray of shape (n_rows, n_classes)
             One column per class in ``classes_``. With more than two classes,
-            one-vs-rest probabilities scaled to a sum of 1.
+            one-vs-rest probabilities are scaled to a sum of 1.
         """
         scores = self.decision_function(X)
         if scores.ndim == 1:
@@ -492,14 +499,14 @@ class DPLinearSVC(PrivateLinearClassifier):
 
     The weights minimise the regularised, smoothed hinge loss of the private rows, with
     noise on the weights or on the objective. With much noise, this learner is more
-    accurate than logistic regression, as its loss is twice as steep at small weights.
-    The weights may be published, with ``privacy_spent_`` as privacy statement.
+    accurate than logistic regression, as the hinge loss is twice as steep at small
+    weights. The weights may be published, with ``privacy_spent_`` as privacy statement.
 
     Parameters
     ----------
     method : {"objective", "output", "gaussian"}, default="objective"
-        Position of the noise, which determines neighbour relation and delta of the
-        statement. See :class:`DPLogisticRegression`.
+        Where noise is added, which determines the neighbour relation and the delta of
+        the privacy statement. See :class:`DPLogisticRegression`.
 
     C : float or "auto", default="auto"
         Inverse of the regularisation strength. "auto" does not depend on private
@@ -513,46 +520,50 @@ class DPLinearSVC(PrivateLinearClassifier):
         well below one over the number of rows.
 
     data_norm : float, default=None
-        Public bound of the L2 norm of rows. Longer rows are scaled down to this norm.
-        Without `data_norm`, `feature_bounds` and `representation`, the bound is read
-        from X, and **nothing is private**. See :class:`DPLogisticRegression`.
+        Public bound on the L2 norm of a row, as for :class:`DPLogisticRegression`.
+        Longer rows are scaled down to this norm. If `data_norm`, `feature_bounds` and
+        `representation` are all None, the bound is read from X, and **nothing is
+        private**.
 
     feature_bounds : tuple (low, high), default=None
         Public bounds of the features. Features are clipped to the bounds and scaled to
         [0, 1]. See :class:`DPLogisticRegression`.
 
     fit_intercept : bool, default=True
-        Whether to fit an intercept. The constant column counts in the norm of a row.
+        Whether to fit an intercept. A constant column stands for the intercept and
+        counts in the norm of a row.
 
     intercept_scaling : float, default=1.0
-        Value of the constant column, relative to `data_norm`. See
+        Value of the constant column for the intercept, relative to `data_norm`. See
         :class:`DPLogisticRegression`.
 
     huber : float, default=0.5
         Half-width h of the quadratic piece of the loss, (1 + h - z)^2 / (4 h) for
         margins z within h of 1. A larger h needs less regularisation at equal epsilon,
-        as c = 1 / (2 h) is smaller.
+        as the largest second derivative 1 / (2 h) is smaller.
 
     representation : transformer or "auto", default=None
-        Transformer that computes the features of each row, fitted on `X_public` of
-        `fit` alone. See :class:`DPLogisticRegression`.
+        Transformer that computes the features of each row, as for
+        :class:`DPLogisticRegression`. Fitted on `X_public` of `fit` only.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. With None, the labels are read from y; the statement
-        then assumes that the set of labels is public. A row with another label
-        contributes no loss.
+        All labels that may occur. With None, the labels are read from y; the privacy
+        statement then assumes that the set of labels is public. A row with another
+        label is not used in training.
 
     ledger : PrivacyLedger, default=None
-        Ledger of the private data over all fits, see :class:`DPLogisticRegression`.
+        Privacy budget of the private data over all fits, see
+        :class:`DPLogisticRegression`.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the unscaled features after `representation`. May be published.
+        Weights for features that are not scaled, after `representation`. May be
+        published.
 
     intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts. Without `fit_intercept`, they are not zero if `feature_bounds` shift
-        features. May be published.
+        Intercepts. Even with ``fit_intercept=False``, intercepts are not zero if
+        `feature_bounds` shift features. May be published.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.
@@ -562,16 +573,16 @@ class DPLinearSVC(PrivateLinearClassifier):
         published.
 
     C_ : float
-        Value of C that was used, which does not depend on private values.
+        Value of C used in training. Does not depend on private values.
 
     data_norm_ : float
-        Bound of the norm of rows that was used.
+        Bound on the norm of a row used in training.
 
     mechanism_ : NoisyObjective
-        The noise with all parameters. May be published.
+        The noisy training, with all parameters set. May be published.
 
     representation_ : transformer or None
-        Fitted on public rows. May be published.
+        The transformer, fitted on public rows. May be published.
 
     n_features_in_ : int
         Number of columns of X.
@@ -581,8 +592,9 @@ class DPLinearSVC(PrivateLinearClassifier):
 
     Notes
     -----
-    The notes of :class:`DPLogisticRegression` apply, with c = 1 / (2 h). The loss is
-    the Huber hinge of Chaudhuri, Monteleoni, Sarwate (2011, Section 3.4).
+    The notes of :class:`DPLogisticRegression` apply, with the bound c = 1 / (2 h) on
+    second derivatives. The loss is the Huber hinge of Chaudhuri, Monteleoni, Sarwate
+    (2011, Section 3.4).
 
     Examples
     --------

@@ -87,7 +87,7 @@ class _CountsPlan:
 
 
 class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
-    """Private naive Bayes from noisy counts of each column's values by class.
+    """Naive Bayes computed from noisy counts of each column's values in each class.
 
     The counts are released once, with Gaussian noise. Counts and classifier may be
     published, with ``privacy_spent_`` as privacy statement. Columns may be text,
@@ -101,8 +101,9 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         ignored, in `fit` and in `predict`.
 
     n_bins : "auto" or int, default="auto"
-        Number of bins of equal width between the bounds of a column. "auto" is 4 to 32,
-        and larger for more rows per class and for less noise. For groups, "auto" is 8.
+        Number of bins of equal width between the bounds of a column. "auto" is between
+        4 and 32, with more bins for more rows per class and for less noise. With groups
+        as the unit of privacy, "auto" is 8.
 
     epsilon : float, default=1.0
         Publishable epsilon of this fit, to which the noise is calibrated.
@@ -113,21 +114,21 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy: one row, or all rows of one group, such as a patient, given as
-        ``fit(..., groups=patient_id)``. A keyed hash of its id chooses one row of each
-        group to count. With "row", a person with several rows is **not** protected as a
-        whole.
+        ``fit(..., groups=patient_id)``. Only one row of each group, chosen by a keyed
+        hash of the group id, is counted. With "row", a person with several rows is
+        **not** protected as a whole.
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. A row with another label is not counted. With None,
-        the labels are read from y; the statement then assumes that the set of labels is
-        public.
+        the labels are read from y; the privacy statement then assumes that the set of
+        labels is public.
 
     ledger : PrivacyLedger, default=None
         Privacy budget of the private data over all fits, see
         :class:`~sklearn_pate.PATEClassifier`. Every fit is a new release.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of the choice of one row of each group. May be public.
+        Seed of the choice of one row of each group. The seed may be public.
 
     Attributes
     ----------
@@ -138,14 +139,14 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         Class labels.
 
     marginals_ : dict
-        Noisy counts of each column, arrays of shape (n_classes, n_cells). May be
+        Noisy counts of each column, as an array of shape (n_classes, n_cells). May be
         published.
 
     privacy_spent_ : PrivacySpent
         The privacy statement. May be published.
 
     mechanism_ : MarginalCounts
-        Mechanism of the counts, with its noise.
+        The mechanism that released the counts, with the scale of the noise.
 
     n_features_in_ : int
         Number of features.
@@ -159,21 +160,22 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
 
     Notes
     -----
-    Each unit counts in at most one cell of each of D tables. Counts of neighbouring
-    data sets, for rows and for groups, thus differ by at most sqrt(2 D) in the
-    Euclidean norm. The release is mu-Gaussian differentially private with mu = sqrt(2
-    D) / sqrt(sigma^2 - 2.25), whose epsilon is exact (Balle and Wang 2018;
-    :doc:`/accounting`, "Synthetic rows"). Noisy tables are replaced by the nearest
-    tables without negative counts. Each class has one total, the mean over columns.
-    Half of the noise scale is added to each count.
+    Each of the D columns has one table of counts. Each unit of privacy counts in at
+    most one cell of each table. The counts of neighbouring data sets thus differ by at
+    most sqrt(2 D) in the Euclidean norm. The release is mu-Gaussian differentially
+    private with mu = sqrt(2 D) / sqrt(sigma^2 - 2.25), and the stated epsilon is exact
+    (Balle and Wang 2018). The proof is on the page :doc:`/accounting`, section
+    "Synthetic rows". Noisy tables are replaced by the nearest tables without negative
+    counts. The total of a class is the mean of its totals in all columns. Half of the
+    noise scale is added to each count.
 
-    Columns are assumed to be independent, given the class. If columns depend on each
-    other, the ranking of rows suffers little, but probabilities would be too near to 0
-    and 1. The summed log-odds are therefore multiplied by a factor below 1, at no
-    privacy cost. The factor is computed from the counts, their noise and the number of
-    columns, for a medium dependence between columns. Vaidya, Shafiq, Basu, Hong (2013),
-    "Differentially private naive Bayes classification", add Laplace noise to the
-    counts.
+    Naive Bayes assumes that columns are independent, given the class. If columns depend
+    on each other, the ranking of rows changes little, but probabilities would be too
+    near to 0 and 1. The sum of the columns' log-odds is therefore multiplied by a
+    factor below 1, at no privacy cost. The factor follows from the noisy counts, the
+    noise scale and the number of columns, for a medium dependence. Vaidya, Shafiq,
+    Basu, Hong (2013), "Differentially private naive Bayes classification", add Laplace
+    noise to the counts.
 
     Examples
     --------
@@ -220,7 +222,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
     def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
         """Compute noisy counts of the private rows.
 
-        Every call is a new release with its own cost.
+        Every call of `fit` is a new release with its own privacy cost.
 
         Parameters
         ----------
@@ -228,7 +230,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
             Private rows. No value of a private row makes a fit fail.
 
         y : array-like of shape (n_rows,)
-            Labels of these rows.
+            Labels of the private rows.
 
         groups : array-like of shape (n_rows,), default=None
             Group id of each row, for ``privacy_unit="group"``.
@@ -244,8 +246,8 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
             If a parameter or the data cannot be used. Nothing was released or charged.
 
         BudgetExceededError
-            If the cost exceeds the budget of the `ledger`. Nothing was released or
-            charged.
+            If the privacy cost exceeds the budget of the `ledger`. Nothing was released
+            or charged.
 
         LedgerError
             If the file of the `ledger` cannot be read or written. Nothing was released.

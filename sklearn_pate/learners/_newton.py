@@ -91,12 +91,13 @@ class DPNewtonClassifier(
 ):
     """Differentially private logistic regression by noisy Newton steps.
 
-    The classifier has no teachers and is not PATE. Public rows alone determine the
-    features of the model. Five steps compute the coefficients: the shares of the
-    classes, three Newton steps with clipped gradients, and a correction of the mean
-    probability. In each step, every row, or group, contributes a vector of bounded
-    length, and noise is added to the sum. The model may be published, with
-    ``privacy_spent_`` as privacy statement.
+    The classifier has no teachers, so it is not PATE. Public rows alone determine the
+    features of the model. Five noisy steps compute the coefficients. The first step
+    estimates the shares of the classes. Three Newton steps with clipped gradients
+    follow, and the last step corrects the mean probability of each class. In each step,
+    every row or group contributes a vector of bounded length, and noise is added to the
+    sum of the vectors. The model may be published, with ``privacy_spent_`` as privacy
+    statement.
 
     Parameters
     ----------
@@ -104,22 +105,23 @@ class DPNewtonClassifier(
         Transformer from rows to numbers, fitted on public rows only. "auto" is a
         :class:`~sklearn_pate.students.TableRepresentation`, or an
         :class:`~sklearn_pate.students.ImageRepresentation` if X has the dimensions of
-        images. Another representation should have its most informative columns first.
+        images. Any other transformer should return its most informative columns first.
 
     basis : {"auto", "linear", "rbf"}, default="auto"
-        Features of the model. "linear" has principal components of the represented
-        public rows. "rbf" adds functions of distances to cluster means of these rows.
-        "auto" is "rbf" for tables, and "linear" for images or a given `representation`.
+        Features of the model. "linear" is the principal components of the public rows
+        after `representation`. "rbf" adds functions of the distances to cluster means
+        of these rows. "auto" is "rbf" for tables, and "linear" for images or a given
+        `representation`.
 
     max_coordinates : int or "auto", default="auto"
-        Largest number of features. The model has fewer features for more noise, fewer
-        rows, and rarer classes. "auto" is 500, or 1000 for images.
+        Largest number of features of the model. With more noise, fewer rows or rarer
+        classes, the model has fewer features. "auto" is 500, or 1000 for images.
 
     threshold : {"auto", "balanced", "accuracy"} or float, default="auto"
         With two classes, the probability above which the second class is predicted.
-        "auto" predicts the second class for a share of the public rows equal to its
-        mean probability. "balanced" is this mean probability, and "accuracy" is one
-        half.
+        With "auto", the share of public rows predicted as the second class equals the
+        mean probability of this class. "balanced" is this mean probability, and
+        "accuracy" is one half.
 
     epsilon : float, default=1.0
         Publishable epsilon of this fit, to which the noise is calibrated.
@@ -130,7 +132,7 @@ class DPNewtonClassifier(
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy: one row, or all rows of one group, such as a patient, given as
-        ``fit(..., groups=patient_id)``. A group contributes the mean gradient of its
+        ``fit(..., groups=patient_id)``. Each group contributes the mean gradient of its
         rows. With "row", a person with several rows is **not** protected as a whole.
 
     n_groups : int, default=None
@@ -138,43 +140,44 @@ class DPNewtonClassifier(
         the private data. A wrong estimate makes predictions worse, not less private.
 
     public_size : float, default=None
-        Without `X_public` in `fit`, hold out this share of the rows (of the groups, if
-        they are the unit) as public. The people in these rows are **not protected**.
+        Share of the rows, or of the groups, to use as public rows if `fit` gets no
+        `X_public`. The people in these rows are **not protected**.
 
     synthetic : PrivateMarginals, default=None
-        Noisy counts of the private rows, in place of public rows. `epsilon` covers the
-        counts, and their log-odds are the features. The domain must be declared
-        **without a look at private rows**; see :class:`~sklearn_pate.PrivateMarginals`.
+        Replaces public rows by noisy counts of the private rows, whose log-odds are the
+        features. `epsilon` includes the privacy cost of the counts. The domain must be
+        declared **without a look at private rows**; see
+        :class:`~sklearn_pate.PrivateMarginals`.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. With None, the labels are read from y; the statement
-        then assumes that the set of labels is public. A private row with another label
-        is dropped, and counted in ``data_problems_``.
+        All labels that may occur. With None, the labels are read from y; the privacy
+        statement then assumes that the set of labels is public. A private row with
+        another label is dropped, and counted in ``data_problems_``.
 
     ledger : PrivacyLedger, default=None
         Privacy budget of the private data over all fits. With an integer
-        `random_state`, a killed fit resumes after its last step, and a repeated fit
-        gets an equal model at no further cost. **If rows or labels are prepared in
-        another way, use another** `random_state`.
+        `random_state`, an interrupted fit resumes after the last finished step, and a
+        repeated fit gets an equal model at no further cost. **If rows or labels are
+        prepared in another way, use another** `random_state`.
 
     verbose : int or "auto", default="auto"
-        Progress on the standard error stream, as for
+        Progress messages on the standard error stream, as for
         :class:`~sklearn_pate.PATEClassifier`.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of the choice of public rows, the representation and the basis. May be
-        public.
+        Seed of the choice of public rows, the representation and the basis. The seed
+        may be public.
 
     Attributes
     ----------
     model_ : ScoreFunction
-        The model of class indices. May be published.
+        The model, which predicts class indices. May be published.
 
     coefficients_ : ndarray of shape (n_coordinates, n_classes - 1)
         Noisy coefficients of the model. May be published.
 
     representation_ : transformer
-        Fitted on public rows. May be published.
+        The transformer, fitted on public rows. May be published.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.
@@ -184,19 +187,19 @@ class DPNewtonClassifier(
         published.
 
     mechanism_ : NewtonSteps or TwoPartRelease
-        The noise with all parameters. With `synthetic`, it has the parts ``counts`` and
-        ``mechanism``.
+        The noisy steps, with all parameters set. With `synthetic`, the parts are
+        ``counts`` and ``mechanism``.
 
     marginals_ : dict or None
-        With `synthetic`, noisy counts of each column. May be published.
+        With `synthetic`, the noisy counts of each column. May be published.
 
     data_problems_ : tuple of str
-        **Sensitive**: problems such as dropped rows and missing classes. Not in a
-        pickled or copied estimator.
+        **Sensitive**: problems such as dropped rows and missing classes. A pickled or
+        copied estimator lacks this attribute.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
-        **Sensitive**: rows of X that `public_size` made public. Not in a pickled or
-        copied estimator.
+        **Sensitive**: indices of the rows of X that `public_size` made public. A
+        pickled or copied estimator lacks this attribute.
 
     n_features_in_ : int
         Number of features.
@@ -211,21 +214,22 @@ class DPNewtonClassifier(
 
     Notes
     -----
-    With values b(x) of the basis, coefficients C and the Helmert matrix H, whose rows
-    are orthonormal and orthogonal to 1, the model is p(x) = softmax(b(x) C H). In step
-    i = 1, ..., 5 a row contributes a vector of whole numbers of length at most
-    sqrt(s_i) S, with s = (0.03, 0.14, 0.23, 0.55, 0.05) and S = 1024. All steps
-    together are mu-Gaussian differentially private with mu = 2 / noise_scale, up to the
-    rounding in ``gdp_mu``. Epsilon is exact, and does not depend on the numbers of
-    public rows, classes and features. Proof: :doc:`/accounting`.
+    Let b(x) be the features of a row x, C the coefficients, and H the Helmert matrix,
+    whose rows are orthonormal and orthogonal to 1. The model is p(x) = softmax(b(x) C
+    H). In each step i = 1, ..., 5, a row contributes a vector of whole numbers. Its
+    length is at most sqrt(s_i) S, with s = (0.03, 0.14, 0.23, 0.55, 0.05) and S = 1024.
+    All steps together are mu-Gaussian differentially private with mu = 2 / noise_scale,
+    up to the rounding in ``gdp_mu``. The stated epsilon is exact, and does not depend
+    on the numbers of public rows, classes and features. The proof is on the page
+    :doc:`/accounting`.
 
-    For n units and K classes with shares pi from the first step, let G = (1 -
-    sum(pi^2)) K / (K - 1). A table gets 0.029 sqrt(G) n mu features, at least 5 and at
-    most mu^2 n / (K - 1).
+    For n units and K classes with shares pi from the first step, let G = (1
+    - sum(pi^2)) K / (K - 1). For a table, the model has 0.029 sqrt(G) n mu features, at
+    least 5 and at most mu^2 n / (K - 1).
 
     Newton steps with noise are from Ganesh, Haghifam, Steinke, Thakurta (2023), "Faster
-    differentially private convex optimization via second-order methods". Here, the
-    Hessian is computed on public rows, at no privacy cost. Public rows determine the
+    differentially private convex optimization via second-order methods". This class
+    computes the Hessian on public rows, at no privacy cost. Public rows determine the
     geometry of private training in Amid, Ganesh, Mathews, Ramaswamy, Song, Steinke,
     Suriyakumar, Thakkar, Thakurta (2022), "Public data-assisted mirror descent for
     private model training".
@@ -294,23 +298,25 @@ class DPNewtonClassifier(
     def fit(self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None) -> Self:
         """Train the model on private rows, with noise.
 
-        Every call is a new release with its own privacy cost, unless the `ledger` has
-        an entry of an equal call.
+        Every call of `fit` is a new release with its own privacy cost, unless the
+        `ledger` already has an entry of an equal call.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
             Private rows. No value of a private row makes a fit fail. Public rows with
-            missing values are refused if `representation` does not accept them.
+            missing values are refused if `representation` does not accept missing
+            values.
 
         y : array-like of shape (n_rows,)
-            Labels of these rows. With `classes`, a row without a label (None, NaN) is
-            dropped.
+            Labels of the private rows. With `classes`, a row without a label (None,
+            NaN) is dropped.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
             Public rows, without labels. The people in these rows are not protected.
-            Wrap them in :class:`~sklearn_pate.PublicData`, or a search may split them.
+            Wrap the rows in :class:`~sklearn_pate.PublicData`, or a search may split
+            the rows.
 
         groups : array-like of shape (n_rows,), default=None
             Group id of each row, for ``privacy_unit="group"``: integers or strings. A
@@ -327,17 +333,18 @@ class DPNewtonClassifier(
             If a parameter or the data cannot be used. Nothing was released or charged.
 
         BudgetExceededError
-            If the cost exceeds the budget of the `ledger`. Nothing was released or
-            charged.
+            If the privacy cost exceeds the budget of the `ledger`. Nothing was released
+            or charged.
 
         LedgerError
-            If the file of the `ledger` cannot be read or written. Also if its stored
-            counts give other `synthetic` rows with the installed library versions.
+            If the file of the `ledger` cannot be read or written. Also if the counts
+            stored in the ledger give other `synthetic` rows with the installed library
+            versions.
 
         Warns
         -----
         PublicDataWarning
-            If rows of X are used as public, or `X_public` does not resemble X.
+            If rows of X are used as public rows, or `X_public` does not resemble X.
 
         PrivacyLeakWarning
             If the noise is seeded, or `delta` is too large for the number of rows.
@@ -394,7 +401,7 @@ class DPNewtonClassifier(
         Returns
         -------
         plan : FitPlan
-            May be published if its `assumptions` hold.
+            The plan may be published if the `assumptions` of the plan hold.
 
         Raises
         ------
@@ -403,7 +410,7 @@ class DPNewtonClassifier(
 
         See Also
         --------
-        sklearn_pate.inspection.plan_newton_fit : Plan from numbers alone, without data.
+        sklearn_pate.inspection.plan_newton_fit : Plan a fit without data.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyUtilityWarning)  # the plan has it

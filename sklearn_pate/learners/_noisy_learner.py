@@ -97,16 +97,17 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
     def fit(self, X: Any, y: Any, *, X_public: Any = None) -> Self:
         """Train on private rows, with noise.
 
-        Every call is a new release with its own cost.
+        Every call of `fit` is a new release with its own privacy cost.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Private rows. Missing and infinite values are replaced, and never make a fit
-            fail; see the notes of the class. With a `representation`, also a dataframe.
+            Private rows. Missing and infinite values are replaced as the notes of the
+            class describe, and never make a fit fail. With a `representation`, X may be
+            a dataframe.
 
         y : array-like of shape (n_rows,)
-            Labels of these rows.
+            Labels of the private rows.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
@@ -116,7 +117,8 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         Returns
         -------
         self : PrivateClassifier
-            Fitted. May be published, with ``privacy_spent_`` as privacy statement.
+            The fitted classifier. May be published, with ``privacy_spent_`` as privacy
+            statement.
 
         Raises
         ------
@@ -124,16 +126,16 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
             If a parameter or the data cannot be used. Nothing was released or charged.
 
         BudgetExceededError
-            If the cost exceeds the budget of the `ledger`. Nothing was released or
-            charged.
+            If the privacy cost exceeds the budget of the `ledger`. Nothing was released
+            or charged.
 
         LedgerError
             If the file of the `ledger` cannot be read or written. Nothing was released.
 
         RuntimeError
-            If training failed after the cost was charged, because of rounding or an
-            error of the network. The message is sensitive: it may depend on private
-            rows.
+            If training failed after the privacy cost was charged, because of rounding
+            or an error of the network. The error message is sensitive, as the message
+            may depend on private rows.
 
         Warns
         -----

@@ -100,127 +100,131 @@ def _as_float32(values: Any) -> NDArray[np.float32]:
 
 
 class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
-    """Private deep learning with teacher ensembles (PETDL) with a valid guarantee.
+    """Private deep learning with teacher ensembles (PETDL), with a valid guarantee.
 
     Teachers are trained on disjoint shards of the private rows. Each teacher computes
-    class probabilities for batches of public rows. A teacher may add a hint:
+    class probabilities for batches of public rows. A teacher may add a hint, that is,
     similarities of batches in a hidden layer of the teacher. The vectors of all
     teachers are clipped and added up, and the sum is released once with Gaussian noise.
-    A student learns from the sum, and may be published, with ``privacy_spent_`` as
+    A student learns from the noisy sum and may be published, with ``privacy_spent_`` as
     privacy statement.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        The teacher, with `predict_proba`. None is ``RandomForestClassifier()``. The
-        hint uses the input of the last ``torch.nn.Linear`` of a skorch network, or the
-        probabilities of another teacher.
+        The teacher, which must have `predict_proba`. None is
+        ``RandomForestClassifier()``. The hint of a skorch network uses the input of the
+        last ``torch.nn.Linear``; the hint of another teacher uses class probabilities.
 
     student : classifier, default=None
-        None is a :class:`~sklearn_pate.students.FixMatchClassifier` with a
+        The student. None is a :class:`~sklearn_pate.students.FixMatchClassifier` with a
         :class:`~sklearn_pate.students.ConvSmall` network, which needs the extra
-        ``deep``. A student gets soft labels, unlabelled rows and the hint, if its `fit`
-        accepts them.
+        ``deep``. The student is trained on soft labels, unlabelled rows and the hint,
+        if `fit` of the student accepts these.
 
     n_teachers : int or "auto", default="auto"
-        Number of shards. An epsilon of 1 needs a hundred or more. "auto" is the rounded
-        square root of the number of rows; groups need a number.
+        Number of shards. An epsilon of 1 needs a hundred shards or more. "auto" is the
+        rounded square root of the number of rows. With groups, "auto" is not allowed.
 
     public_batch_size : int, default=128
         Approximate number of public rows in a public batch, and batch size of the
-        default student. Larger batches have a lower total privacy cost, but less
-        information about each row.
+        default student. Larger public batches have a lower total privacy cost, but give
+        less information about each row.
 
     batches : {"cluster", "random"}, default="cluster"
-        Assignment of public rows to batches. "cluster" puts similar rows together, so
-        that one label is correct for most rows of a batch. "random" draws batches at
-        random, as in the paper, whose labels estimate class frequencies.
+        Assignment of public rows to public batches. "cluster" puts similar rows
+        together, so that one label is correct for most rows of a batch. "random" draws
+        batches at random, as in the paper; a batch label then estimates class
+        frequencies.
 
     core : float, default=0.5
-        Share of the rows of a cluster that form its batch: the rows nearest to the
-        centre.
+        Share of the rows of a cluster that form a public batch, nearest to the centre
+        of the cluster.
 
     temperature : float, default=1.0
         Temperature T that softens the probabilities of teachers to p^(1/T) before they
-        are averaged over a batch. The targets of the student are sharpened accordingly.
+        are averaged over a batch. The labels on which the student is trained are
+        sharpened by the inverse power.
 
     clipping_bound : float, default=1.0
         L2 norm, at most 1, to which longer probability vectors of a batch are scaled
-        down. The noise is proportional to this bound. A lower bound limits confident
-        teachers most.
+        down. The noise is proportional to this norm. A lower norm changes the vectors
+        of confident teachers most.
 
     weighted : bool, default=False
-        Whether the teacher's confidence in a row is the weight of the row, at no
-        privacy cost. Helps if teachers know different classes.
+        Whether a teacher weights the rows of a batch by its confidence, at no privacy
+        cost. Weights help if teachers know different classes.
 
     noise_scale : float, default=None
-        Standard deviation of the noise on each coordinate of the sum, over the clipping
-        bound. With None, the noise is calibrated to `epsilon`.
+        Standard deviation of the noise on each coordinate of the sum, divided by
+        `clipping_bound`. With None, the noise is calibrated to `epsilon`.
 
     hint_epochs : int, default=0
-        Number of epochs of training on the hint, before training on labels. 0 releases
-        no hint.
+        Number of epochs of training on the hint, before training on labels. With 0, no
+        hint is released.
 
     hint_share : float, default=0.2
-        Share of the privacy cost for the hint.
+        Share of the privacy cost that the hint uses.
 
     distillation_epochs : int, default=20
-        Number of epochs of the default student's training on the labels.
+        Number of epochs in which the default student is trained on the labels.
 
     compression : float, default=1
         Divisor of the width of each layer of the default student.
 
     image_shape : tuple of int, default=None
-        Shape of rows for the default student: (height, width) or (channels, height,
-        width).
+        Shape of images in flat rows, for the default student: (height, width) or
+        (channels, height, width).
 
     augmentation : object, default=None
         Augmentation of the default student, see
         :class:`~sklearn_pate.students.FixMatchClassifier`.
 
     representation : transformer, default=None
-        Transformer fitted on public rows only. Teachers and clusters use transformed
-        rows.
+        Transformer fitted on public rows only. Teachers and clusters use the
+        transformed rows.
 
     epsilon : float or None, default=1.0
         Publishable epsilon, to which the noise is calibrated. With None, the fit uses
         `noise_scale` and states the resulting epsilon.
 
     delta : float, default=1e-5
-        Delta of the (epsilon, delta) guarantee, well below one over the number of rows.
+        Delta of the (epsilon, delta) guarantee. Must be well below one over the number
+        of rows.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy, see :class:`~sklearn_pate.PATEClassifier`.
 
     public_size : float, default=None
-        Share of the rows, or groups, to hold out as public, without `X_public` in
-        `fit`. The people in these rows are **not protected**.
+        Share of the rows, or of the groups, to use as public rows if `fit` gets no
+        `X_public`. The people in these rows are **not protected**.
 
     synthetic : PrivateMarginals, default=None
-        Draw rows from noisy counts of the private rows, in place of public rows; see
-        :class:`~sklearn_pate.PrivateMarginals`. `epsilon` covers the counts.
+        Replaces public rows by rows drawn from noisy counts of the private rows; see
+        :class:`~sklearn_pate.PrivateMarginals`. `epsilon` includes the privacy cost of
+        the counts.
 
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. A private row with another label is dropped. With
-        None, the labels are read from y; the statement then assumes that the set of
-        labels is public. `fit_from_outputs` requires `classes`.
+        None, the labels are read from y; the privacy statement then assumes that the
+        set of labels is public. `fit_from_outputs` requires `classes`.
 
     ledger : PrivacyLedger, default=None
-        Ledger of the private data over all fits, see
+        Privacy budget of the private data over all fits, see
         :class:`~sklearn_pate.PATEClassifier`.
 
     memory : str, path-like or joblib.Memory, default=None
-        A **sensitive** folder for the vectors of teachers, see
+        A **sensitive** folder that stores the vectors of trained teachers, see
         :class:`~sklearn_pate.PATEClassifier`.
 
     n_jobs : int, default=None
         Number of teachers trained at once, as in joblib.
 
     verbose : int or "auto", default="auto"
-        Progress, as for :class:`~sklearn_pate.PATEClassifier`.
+        Progress messages, as for :class:`~sklearn_pate.PATEClassifier`.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of shards, teachers, public batches and student. May be public.
+        Seed of shards, teachers, public batches and student. The seed may be public.
 
     Attributes
     ----------
@@ -232,18 +236,19 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
 
     privacy_spent_ : PrivacySpent
         The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
-        published. Its number of queries is the number of public batches; a hint counts
-        as several queries.
+        published. The statement counts each public batch as one query, and a hint as
+        several queries.
 
     privacy_analysis_ : PrivacyAnalysis
-        **Sensitive**: the sum without noise, and problems of teachers. Not in a pickled
-        or copied estimator.
+        **Sensitive**: the sum without noise, and problems of teachers. A pickled or
+        copied estimator lacks this attribute.
 
     mechanism_ : NoisySum
-        The mechanism with all parameters.
+        The mechanism with all parameters set.
 
     batch_of_row_ : ndarray of int of shape (n_public,)
-        Public batch of each public row, -1 for no batch. May be published.
+        Public batch of each public row, or -1 if the row is in no batch. May be
+        published.
 
     released_ : ndarray of shape (n_batches, n_classes)
         Noisy sum of the teachers' probabilities for each batch. May be published.
@@ -252,14 +257,14 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         Noisy sum of the hints. May be published.
 
     representation_ : transformer or None
-        Fitted on public rows. May be published.
+        The transformer, fitted on public rows. May be published.
 
     marginals_ : dict or None
-        With `synthetic`, noisy counts of each column. May be published.
+        With `synthetic`, the noisy counts of each column. May be published.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
-        **Sensitive**: rows of X that `public_size` made public. Not in a pickled or
-        copied estimator.
+        **Sensitive**: indices of the rows of X that `public_size` made public. A
+        pickled or copied estimator lacks this attribute.
 
     n_features_in_ : int
         Number of features.
@@ -271,10 +276,11 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     -----
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
     ensembles", introduce soft labels at a temperature, the hint, batches of public
-    rows, and weights. The paper adds noise to the student's loss, which does not change
-    the gradient and **gives no privacy**. Here, noise is added to the released sum.
+    rows, and weights. The paper adds noise to the student's loss. This noise does not
+    change the gradient and **gives no privacy**. This class adds noise to the released
+    sum.
 
-    The cost is exactly the cost of one Gaussian release, see
+    The privacy cost is exactly the cost of one Gaussian mechanism, see
     :class:`~sklearn_pate.mechanisms.NoisySum`. The proof of the sensitivity is in the
     source of ``SoftVoteLayout``.
 
@@ -385,14 +391,14 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
             Private rows.
 
         y : array-like of shape (n_rows,)
-            Labels of these rows.
+            Labels of the private rows.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
             Public rows, without labels.
 
         groups : array-like of shape (n_rows,), default=None
-            Group of each row, for ``privacy_unit="group"``.
+            Group id of each row, for ``privacy_unit="group"``.
 
         Returns
         -------
@@ -403,11 +409,11 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         ------
         ValueError
             If a parameter or the data cannot be used. Nothing was released or charged,
-            except the `synthetic` counts if all teachers failed.
+            except the counts of `synthetic` if all teachers failed.
 
         BudgetExceededError
-            If the cost exceeds the budget of the `ledger`. Nothing was released or
-            charged.
+            If the privacy cost exceeds the budget of the `ledger`. Nothing was released
+            or charged.
         """
         with progress_of(self):
             aggregation = self._plan(X, y, X_public=X_public, groups=groups)
@@ -432,10 +438,11 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     def fit_from_outputs(self, X_public: Any, outputs: Any) -> Self:
         """Train a student on the noisy outputs of models of several parties.
 
-        Each party sends only the class probabilities of its model for the public rows.
-        This machine reads, clips and adds up the outputs, and releases the noisy sum.
-        The statement protects all outputs of one party, for any `privacy_unit`.
-        `estimator` is not used, and `representation` is used for clusters only.
+        Each party sends only the class probabilities that its model predicts for the
+        public rows. This method reads, clips and adds up the probabilities, and
+        releases the noisy sum. The privacy statement protects all outputs of one party,
+        for any `privacy_unit`. The parameter `estimator` is not used, and
+        `representation` is used for clusters only.
 
         Parameters
         ----------
@@ -445,8 +452,8 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
 
         outputs : iterable of array-like of shape (n_public, n_classes)
             One array per party, with one column per class in sorted `classes`. For a
-            hint, one pair per party: this array and a hidden representation of shape
-            (n_public, n_hidden).
+            hint, each party sends a pair of this array and a hidden representation of
+            shape (n_public, n_hidden).
 
         Returns
         -------

@@ -242,66 +242,68 @@ def _first(distances: NDArray[np.float64], k: int) -> NDArray[np.intp]:
 
 
 class PrivateKNNClassifier(StudentClassifier):
-    """Private nearest neighbours in secret random samples of the private rows.
+    """Private nearest-neighbour votes from secret random samples of the private rows.
 
     For each query, every private row is sampled independently with a small probability.
     The sampled rows nearest to the queried public row vote with their labels. A
-    mechanism answers with the noisy plurality. A student is trained on public rows and
-    answers. No model is trained on private rows. As samples are secret, an answer costs
-    less than an answer of :class:`~sklearn_pate.PATEClassifier`. The student may be
-    published, with ``privacy_spent_`` as privacy statement.
+    mechanism answers with the class that has the most votes after noise is added. A
+    student is trained on public rows and answers. No model is trained on private rows.
+    As samples are secret, an answer has a lower privacy cost than an answer of
+    :class:`~sklearn_pate.PATEClassifier`. The student may be published, with
+    ``privacy_spent_`` as privacy statement.
 
-    The statement is for rows that are **added or removed**, not replaced. The cost can
-    be neither compared with nor added to the cost of a
-    :class:`~sklearn_pate.PATEClassifier` for rows.
+    The privacy statement is for rows that are **added or removed**, not replaced. The
+    privacy cost can be neither compared with nor added to the cost of a
+    :class:`~sklearn_pate.PATEClassifier` for rows. The function
     :func:`~sklearn_pate.accounting.composition.add_remove_to_replace_one` converts the
-    cost.
+    cost to replaced rows.
 
     Parameters
     ----------
     student : classifier, default=None
         The student, whose training has no privacy cost. None is a
         :class:`~sklearn_pate.students.GraphSelfTrainingClassifier` with this
-        `representation`. A student that accepts unlabelled rows gets all public rows;
-        other students get the answered rows.
+        `representation`. A student that accepts unlabelled rows is trained on all
+        public rows; other students are trained on the answered rows.
 
     n_neighbors : int or "auto", default="auto"
-        Number of rows (or groups) that vote on a query, which does not change the
-        privacy cost. The number should exceed the noise scale `sigma`, and be less than
-        ``sampling_rate * n`` for a class of n private rows. "auto" is 6 sigma, rounded
-        up, for thousands of rows per class.
+        Number of rows (or groups) that vote on a query, at no privacy cost. This number
+        should exceed the noise scale `sigma`, and be less than ``sampling_rate * n``
+        for a class of n private rows. "auto" is 6 sigma, rounded up, and suits
+        thousands of rows per class.
 
     sampling_rate : float, default=0.15
         Probability that a row (or group) is in the sample of a query, in (0, 1]. At a
-        fixed epsilon, a lower rate needs less noise and fewer votes.
+        fixed epsilon, a lower probability needs less noise and fewer votes.
 
     metric : {"euclidean", "cosine"}, default="euclidean"
-        Distance of rows after `representation`, which does not change the privacy cost.
-        Columns should have similar scales.
+        Distance between rows after `representation`. The metric does not change the
+        privacy cost. Columns should have similar scales.
 
     mechanism : {"gnmax", "confident", "histogram"} or mechanism, default="gnmax"
-        Mechanism that answers the queries. "confident" answers if most neighbours
-        agree, but every query has a privacy cost. "histogram" releases all vote counts,
-        at most at the cost of answers, for a student that learns from soft labels.
+        Mechanism that answers the queries. "confident" answers only if most neighbours
+        agree, but every query has a privacy cost. "histogram" releases all noisy vote
+        counts, for a student that learns from soft labels, at no higher privacy cost
+        than answers.
 
     n_queries : int or "auto", default="auto"
-        Number of public rows to query, each once. At a fixed epsilon, more queries mean
-        more noise in each answer. "auto" is at most 2000, or 100 for a student that
-        accepts unlabelled rows.
+        Number of public rows to query, each row once. At a fixed epsilon, more queries
+        mean more noise in each answer. "auto" is at most 2000, or 100 for a student
+        that accepts unlabelled rows.
 
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts"} \
             or QueryStrategy, default="auto"
-        Choice of the public rows to query, as in :class:`~sklearn_pate.PATEClassifier`.
-        Has no privacy cost.
+        Rule that chooses the public rows to query, as in
+        :class:`~sklearn_pate.PATEClassifier`. The choice has no privacy cost.
 
     representation : transformer, default=None
         Transformer fitted on public rows, applied to all rows before distances are
-        computed. The transformer must transform each row by itself, and so has no
-        privacy cost; see Notes. With None, rows must be dense numbers.
+        computed. The transformer must transform each row independently of other rows,
+        and then has no privacy cost. With None, rows must be dense numbers.
 
     epsilon : float or None, default=1.0
         Publishable epsilon of this fit, to which the noise is calibrated. With None,
-        the fit uses the noise of `mechanism` and states the resulting epsilon.
+        `mechanism` fixes the noise, and the fit states the resulting epsilon.
 
     delta : float, default=1e-5
         Delta of the (epsilon, delta) guarantee. Must be well below one over the number
@@ -309,35 +311,37 @@ class PrivateKNNClassifier(StudentClassifier):
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy: one row, or all rows of one group, such as a patient, given as
-        ``fit(..., groups=patient_id)``. A group is sampled as a whole, and its nearest
-        row votes. With "row", a person with several rows is **not** protected as a
-        whole.
+        ``fit(..., groups=patient_id)``. A sample contains all rows or no row of a
+        group, and the nearest row of a group votes. With "row", a person with several
+        rows is **not** protected as a whole.
 
     public_size : float, default=None
-        Without `X_public` in `fit`, hold out this share of the rows (of the groups, if
-        they are the unit) as public. The people in these rows are **not protected**.
-        For rows, the statement then assumes that their number is public.
+        Share of the rows, or of the groups, to use as public rows if `fit` gets no
+        `X_public`. The people in these rows are **not protected**. With
+        ``privacy_unit="row"``, the privacy statement then assumes that the number of
+        rows is public.
 
     synthetic : PrivateMarginals, default=None
-        Draw rows from noisy counts of the private rows, in place of public rows; see
-        :class:`~sklearn_pate.PrivateMarginals`. `epsilon` covers the counts.
+        Replaces public rows by rows drawn from noisy counts of the private rows; see
+        :class:`~sklearn_pate.PrivateMarginals`. `epsilon` includes the privacy cost of
+        the counts.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. With None, the labels are read from y; the statement
-        then assumes that the set of labels is public. A private row with another label
-        is dropped.
+        All labels that may occur. With None, the labels are read from y; the privacy
+        statement then assumes that the set of labels is public. A private row with
+        another label is dropped.
 
     ledger : PrivacyLedger, default=None
-        Ledger of the private data over all fits, see
-        :class:`~sklearn_pate.PATEClassifier`. The cost is charged before a sample or
-        any noise is drawn. The ledger must have the relation for rows (or groups) that
-        are added or removed.
+        Privacy budget of the private data over all fits, see
+        :class:`~sklearn_pate.PATEClassifier`. The privacy cost is charged before any
+        sample or noise is drawn. The neighbour relation of the ledger must be rows (or
+        groups) that are added or removed.
 
     verbose : int or "auto", default="auto"
-        Progress, as for :class:`~sklearn_pate.PATEClassifier`.
+        Progress messages, as for :class:`~sklearn_pate.PATEClassifier`.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of representation, query strategy and student. May be public.
+        Seed of representation, query strategy and student. The seed may be public.
 
     Attributes
     ----------
@@ -349,38 +353,38 @@ class PrivateKNNClassifier(StudentClassifier):
 
     privacy_spent_ : PrivacySpent
         The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
-        published. ``n_teachers`` of the statement is the number of neighbours.
+        published. In the statement, ``n_teachers`` is the number of neighbours.
 
     privacy_analysis_ : None
-        None, as the cost does not depend on votes.
+        Always None, as the privacy cost does not depend on votes.
 
     mechanism_ : SampledMechanism
-        The mechanism with all parameters.
+        The mechanism with all parameters set.
 
     n_neighbors_ : int
         Number of neighbours that voted on a query.
 
     query_strategy_ : QueryStrategy
-        The strategy that was used.
+        The query strategy that was used.
 
     representation_ : transformer or None
-        Fitted on public rows. May be published.
+        The transformer, fitted on public rows. May be published.
 
     queried_indices_ : ndarray of int of shape (n_queries,)
-        Public rows that were queried.
+        Indices of the public rows that were queried.
 
     answers_ : ndarray of int of shape (n_queries,)
-        Answers to the queries: indices into ``classes_``, -1 for no answer.
+        Answer to each query: an index into ``classes_``, or -1 for no answer.
 
     histograms_ : ndarray of int of shape (n_queries, n_classes) or None
         Noisy vote counts, for ``mechanism="histogram"``. May be published.
 
     marginals_ : dict or None
-        With `synthetic`, noisy counts of each column. May be published.
+        With `synthetic`, the noisy counts of each column. May be published.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
-        **Sensitive**: rows of X that `public_size` made public. Not in a pickled or
-        copied estimator.
+        **Sensitive**: indices of the rows of X that `public_size` made public. A
+        pickled or copied estimator lacks this attribute.
 
     n_features_in_ : int
         Number of features.
@@ -392,22 +396,24 @@ class PrivateKNNClassifier(StudentClassifier):
     -----
     Zhu, Yu, Chandraker, Wang (2020), "Private-kNN: practical differential privacy for
     computer vision". A row (or group) added to a sample adds one vote and removes at
-    most one other vote. The proof requires exact distances of whole numbers, computed
-    from features of one row at a time, and is in the source of ``NeighbourVotes`` and
-    ``Grid``. Each query is a Gaussian release on a Poisson sample, at the cost of
-    :func:`~sklearn_pate.accounting.composition.sampled_gaussian_curve`. The costs of
-    queries add up, as samples are independent. Mechanisms without Gaussian noise, and
-    `max_answers`, are refused, as their cost on samples is unknown.
+    most one other vote. The proof is in the source of ``NeighbourVotes`` and ``Grid``.
+    The proof requires exact distances between whole numbers, and features that are
+    computed one row at a time. Each query is a Gaussian mechanism on a Poisson sample,
+    whose privacy cost is
+    :func:`~sklearn_pate.accounting.composition.sampled_gaussian_curve`. The privacy
+    costs of queries add up, as samples are independent. Mechanisms without Gaussian
+    noise, and `max_answers`, are refused, as their privacy cost on samples is unknown.
 
-    Private rows are transformed one at a time, arrays as float64. This is slow, except
-    for a :class:`~sklearn_pate.students.TableRepresentation`. A transformer is refused
-    if it fails for a single row, or if features of a public row depend on other rows.
-    The default student fits the transformer again. A slow transformer may be fitted on
-    public rows before, and passed in a ``FrozenEstimator``.
+    Private rows are transformed one at a time, arrays as float64. This transformation
+    is slow, except for a :class:`~sklearn_pate.students.TableRepresentation`. A
+    transformer is refused if it fails for a single row, or if features of a public row
+    depend on other rows. The default student fits the transformer again. To avoid a
+    second fit, fit the transformer on public rows, and pass it in a
+    ``FrozenEstimator``.
 
-    The paper's data-dependent bounds are left out, as they cannot be published. To
-    refine the representation by a student, as in the paper, pass the student as
-    `representation` of a second fit, at the cost of both fits.
+    The data-dependent bounds of the paper are left out, as such bounds cannot be
+    published. To refine the representation by a student, as in the paper, pass the
+    student as `representation` of a second fit. The privacy costs of both fits add up.
 
     Examples
     --------
@@ -478,19 +484,19 @@ class PrivateKNNClassifier(StudentClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Private rows. A row with missing or infinite features moves to the middle of
-            the range of the public rows. Such a row neither stops the fit nor changes
-            other votes.
+            Private rows. A row with missing or infinite features is moved to the middle
+            of the range of the public rows. Such a row causes no error and changes no
+            vote of another row.
 
         y : array-like of shape (n_rows,)
-            Labels of these rows.
+            Labels of the private rows.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
             Public rows, without labels.
 
         groups : array-like of shape (n_rows,), default=None
-            Group of each row, for ``privacy_unit="group"``.
+            Group id of each row, for ``privacy_unit="group"``.
 
         Returns
         -------
@@ -503,8 +509,8 @@ class PrivateKNNClassifier(StudentClassifier):
             If a parameter or the data cannot be used. Nothing was queried or charged.
 
         BudgetExceededError
-            If the cost exceeds the budget of the `ledger`. Nothing was queried or
-            charged.
+            If the privacy cost exceeds the budget of the `ledger`. Nothing was queried
+            or charged.
         """
         with progress_of(self):
             aggregation = self._plan(X, y, X_public=X_public, groups=groups)

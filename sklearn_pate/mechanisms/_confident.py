@@ -51,33 +51,35 @@ class ConfidentGNMax(PluralityMechanism):
     Parameters
     ----------
     threshold : int or float, default=0.8
-        Smallest noisy value of the largest count for an answer, chosen independently of
-        the votes. A float of at most 1.0 is a share of the teachers; another number is
-        a number of votes.
+        Smallest noisy value of the largest count at which a query is answered, chosen
+        independently of the votes. A float of at most 1.0 is a share of the teachers;
+        another number is a number of votes.
 
     sigma_threshold : float, default=None
-        Scale of the noise on the largest count, in votes. With None,
-        :class:`~sklearn_pate.PATEClassifier` calibrates the noise, to 3.75 times
+        Scale of the noise on the largest count in the check, in votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates this noise, to 3.75 times
         `sigma`.
 
     sigma : float, default=None
-        Scale of the noise on every count of an answer, in votes. With None,
+        Scale of the noise on every count for an answer, in votes. With None,
         :class:`~sklearn_pate.PATEClassifier` calibrates the noise.
 
     max_answers : int, default=None
-        Maximum number of answers. The cost covers the check of every query and
-        `max_answers` answers, even if fewer are given. Default: the number of queries.
+        Maximum number of answers. None is the number of queries. The privacy cost
+        covers the check of every query and `max_answers` answers, even if fewer answers
+        are given.
 
     Notes
     -----
     If max_j n_j + Z >= threshold, with discrete Gaussian noise of scale
     `sigma_threshold`, the answer is drawn as in :class:`GNMax`. Otherwise there is no
-    answer (Papernot et al. 2018, Algorithm 1). Checks cost
-    :func:`~sklearn_pate.accounting.tight_threshold_worst_case`, and answers cost
-    :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`. If smaller, the stated
-    epsilon is the exact cost of the worst sequence of checks and answers. Proofs:
-    :doc:`/accounting`. The paper multiplies the cost of an answer by its probability,
-    which is not an upper bound; see
+    answer (Papernot et al. 2018, Algorithm 1). The privacy cost of a check is
+    :func:`~sklearn_pate.accounting.tight_threshold_worst_case`. The privacy cost of an
+    answer is :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`. If smaller
+    than the epsilon of these costs, the stated epsilon is the exact epsilon of the
+    worst sequence of checks and answers. Proofs are on the page :doc:`/accounting`. The
+    paper multiplies the cost of an answer by the probability of an answer, and the
+    result is not an upper bound; see
     :func:`~sklearn_pate.accounting.bounds.confident_2018`.
 
     Examples
@@ -193,34 +195,35 @@ def _is_share(threshold: float) -> bool:
 class InteractiveGNMax(ConfidentGNMax):
     """GNMax that answers only if the teachers disagree with the student.
 
-    Queries have the student's class probabilities. If votes and probabilities do not
-    differ enough, and the student is confident, the answer is the student's class. Then
-    only the check has a privacy cost. All answers may be published, at the privacy cost
-    that `cost` computes.
+    Each query contains the student's class probabilities. If votes and probabilities do
+    not differ enough, and the student is confident, the answer is the student's class.
+    For such an answer, only the check has a privacy cost. All answers may be published,
+    at the privacy cost that `cost` computes.
 
     Parameters
     ----------
     threshold : int or float, default=0.4
-        Smallest noisy excess of a count over the count that the student's probabilities
-        predict, chosen independently of the votes. A float of at most 1.0 is a share of
-        the teachers; another number is a number of votes.
+        Smallest noisy excess at which the teachers answer, chosen independently of the
+        votes. The excess is the largest difference between a count and the student's
+        prediction of the count. A float of at most 1.0 is a share of the teachers;
+        another number is a number of votes.
 
     sigma_threshold : float, default=None
-        Scale of the noise on the check, in votes. With None,
-        :class:`~sklearn_pate.PATEClassifier` calibrates the noise, to 3.75 times
+        Scale of the noise on the largest excess in the check, in votes. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates this noise, to 3.75 times
         `sigma`.
 
     sigma : float, default=None
-        Scale of the noise on every count of an answer, in votes. With None,
+        Scale of the noise on every count for an answer, in votes. With None,
         :class:`~sklearn_pate.PATEClassifier` calibrates the noise.
 
     confidence : float, default=0.9
-        Probability above which the student's class is the answer, at no privacy cost,
-        as the student is public.
+        Probability above which the student's class may be the answer. Such an answer
+        adds no privacy cost to the check, as the student is public.
 
     n_teachers : int, default=None
         Number of teachers, which is public. :class:`~sklearn_pate.PATEClassifier` sets
-        it.
+        this number.
 
     max_answers : int, default=None
         Maximum number of answers of the teachers, as in :class:`ConfidentGNMax`.
@@ -229,13 +232,14 @@ class InteractiveGNMax(ConfidentGNMax):
     -----
     Papernot et al. 2018, Algorithm 2. If max_j (n_j - n_teachers p_j) + Z >= threshold,
     the answer is drawn as in :class:`GNMax`. Otherwise, if max_j p_j > `confidence`,
-    the answer is argmax_j p_j. Otherwise there is no answer. With equal probabilities
-    on two classes, no count exceeds its expectation by more than half of the teachers.
-    The check uses exact arithmetic: it passes if max_j (n_j - t_j) + Z >= 0 with t_j =
-    ceil(threshold + n_teachers p_j). One moved vote changes the largest excess by at
-    most one, so the cost equals the cost of :class:`ConfidentGNMax`. The probabilities
-    may depend on earlier answers. `local_curve` holds for given probabilities only, not
-    for a student trained on the answers. Proof: :doc:`/accounting`, Lemma 4.
+    the answer is argmax_j p_j. Otherwise there is no answer. If the student gives two
+    classes equal probabilities, no count exceeds the predicted count by more than half
+    of the teachers. The check uses exact arithmetic: the check passes if max_j (n_j -
+    t_j) + Z >= 0 with t_j = ceil(threshold + n_teachers p_j). One moved vote changes
+    the largest excess by at most one, so the privacy cost equals the cost of
+    :class:`ConfidentGNMax`. The probabilities may depend on earlier answers. The bound
+    `local_curve` holds for given probabilities only, not for a student trained on the
+    answers. The proof is Lemma 4 on the page :doc:`/accounting`.
 
     Examples
     --------
@@ -279,7 +283,8 @@ class InteractiveGNMax(ConfidentGNMax):
     ) -> NDArray[np.intp]:
         """Answer queries if the teachers disagree with the student.
 
-        Every call draws new noise and has a privacy cost: answer each query once.
+        Every call draws new noise and has a new privacy cost, so answer each query
+        once.
 
         Parameters
         ----------
@@ -299,8 +304,8 @@ class InteractiveGNMax(ConfidentGNMax):
         Returns
         -------
         answers : ndarray of int of shape (n_queries,)
-            Class indices, by the teachers or by the student; -1 for no answer. May be
-            published, at the privacy cost that `cost` computes.
+            Class index of each answer, by the teachers or by the student, or -1 for no
+            answer. May be published, at the privacy cost that `cost` computes.
 
         Raises
         ------
@@ -349,8 +354,8 @@ class InteractiveGNMax(ConfidentGNMax):
     ) -> RdpCurve:
         """Compute the exact privacy cost of queries at the given votes. Sensitive.
 
-        The cost must not be published. The cost is a bound only if the probabilities
-        did not depend on answers to these queries.
+        The result must not be published. The result bounds the privacy cost only if the
+        probabilities did not depend on answers to these queries.
 
         Parameters
         ----------
@@ -364,15 +369,16 @@ class InteractiveGNMax(ConfidentGNMax):
             The student's class probabilities.
 
         direction : {"both", "forward"}, default="both"
-            As in :class:`PluralityMechanism`.
+            As in :meth:`PluralityMechanism.local_curve`.
 
         votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
-            As in :class:`PluralityMechanism`.
+            As in :meth:`PluralityMechanism.local_curve`.
 
         Returns
         -------
         curve : RdpCurve
-            Sum over the queries, by :func:`~sklearn_pate.accounting.local_cost`.
+            Sum of the privacy costs of the queries, by
+            :func:`~sklearn_pate.accounting.local_cost`.
 
         Raises
         ------

@@ -50,50 +50,55 @@ class Estimate(NamedTuple):
 class MeanScores(GaussianSum):
     """Mean of the teachers' class probabilities.
 
-    The mean is released once, as a score model, in place of answers to queries. There
-    are no queries, all public rows get soft labels, and noise does not hide a rare
-    class. Public rows alone determine a basis of functions, in which each teacher's
-    class probabilities have coefficients. The coefficients are clipped to a ball around
-    a centre, rounded to whole numbers, added up over teachers, and released with noise.
-    A noisy count of the classes gives the first centre, and two steps for coefficients
-    follow. The centre of the second step is the estimate of the first step.
+    The mean is released once, as a model of the class probabilities, and no queries are
+    answered. All public rows get soft labels, and noise does not hide a rare class.
+    Public rows alone determine a basis of functions. The class probabilities of each
+    teacher become coefficients of these functions. The coefficients are clipped to a
+    ball around a centre, rounded to whole numbers, added up over teachers, and released
+    with noise. A noisy count of the classes gives the first centre. Two steps then
+    release coefficients, and the result of the first of these steps is the centre of
+    the second.
 
     Parameters
     ----------
     basis : {"linear", "rbf"}, default="rbf"
-        Functions of the basis. "linear" has principal components of the represented
-        public rows. "rbf" adds functions of distances to cluster means of these rows.
+        Functions of the basis. "linear" is the principal components of the public rows
+        after the representation. "rbf" adds functions of the distances to cluster means
+        of these rows.
 
     max_coordinates : int, default=500
-        Largest number of functions. With more noise, fewer functions are used.
+        Largest number of functions in the basis. With more noise, fewer functions are
+        used.
 
     threshold : {"auto", "balanced", "accuracy"} or float, default="auto"
         With two classes, the probability above which the second class is predicted.
-        "auto" predicts the second class for a share of the public rows equal to its
-        released mean probability. "balanced" is this mean probability, and "accuracy"
-        is one half.
+        With "auto", the share of public rows predicted as the second class equals the
+        released mean probability of this class. "balanced" is this mean probability,
+        and "accuracy" is one half.
 
     noise_scale : float, default=None
-        Standard deviation of the noise on every coordinate of the sum, over the bound
-        on the length of a teacher's vectors. With None,
-        :class:`~sklearn_pate.PATEClassifier` calibrates the noise to its `epsilon`. The
-        scale must be chosen independently of private data.
+        Standard deviation of the noise on every coordinate of the sum, divided by the
+        bound on the length of a teacher's vectors. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise to `epsilon` of the
+        fit. The scale must be chosen independently of private data.
 
     Notes
     -----
-    In step i = 1, 2, 3 a row or group, and then a teacher, sends a vector v of whole
-    numbers of length at most sqrt(s_i) S, with s = (0.03, 0.29, 0.68) and S = 1024.
-    Replacing a row changes the sum by at most 2 sqrt(s_i) S, for any centre. The three
-    adaptive Gaussian steps together are mu-Gaussian differentially private with mu = 2
-    / noise_scale (Dong, Roth, Su 2022, "Gaussian differential privacy", Corollary 3.3),
-    up to the rounding in ``gdp_mu``. Epsilon is exact, and does not depend on the
-    numbers of public rows, classes and coordinates. Proof: :doc:`/accounting`.
+    In step 1, each row or group contributes a vector of whole numbers, and in steps 2
+    and 3 each teacher contributes one. The length of a vector in step i is at most
+    sqrt(s_i) S, with s = (0.03, 0.29, 0.68) and S = 1024. Replacing a row changes the
+    sum by at most 2 sqrt(s_i) S, for any centre. The three adaptive Gaussian steps
+    together are mu-Gaussian differentially private with mu = 2 / noise_scale (Dong,
+    Roth, Su 2022, "Gaussian differential privacy", Corollary 3.3), up to the rounding
+    in ``gdp_mu``. The stated epsilon is exact, and does not depend on the numbers of
+    public rows, classes and coordinates. The proof is on the page :doc:`/accounting`.
 
-    Aggregation over disjoint shards: Nissim, Raskhodnikova, Smith (2007), "Smooth
-    sensitivity and sampling in private data analysis". Clipping around a running
-    estimate: Biswas, Dong, Kamath, Ullman (2020), "CoinPress: practical private mean
-    and covariance estimation". Release of coefficients of a function: Hall, Rinaldo,
-    Wasserman (2013), "Differential privacy for functions and functional data".
+    Aggregation over disjoint shards is from Nissim, Raskhodnikova, Smith (2007),
+    "Smooth sensitivity and sampling in private data analysis". Clipping around a
+    running estimate is from Biswas, Dong, Kamath, Ullman (2020), "CoinPress: practical
+    private mean and covariance estimation". The release of a function by noisy
+    coefficients is from Hall, Rinaldo, Wasserman (2013), "Differential privacy for
+    functions and functional data".
 
     Examples
     --------
@@ -129,29 +134,29 @@ class MeanScores(GaussianSum):
         delta: float = 1e-5,
         before: Cost | None = None,
     ) -> Self:
-        """Return a clone with its noise set, for one fit.
+        """Return a clone with the noise scale set, for one fit.
 
         Parameters
         ----------
         epsilon : float, default=None
-            Target epsilon of a fit. With None, `noise_scale` is kept.
+            Target epsilon of the fit. With None, `noise_scale` is kept.
 
         delta : float, default=1e-5
             Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         before : Cost, default=None
-            Cost of noisy counts released before the scores. `epsilon` covers counts and
-            scores.
+            Privacy cost of noisy counts that are released before the scores. `epsilon`
+            includes this cost.
 
         Returns
         -------
         mechanism : MeanScores
-            Clone with its noise. All parameters may be published.
+            Clone with the noise scale set. All parameters may be published.
 
         Raises
         ------
         ValueError
-            If both or neither of `epsilon` and `noise_scale` are given, or if epsilon
+            If both or neither of `epsilon` and `noise_scale` are given, or if `epsilon`
             needs too much noise.
         """
         return self._calibrated(epsilon, delta, before)
@@ -180,9 +185,9 @@ class MeanScores(GaussianSum):
         Returns
         -------
         n_coordinates : list of int
-            Number of functions of the basis in each step for coefficients. Proportional
-            to the square of the number of teachers over the noise, from 5 to
-            `max_coordinates`.
+            Number of functions of the basis in each step that releases coefficients,
+            from 5 to `max_coordinates`. Proportional to the square of the ratio of the
+            number of teachers to the noise scale.
         """
         check_count("n_teachers", n_teachers)
         check_count("n_classes", n_classes, 2)
@@ -201,7 +206,7 @@ class MeanScores(GaussianSum):
         n_coordinates: list[int],
         entry: FitEntry | None = None,
     ) -> Estimate:
-        """Release the mean of score functions. Every call has a privacy cost.
+        """Release the mean coefficients of the teachers. Every call has a privacy cost.
 
         Parameters
         ----------
@@ -210,25 +215,26 @@ class MeanScores(GaussianSum):
 
         class_sum : callable
             Function that adds up the classes of rows, or of groups, as vectors of whole
-            numbers up to a given length. Sensitive.
+            numbers with a given largest length. Sensitive.
 
         n_coordinates : list of int
-            Number of coordinates in each step, at most the numbers of `n_coordinates`
-            and of `scores`.
+            Number of functions in each step. At most the numbers that the method
+            `n_coordinates` returns, and at most the number in `scores`.
 
         entry : FitEntry, default=None
-            Ledger entry. The cost is recorded before any noise is drawn, and the result
-            of each step is stored before the next step.
+            Ledger entry. The privacy cost is recorded before any noise is drawn, and
+            the result of each step is stored before the next step.
 
         Returns
         -------
         estimate : Estimate
-            Released mean. May be published, at the privacy cost that `cost` computes.
+            The released mean. May be published, at the privacy cost that `cost`
+            computes.
 
         Raises
         ------
         LedgerError
-            If the ledger cannot be written. Nothing is then returned.
+            If the ledger cannot be written. Nothing is returned in this case.
         """
         sums = StoredSums(self, entry)
         n_teachers, shape = scores.n_teachers, scores.shape

@@ -33,9 +33,9 @@ class Mechanism(BaseEstimator, ABC):
     """Base class of mechanisms, which release results with noise.
 
     The privacy cost follows from the parameters alone, and holds for any data.
-    Mechanisms have ``get_params``, ``set_params`` and ``clone`` as in scikit-learn; a
-    search may use ``mechanism__sigma``. A privacy card contains the parameters, so that
-    readers can compute the cost again.
+    Mechanisms have ``get_params``, ``set_params`` and ``clone`` as in scikit-learn, so
+    a grid search may set ``mechanism__sigma``. A privacy card contains the parameters
+    of the mechanism, so that readers can compute the privacy cost again.
 
     A subclass sets `noise_parameters` and provides `_curve`. A mechanism that answers
     queries on votes is a subclass of :class:`PluralityMechanism`.
@@ -79,12 +79,12 @@ class Mechanism(BaseEstimator, ABC):
         unit: str = "row",
         orders: ArrayLike = DEFAULT_ORDERS,
     ) -> Cost:
-        """Compute the privacy cost of a whole fit, for any data.
+        """Compute the privacy cost of a whole fit, which holds for any data.
 
         Parameters
         ----------
         n_queries : int, default=0
-            Number of queries. Not used by mechanisms that answer no queries.
+            Number of queries. Mechanisms that answer no queries do not use this number.
 
         n_classes : int, default=2
             Number of classes.
@@ -98,13 +98,13 @@ class Mechanism(BaseEstimator, ABC):
         Returns
         -------
         cost : Cost
-            Privacy cost, for noise that is not seeded. May be published.
+            Privacy cost of noise that is not seeded. May be published.
 
         Raises
         ------
         ValueError
-            If a parameter is not set or out of range, or the cost does not hold for
-            this unit.
+            If a parameter is not set or out of range, or the privacy cost does not hold
+            for this unit of privacy.
         """
         check_count("n_queries", n_queries, 0, np.inf)  # has a cost, however many
         check_count("n_classes", n_classes)
@@ -127,7 +127,7 @@ class Mechanism(BaseEstimator, ABC):
         return self._exact(n_queries, n_classes)
 
     def answer_cap(self, n_queries: int) -> int:
-        """Compute the largest number of answers to a number of queries.
+        """Compute the largest number of answers to a given number of queries.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class Mechanism(BaseEstimator, ABC):
         return min(n_queries, self.max_answers)
 
     def sanitized_cost(self, counts: ArrayLike, **release: Any) -> Any:
-        """Raise TypeError, as the privacy cost does not depend on votes.
+        """Raise TypeError, as this mechanism's privacy cost does not depend on votes.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class Mechanism(BaseEstimator, ABC):
         Raises
         ------
         TypeError
-            Always: `cost` may be published without noise.
+            Always, as the result of `cost` may be published without noise.
         """
         raise TypeError(
             f"The privacy cost of {type(self).__name__} does not depend on the votes; "
@@ -172,7 +172,7 @@ class Mechanism(BaseEstimator, ABC):
         Returns
         -------
         text : str
-            Class name and the parameters that differ from their defaults. Unlike
+            Class name and all parameters that differ from their defaults. Unlike
             `repr`, the text does not depend on the configuration of scikit-learn.
         """
         written = {
@@ -200,24 +200,24 @@ class Mechanism(BaseEstimator, ABC):
         Returns
         -------
         relation : {"replace-one", "add-remove", "add-remove-or-change"}
-            Neighbour relation. The numbers of rows and of parties are public. The
-            number of groups is not public.
+            Neighbour relation. The relation treats the numbers of rows and of parties
+            as public, but not the number of groups.
 
         Raises
         ------
         ValueError
-            If the cost does not hold for this unit.
+            If the privacy cost does not hold for this unit of privacy.
         """
         return "add-remove-or-change" if unit == "group" else "replace-one"
 
     @property
     def parts(self) -> "tuple[Any, Any]":
-        """Noisy counts, which are None here, and the mechanism.
+        """Mechanism of noisy counts, here None, and this mechanism.
 
         Returns
         -------
         parts : tuple of (MarginalCounts or None, Mechanism)
-            Mechanism of noisy counts, or None, and this mechanism.
+            Mechanism that releases noisy counts, or None, and this mechanism.
         """
         return None, self
 

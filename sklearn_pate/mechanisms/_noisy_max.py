@@ -49,17 +49,18 @@ _PAPER_ORDERS = np.arange(2, 10)
 
 
 class GNMax(PluralityMechanism):
-    """Plurality of vote counts with Gaussian noise.
+    """Most-voted class after Gaussian noise is added to vote counts.
 
     Answers may be published, at the privacy cost that `cost` computes.
 
     Parameters
     ----------
     sigma : float, default=None
-        Scale of the noise on every count, in votes: about the standard deviation,
-        except below one vote. With None, :class:`~sklearn_pate.PATEClassifier`
-        calibrates the noise to a target epsilon. More noise has a lower privacy cost.
-        The scale must be chosen independently of votes.
+        Scale of the noise on every count, in votes. For scales of at least one vote,
+        the scale is about the standard deviation. With None,
+        :class:`~sklearn_pate.PATEClassifier` calibrates the noise to a target epsilon.
+        More noise has a lower privacy cost. The scale must be chosen independently of
+        votes.
 
     Notes
     -----
@@ -67,8 +68,9 @@ class GNMax(PluralityMechanism):
     Gaussian noise, Pr[z] proportional to exp(-z^2 / (2 sigma^2)) (Canonne, Kamath,
     Steinke 2020). Ties are broken at random. The privacy cost of an answer is
     :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`, about 0.64 a / sigma^2
-    for orders a far below sigma. The stated epsilon is the exact cost of adaptive
-    answers, which is 6 to 8 % smaller. Proofs: :doc:`/accounting`.
+    at Renyi orders a far below sigma. The stated epsilon is the exact epsilon of
+    adaptive answers, which is 6 to 8 % smaller. Proofs are on the page
+    :doc:`/accounting`.
 
     Examples
     --------
@@ -115,10 +117,10 @@ class GNMax(PluralityMechanism):
 class NoisyHistogram(GNMax):
     """Vote counts of all classes with Gaussian noise.
 
-    ``mechanism="histogram"`` of :class:`~sklearn_pate.PATEClassifier` uses this
+    A :class:`~sklearn_pate.PATEClassifier` with ``mechanism="histogram"`` uses this
     mechanism. Histograms may be published, at the privacy cost that `cost` computes.
-    Post-processing of histograms, such as pluralities and soft labels, has no privacy
-    cost.
+    Post-processing of histograms, such as most-voted classes and soft labels, has no
+    privacy cost.
 
     Parameters
     ----------
@@ -129,16 +131,16 @@ class NoisyHistogram(GNMax):
     -----
     The histogram is n + Z, with independent discrete Gaussian noise, Pr[z] proportional
     to exp(-z^2 / (2 sigma^2)) (Canonne, Kamath, Steinke 2020). A moved vote changes two
-    counts by 1, which costs a / sigma^2 at order a
-    (:func:`~sklearn_pate.accounting.bounds.gaussian_worst_case`), about 1.6 times the
-    cost of an answer of :class:`GNMax`. An added or withdrawn vote changes one count,
-    at half of this cost.
+    counts by 1, so the privacy cost of a histogram is a / sigma^2 at Renyi order a
+    (:func:`~sklearn_pate.accounting.bounds.gaussian_worst_case`). This cost is about
+    1.6 times the cost of an answer of :class:`GNMax`. An added or withdrawn vote
+    changes one count, and the privacy cost is half as large.
 
-    The noise, and so the cost, does not depend on counts. The cost is exactly a /
-    sigma^2 at whole orders, and at most a / sigma^2 at other orders (Canonne, Kamath,
-    Steinke 2020, Proposition 5). `local_curve`, `enumerated_curve` and `optimal_curve`
-    thus have closed forms. `local_curve` depends on votes through abstentions only.
-    Proofs: :doc:`/accounting`.
+    Noise and privacy cost do not depend on counts. The cost is exactly a / sigma^2 at
+    whole orders, and at most a / sigma^2 at other orders (Canonne, Kamath, Steinke
+    2020, Proposition 5). The methods `local_curve`, `enumerated_curve` and
+    `optimal_curve` thus have closed forms. The result of `local_curve` depends on votes
+    through abstentions only. Proofs are on the page :doc:`/accounting`.
 
     Examples
     --------
@@ -161,7 +163,8 @@ class NoisyHistogram(GNMax):
     ) -> NDArray[np.int64]:
         """Release vote counts with noise.
 
-        Every call draws new noise and has a privacy cost: release each query once.
+        Every call draws new noise and has a new privacy cost, so release each query
+        once.
 
         Parameters
         ----------
@@ -264,7 +267,7 @@ def gaussian_plurality(
 
 
 class LNMax(PluralityMechanism):
-    """Plurality of vote counts with Laplace noise.
+    """Most-voted class after Laplace noise is added to vote counts.
 
     Answers may be published, at the privacy cost that `cost` computes.
 
@@ -280,8 +283,9 @@ class LNMax(PluralityMechanism):
     -----
     The answer is argmax_j n_j + Z_j (Papernot et al. 2017, Section 3.1) with discrete
     Laplace noise, Pr[z] proportional to exp(-gamma abs(z)) (Canonne, Kamath, Steinke
-    2020). Ties are broken at random. An answer is 2 gamma-DP, at the privacy cost
-    :func:`~sklearn_pate.accounting.tight_laplace_worst_case`. Proof:
+    2020). Ties are broken at random. An answer is (2 gamma, 0)-differentially private.
+    The privacy cost of an answer is
+    :func:`~sklearn_pate.accounting.tight_laplace_worst_case`. The proof is on the page
     :doc:`/accounting`.
 
     Examples
@@ -365,11 +369,12 @@ class GumbelMax(_AcceptedByGap):
 
     Notes
     -----
-    Pr[j] is proportional to exp(c n_j), as for argmax_j n_j + Gumbel(1 / c) (McSherry
-    and Talwar 2007, with sensitivity 1 for each count). The answer is sampled exactly:
-    a class is proposed at random, and accepted with probability exp(-c (max n - n_j)).
-    The privacy cost is :func:`~sklearn_pate.accounting.bounds.gumbel_worst_case` (Dong,
-    Durfee, Rogers 2020).
+    Class j is the answer with a probability proportional to exp(c n_j), as for argmax_j
+    n_j + Gumbel(1 / c) (McSherry and Talwar 2007). The sensitivity of each count is 1.
+    The answer is sampled exactly. A class is proposed at random, and accepted with
+    probability exp(-c (max n - n_j)). The privacy cost is
+    :func:`~sklearn_pate.accounting.bounds.gumbel_worst_case` (Dong, Durfee, Rogers
+    2020).
 
     Examples
     --------
@@ -419,12 +424,12 @@ class PermuteAndFlip(_AcceptedByGap):
 
     Notes
     -----
-    Classes are visited in random order. Each class is accepted with probability exp(-c
+    Classes are visited in random order. Class j is accepted with probability exp(-c
     (max n - n_j)), and the first accepted class is the answer (McKenna and Sheldon
     2020). The distribution of the answer equals the distribution of argmax_j n_j + Z_j
     with exponential noise of rate c (Ding et al. 2021). For equal c, answers are more
-    often correct than with :class:`GumbelMax`, at a higher cost. The privacy cost is
-    :func:`~sklearn_pate.accounting.bounds.permute_and_flip_worst_case`.
+    often correct than with :class:`GumbelMax`, at a higher privacy cost. The privacy
+    cost is :func:`~sklearn_pate.accounting.bounds.permute_and_flip_worst_case`.
 
     Examples
     --------

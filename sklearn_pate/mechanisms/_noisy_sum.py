@@ -123,7 +123,7 @@ class GaussianSum(Mechanism):
     ) -> NDArray[np.int64]:
         """Release sums with noise.
 
-        Every call draws new noise and has a privacy cost: release each sum once.
+        Every call draws new noise and has a new privacy cost, so release each sum once.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class GaussianSum(Mechanism):
         Returns
         -------
         noisy : ndarray of int of shape (n_queries, size)
-            Noisy sums in the units of `sums`. May be published, at the privacy cost
+            Noisy sums, in the units of `sums`. May be published, at the privacy cost
             that `cost` computes.
 
         Raises
@@ -236,33 +236,35 @@ class NoisySum(GaussianSum):
     """Sum of the teachers' clipped vectors with Gaussian noise.
 
     The noisy sum may be published, at the privacy cost that `cost` computes.
-    Post-processing of the sum, such as labels and networks, has no privacy cost.
+    Post-processing of the noisy sum, such as labels and networks, has no privacy cost.
 
     Parameters
     ----------
     noise_scale : float, default=None
-        Standard deviation of the noise on every coordinate of the sum, over the
+        Standard deviation of the noise on every coordinate of the sum, divided by the
         clipping bound. With None, :class:`~sklearn_pate.learners.PETDLClassifier`
         calibrates the noise to a target epsilon. More noise has a lower privacy cost.
         The scale must be chosen independently of private data.
 
     n_parts : int, default=1
-        Number of parts of a vector, each clipped to the bound. More parts have a higher
-        privacy cost.
+        Number of parts of a vector, each of which is clipped to the clipping bound.
+        More parts have a higher privacy cost.
 
     Notes
     -----
     The release is S = sum_i v_i + Z with independent discrete Gaussian noise Z. The
-    vectors are not negative, whole multiples of 1/1024 of the bound C, and of norm at
-    most sqrt(n_parts) C. Replacing one vector changes S by at most sqrt(2 n_parts) C
-    (proof in ``SoftVoteLayout``). The release is mu-Gaussian differentially private
-    with mu = sqrt(2 n_parts) / noise_scale, up to the rounding in ``gdp_mu``, and
-    epsilon is exact. The Renyi curve is a n_parts / noise_scale^2 at order a.
+    entries of each vector v_i are not negative, and whole multiples of 1/1024 of the
+    clipping bound C. The norm of v_i is at most sqrt(n_parts) C. Replacing one vector
+    changes S by at most sqrt(2 n_parts) C (proof in the source of ``SoftVoteLayout``).
+    The release is mu-Gaussian differentially private with mu = sqrt(2 n_parts) /
+    noise_scale, up to the rounding in ``gdp_mu``, and the stated epsilon is exact. The
+    Renyi curve is a n_parts / noise_scale^2 at order a.
 
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
-    ensembles", add noise to a loss, which gives no privacy, as the gradient of the
-    noise is zero. Exact epsilon: Balle and Wang (2018), "Improving the Gaussian
-    mechanism for differential privacy". Proof for whole numbers: :doc:`/accounting`.
+    ensembles", add noise to a loss. This noise gives no privacy, as the gradient of the
+    noise is zero. The exact epsilon is from Balle and Wang (2018), "Improving the
+    Gaussian mechanism for differential privacy". The proof for whole numbers is on the
+    page :doc:`/accounting`.
 
     Examples
     --------
@@ -294,7 +296,7 @@ class NoisySum(GaussianSum):
         delta: float = 1e-5,
         before: Cost | None = None,
     ) -> "NoisySum":
-        """Return a clone with all parameters set, for one query.
+        """Return a clone with all parameters set, for the release of one sum.
 
         Parameters
         ----------
@@ -302,24 +304,24 @@ class NoisySum(GaussianSum):
             Number of parts of a vector.
 
         epsilon : float, default=None
-            Target epsilon of one query. With None, `noise_scale` is kept.
+            Target epsilon of the release. With None, `noise_scale` is kept.
 
         delta : float, default=1e-5
             Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         before : Cost, default=None
-            Cost of noisy counts released before the sum. `epsilon` covers counts and
-            sum.
+            Privacy cost of noisy counts that are released before the sum. `epsilon`
+            includes this cost.
 
         Returns
         -------
         mechanism : NoisySum
-            Clone with all parameters. All parameters may be published.
+            Clone with all parameters set. All parameters may be published.
 
         Raises
         ------
         ValueError
-            If both or neither of `epsilon` and `noise_scale` are given, or if epsilon
+            If both or neither of `epsilon` and `noise_scale` are given, or if `epsilon`
             needs too much noise.
         """
         ready = clone(self).set_params(n_parts=n_parts)

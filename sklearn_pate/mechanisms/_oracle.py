@@ -41,13 +41,13 @@ class Transcript:
         Indices of public rows.
 
     answers : ndarray of int of shape (n_answered,)
-        Class indices, -1 for no answer.
+        Class index of each answer, or -1 for no answer.
 
     probabilities : ndarray of shape (n_answered, n_classes) or None
-        The student's class probabilities, if the mechanism needs them.
+        The student's class probabilities. None if the mechanism needs no probabilities.
 
     histograms : ndarray of int of shape (n_answered, n_classes) or None
-        Noisy vote counts, if they are released.
+        Noisy vote counts. None if the mechanism releases no vote counts.
 
     Examples
     --------
@@ -75,8 +75,8 @@ class Oracle:
     """Answer queries on vote counts within a fixed budget.
 
     An oracle contains sensitive votes, and cannot be pickled. Answers may be published,
-    at the privacy cost `curve`, even if earlier answers determine later queries. Each
-    row gets one answer.
+    at the privacy cost `curve`, even if earlier answers determine later queries. A
+    repeated query gets the first answer again.
 
     Parameters
     ----------
@@ -84,22 +84,23 @@ class Oracle:
         Vote counts. Sensitive.
 
     mechanism : Mechanism
-        A mechanism with all parameters set, see :meth:`PluralityMechanism.prepared`.
+        Mechanism with all parameters set, for example by
+        :meth:`PluralityMechanism.prepared`.
 
     n_queries : int
-        Maximum number of distinct rows, which determines the privacy cost. Fewer
-        queries do not lower the cost.
+        Maximum number of distinct public rows to query, which determines the privacy
+        cost. Fewer queries do not lower the privacy cost.
 
     entry : FitEntry, default=None
-        Ledger entry. The cost is recorded before any noise is drawn, and answers are
-        stored before they are returned. With None, the caller must account for the
-        cost.
+        Ledger entry. The privacy cost is recorded before any noise is drawn, and
+        answers are stored before they are returned. With None, the caller must account
+        for the privacy cost.
 
     Attributes
     ----------
     curve : RdpCurve
-        Privacy cost of all `n_queries`, for any votes. Infinite if the noise is seeded.
-        May be published.
+        Privacy cost of all `n_queries` queries, for any votes. Infinite if the noise is
+        seeded. May be published.
 
     n_charged : int
         Number of queries charged so far.
@@ -107,7 +108,7 @@ class Oracle:
     Raises
     ------
     ValueError
-        If the noise parameters of `mechanism` are not set or out of range.
+        If a noise parameter of `mechanism` is not set or out of range.
 
     LedgerError
         If the ledger of `entry` cannot be read.
@@ -121,7 +122,7 @@ class Oracle:
     -----
     Worst-case Renyi costs add up even if the next query depends on earlier answers
     (Mironov 2017, "Renyi differential privacy", Proposition 1). Returning a stored
-    answer is post-processing, at no cost. See :doc:`/accounting`.
+    answer is post-processing, at no privacy cost. See the page :doc:`/accounting`.
 
     Examples
     --------
@@ -168,8 +169,8 @@ class Oracle:
     ) -> NDArray[np.intp]:
         """Answer queries on public rows.
 
-        A row that was queried before gets its stored answer, or again no answer, at no
-        further cost.
+        A row that was queried before gets the stored answer, or again no answer, at no
+        further privacy cost.
 
         Parameters
         ----------
@@ -177,30 +178,30 @@ class Oracle:
             Indices of public rows.
 
         probabilities : array-like of shape (n_queries, n_classes), default=None
-            The student's class probabilities, for a mechanism that needs them. The
-            probabilities may depend on earlier answers, but on no private value. Stored
-            answers do not change with the probabilities.
+            The student's class probabilities, for a mechanism that needs probabilities.
+            The probabilities may depend on earlier answers, but on no private value.
+            Stored answers do not change with the probabilities.
 
         Returns
         -------
         answers : ndarray of int of shape (n_queries,)
-            Class indices, -1 for no answer. May be published, at the privacy cost
-            `curve`.
+            Class index of each answer, or -1 for no answer. May be published, at the
+            privacy cost `curve`.
 
         Raises
         ------
         BudgetExceededError
-            If the new queries exceed the budget. No query is then answered.
+            If the new queries exceed `n_queries`. No query is answered in this case.
 
         LedgerError
-            If the ledger cannot be written. No answer is then returned.
+            If the ledger cannot be written. No answer is returned in this case.
 
         IndexError
-            If a row does not exist. No query is then answered.
+            If a row does not exist. No query is answered in this case.
 
         ValueError
-            If `probabilities` are missing, invalid, or not needed. No query is then
-            answered.
+            If `probabilities` are missing, invalid, or not needed. No query is answered
+            in this case.
         """
         rows = np.asarray(rows, dtype=np.intp)
         n_public = self._votes.shape[1]
@@ -283,12 +284,13 @@ class Oracle:
         return response
 
     def transcript(self) -> Transcript:
-        """Return all queries so far and their answers.
+        """Return all queries so far, with their answers.
 
         Returns
         -------
         transcript : Transcript
-            Queries in their order. May be published, at the privacy cost `curve`.
+            Queries in the order of their answers. May be published, at the privacy cost
+            `curve`.
         """
         return Transcript(
             np.array(list(self._answer_of.keys()), dtype=np.intp),

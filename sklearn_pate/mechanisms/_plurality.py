@@ -47,26 +47,26 @@ _CLOSE = 0.999
 
 
 class PluralityMechanism(Mechanism):
-    """Base class of noisy plurality votes, which answer queries with a class.
+    """Base class of mechanisms that answer a query with the class of most noisy votes.
 
-    The results of `answer` may be published, at the privacy cost that `cost` computes,
-    which does not depend on votes. The results of `local_curve`, `optimal_curve` and
-    `paper_epsilon` are as sensitive as the votes. `sanitized_cost` releases a
-    data-dependent cost with noise, at an additional cost. Data-dependent costs hold for
-    queries fixed independently of answers.
+    The results of `answer` may be published, at the privacy cost that `cost` computes
+    for any votes. The results of `local_curve`, `optimal_curve` and `paper_epsilon` are
+    as sensitive as the votes. The method `sanitized_cost` releases a data-dependent
+    cost with noise, at an additional privacy cost. Data-dependent costs hold only for
+    queries that were chosen independently of answers.
 
     A subclass lists its noise parameters in `noise_parameters`, and provides `_answer`
     and `_cost`. For the guarantee, `_cost` must bound the Renyi divergence of all
     answers between any two neighbouring data sets, for any votes. A subclass that
-    states the distribution of an answer, by `_plurality` and `_guarantee`, has
+    states the distribution of an answer, by `_plurality` and `_guarantee`, also has
     data-dependent costs.
 
     Notes
     -----
-    Neighbouring data sets differ in the votes of one teacher: on each query, one vote
-    is moved, added or withdrawn. Costs of queries add up, even if the next query
-    depends on earlier answers (Mironov 2017, "Renyi differential privacy", Proposition
-    1). Definitions and proofs: :doc:`/accounting`.
+    Neighbouring data sets differ in the votes of one teacher. On each query, one vote
+    is moved, added or withdrawn. Privacy costs of queries add up, even if the next
+    query depends on earlier answers (Mironov 2017, "Renyi differential privacy",
+    Proposition 1). Definitions and proofs are on the page :doc:`/accounting`.
 
     Examples
     --------
@@ -91,9 +91,10 @@ class PluralityMechanism(Mechanism):
         max_answers: int | None = None,
         noise: NoiseSource | None = None,
     ) -> NDArray[np.intp]:
-        """Answer queries by noisy plurality votes.
+        """Answer each query with the class of most noisy votes.
 
-        Every call draws new noise and has a privacy cost: answer each query once.
+        Every call draws new noise and has a new privacy cost, so answer each query
+        once.
 
         Parameters
         ----------
@@ -101,9 +102,9 @@ class PluralityMechanism(Mechanism):
             Votes per class, whole numbers. Sensitive.
 
         max_answers : int, default=None
-            Maximum number of answers; further queries get no answer. Default: the limit
-            of the mechanism. Must be fixed independently of votes, and does not lower
-            the cost.
+            Maximum number of answers; further queries get no answer. None is the limit
+            of the mechanism. The number must be chosen independently of votes, and does
+            not lower the privacy cost.
 
         noise : NoiseSource, default=None
             Source of the noise. With None, a new source is created.
@@ -111,8 +112,8 @@ class PluralityMechanism(Mechanism):
         Returns
         -------
         answers : ndarray of int of shape (n_queries,)
-            Class indices, -1 for no answer. May be published, at the privacy cost that
-            `cost` computes.
+            Class index of each answer, or -1 for no answer. May be published, at the
+            privacy cost that `cost` computes.
 
         Raises
         ------
@@ -137,7 +138,7 @@ class PluralityMechanism(Mechanism):
         max_answers: int,
         probabilities: ArrayLike | None = None,
     ) -> Response:
-        """Answer one batch of queries of a fit, for the `Oracle`.
+        """Answer one batch of queries of a fit, as called by `Oracle`.
 
         Parameters
         ----------
@@ -148,15 +149,15 @@ class PluralityMechanism(Mechanism):
             Source of the noise.
 
         max_answers : int
-            Number of further answers allowed.
+            Number of answers that are still allowed.
 
         probabilities : array-like of shape (n_queries, n_classes), default=None
-            The student's class probabilities, for a mechanism that needs them.
+            The student's class probabilities, for a mechanism that needs probabilities.
 
         Returns
         -------
         response : Response
-            Answers, whose privacy cost is part of the cost of the fit.
+            Answers, whose privacy cost is part of the privacy cost of the fit.
 
         Raises
         ------
@@ -233,10 +234,10 @@ class PluralityMechanism(Mechanism):
             Number of teachers, chosen independently of private data.
 
         n_queries : int
-            Number of queries of the fit, which is public.
+            Public number of queries of the fit.
 
         n_classes : int
-            Number of classes, which is public.
+            Public number of classes.
 
         epsilon : float, default=None
             Target epsilon of the whole fit. With None, the noise parameters are kept.
@@ -245,13 +246,13 @@ class PluralityMechanism(Mechanism):
             Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         before : Cost, default=None
-            Cost of noisy counts released before the queries. `epsilon` covers counts
-            and queries.
+            Privacy cost of noisy counts that are released before the queries. `epsilon`
+            includes this cost.
 
         Returns
         -------
         mechanism : Mechanism
-            Clone with all parameters. All parameters may be published.
+            Clone with all parameters set. All parameters may be published.
 
         Raises
         ------
@@ -353,7 +354,7 @@ class PluralityMechanism(Mechanism):
     ) -> RdpCurve:
         """Compute the exact privacy cost of queries at the given votes. Sensitive.
 
-        The cost must not be published, and must not decide when to stop.
+        The result must not be published, and must not decide when queries stop.
 
         Parameters
         ----------
@@ -364,16 +365,18 @@ class PluralityMechanism(Mechanism):
             Renyi orders.
 
         votes_by_teacher : array-like of shape (n_teachers, n_queries), default=None
-            The votes counted in `counts`, -1 for an abstention, for a tighter result.
+            The single votes in `counts`, -1 for an abstention. The result is then
+            tighter.
 
         direction : {"both", "forward"}, default="both"
-            "forward" is the divergence in one direction, as bounded in the PATE papers.
+            "forward" is the divergence in the one direction that the PATE papers bound.
 
         Returns
         -------
         curve : RdpCurve
-            Sum over the queries, by :func:`~sklearn_pate.accounting.local_cost`.
-            `sanitized_cost` cannot release this cost.
+            Sum of the privacy costs of the queries, by
+            :func:`~sklearn_pate.accounting.local_cost`. The method `sanitized_cost`
+            cannot release this sum.
 
         Raises
         ------
@@ -432,9 +435,9 @@ class PluralityMechanism(Mechanism):
     ) -> RdpCurve:
         """Compute the exact cost of one query by enumeration of neighbours. Sensitive.
 
-        The result equals `local_curve`, but uses the distributions of the answers
-        alone. A claimed cost below this result is wrong. The result for artificial
-        counts is not sensitive.
+        The result equals `local_curve`, but is computed from the distributions of the
+        answers alone. A claimed privacy cost below this result is wrong. For artificial
+        counts, the result is not sensitive.
 
         Parameters
         ----------
@@ -445,13 +448,14 @@ class PluralityMechanism(Mechanism):
             Renyi orders.
 
         probabilities : array-like of shape (n_classes,), default=None
-            The student's class probabilities, for a mechanism that needs them.
+            The student's class probabilities, for a mechanism that needs probabilities.
 
         Returns
         -------
         curve : RdpCurve
-            Cost by :func:`~sklearn_pate.accounting.plurality.enumerated_cost`. Infinite
-            if a probability underflows in float64, with noise far below one vote.
+            Privacy cost by :func:`~sklearn_pate.accounting.plurality.enumerated_cost`.
+            Infinite if noise is far below one vote, so that a probability underflows in
+            float64.
 
         Raises
         ------
@@ -488,11 +492,11 @@ class PluralityMechanism(Mechanism):
         *,
         direction: Literal["both", "forward"] = "both",
     ) -> RdpCurve:
-        """Compute the tightest bound on the cost that depends on q alone. Sensitive.
+        """Compute the tightest privacy cost bound that depends on q alone. Sensitive.
 
-        q is the probability that the most-voted class is not the answer. The bounds of
-        the PATE papers (2017, Theorem 3; 2018, Theorem 6) also depend on q, and are
-        never smaller.
+        Here, q is the probability that the most-voted class is not the answer. The
+        bounds of the PATE papers (2017, Theorem 3; 2018, Theorem 6) also depend on q,
+        and are never smaller than this bound.
 
         Parameters
         ----------
@@ -503,13 +507,13 @@ class PluralityMechanism(Mechanism):
             Renyi orders.
 
         direction : {"both", "forward"}, default="both"
-            "forward" is the divergence in one direction, as bounded in the PATE papers.
+            "forward" is the divergence in the one direction that the PATE papers bound.
 
         Returns
         -------
         curve : RdpCurve
-            Sum of bounds over the queries. `sanitized_cost` releases this bound with
-            noise.
+            Sum of the bounds of all queries. The method `sanitized_cost` releases this
+            sum with noise.
 
         Raises
         ------
@@ -545,9 +549,9 @@ class PluralityMechanism(Mechanism):
         return RdpCurve(orders, np.minimum(costs, ceiling).sum(axis=1))
 
     def paper_epsilon(self, counts: ArrayLike, delta: float) -> float | None:
-        """Compute epsilon as in the paper of the mechanism. Sensitive.
+        """Compute epsilon as in the mechanism's original PATE paper. Sensitive.
 
-        Uses :func:`~sklearn_pate.accounting.bounds.laplace_2017`,
+        The computation uses :func:`~sklearn_pate.accounting.bounds.laplace_2017`,
         :func:`~sklearn_pate.accounting.bounds.gaussian_2018` or
         :func:`~sklearn_pate.accounting.bounds.confident_2018`, and the conversion of
         the papers.
@@ -563,7 +567,7 @@ class PluralityMechanism(Mechanism):
         Returns
         -------
         epsilon : float or None
-            None for mechanisms without such a paper.
+            Epsilon, or None if no PATE paper bounds the cost of this mechanism.
 
         Raises
         ------
@@ -586,11 +590,10 @@ class PluralityMechanism(Mechanism):
         confidence: float = 0.975,
         **release: float,
     ) -> SanitizedCost:
-        """Release `optimal_curve` at one order with noise. May be published.
+        """Release `optimal_curve` at one Renyi order with noise. May be published.
 
-        Every call has a privacy cost: call it once. With strong noise or few queries,
-        the released epsilon exceeds the epsilon of `cost`, which has no additional
-        cost.
+        Every call has a new privacy cost, so call this method once. With strong noise
+        or few queries, the released epsilon exceeds the epsilon of `cost`.
 
         Parameters
         ----------
@@ -607,26 +610,28 @@ class PluralityMechanism(Mechanism):
             Probability that the released cost is at least the true cost.
 
         **release : float
-            `order`, `smoothness` and `noise_scale` of
-            :func:`~sklearn_pate.accounting.plurality.sanitize`, all or none, chosen
-            independently of the votes. By default, by
-            :func:`~sklearn_pate.accounting.plurality.release_parameters`.
+            Either all or none of `order`, `smoothness` and `noise_scale` of
+            :func:`~sklearn_pate.accounting.plurality.sanitize`, chosen independently of
+            the votes. By default,
+            :func:`~sklearn_pate.accounting.plurality.release_parameters` chooses these
+            parameters.
 
         Returns
         -------
         sanitized : SanitizedCost
-            Released cost, which includes the cost of this release.
+            Released privacy cost, which includes the privacy cost of this release.
 
         Raises
         ------
         ValueError
             If `counts` are not vote counts, a parameter is not set or out of range, or
-            `release` gives no guarantee.
+            the parameters in `release` give no guarantee.
 
         Notes
         -----
-        Papernot et al. 2018, Appendix B, with the cost derived in :doc:`/accounting`,
-        as the published cost is not an upper bound.
+        The method is from Papernot et al. 2018, Appendix B. The cost in the paper is
+        not an upper bound. This method's cost is derived on the page
+        :doc:`/accounting`.
         """
         self._check_ready()
         counts = check_counts(counts)

@@ -44,21 +44,22 @@ _PROVED = (("row", "replace-one"), ("group", "add-remove-or-change"))
 
 
 class MeasuredFit(NamedTuple):
-    """Private fit, its metrics on other rows, and the cost of both.
+    """Private fit, metrics of the fit on other rows, and the privacy cost of both.
 
-    Created by :func:`~sklearn_pate.model_selection.fit_and_measure`. May be published.
+    The function :func:`~sklearn_pate.model_selection.fit_and_measure` creates this
+    object. All its parts may be published.
 
     Parameters
     ----------
     model : classifier
-        Fitted model. Its ``privacy_spent_`` covers its training rows.
+        Fitted model, whose ``privacy_spent_`` covers the training rows.
 
     metrics : PrivateMetrics
-        Metrics. Their ``privacy_spent_`` covers the scored rows.
+        Metrics of the model, whose ``privacy_spent_`` covers the scored rows.
 
     privacy_spent : PrivacySpent
-        Statement of model and metrics together, for all rows: the larger of both
-        statements. Do not add the statements.
+        Privacy statement of model and metrics together, for all rows. The cost is the
+        larger of the costs of model and metrics.
 
     Examples
     --------
@@ -92,13 +93,14 @@ def fit_and_measure(
     random_state: Any = None,
     **fit_params: Any,
 ) -> MeasuredFit:
-    """Fit a private classifier on a part of the rows, and measure it on other rows.
+    """Fit a private classifier on some rows, and compute its metrics on other rows.
 
-    Costs of fit and metrics add up if both may use a row. Here, each row, or each
-    group, is in one part only, so the larger of the two costs is the cost of both
-    results together. By default, metrics add nothing to the cost of the fit.
+    If fit and metrics use the same rows, the privacy costs of fit and metrics add up.
+    This function puts each row, or each group, in one part only. The privacy cost of
+    fit and metrics together is then the larger of the two costs. By default, the
+    metrics thus add nothing to the privacy cost of the fit.
 
-    The classifier must protect groups, or rows under replace-one. Other classifiers,
+    The classifier must protect groups, or rows that are replaced. Other classifiers,
     such as :class:`~sklearn_pate.learners.DPSGDClassifier`, are refused, as an added
     row would move later rows to other parts.
 
@@ -107,59 +109,61 @@ def fit_and_measure(
     estimator : classifier
         Private classifier with ``plan_privacy`` and ``predict_proba``, or a Pipeline
         that ends in such a classifier, if other steps do not depend on values of X. A
-        clone is fitted. The `ledger` of the estimator must be None.
+        clone of the estimator is fitted. The `ledger` of the estimator must be None.
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
         Private rows.
 
     y : array-like of shape (n_rows,)
-        Labels of these rows.
+        Labels of the private rows.
 
     metrics_epsilon : float, default=None
-        Epsilon of the metrics. Default: the epsilon of the fit.
+        Epsilon of the metrics. None is the epsilon of the fit.
 
     delta : float, default=1e-5
-        Delta of the (epsilon, delta) guarantee, well below one over the number of rows.
+        Delta of the (epsilon, delta) guarantee. Must be well below one over the number
+        of rows.
 
     test_size : float, default=0.25
-        Share of the rows (of the groups, if they are the unit) for the metrics. The
-        share does not change the cost of the metrics.
+        Share of the rows, or of the groups, for the metrics. The share does not change
+        the privacy cost of the metrics.
 
     subgroups, bins, class_prior : object
         As in :func:`~sklearn_pate.metrics.private_metrics`.
 
     ledger : PrivacyLedger, default=None
-        Privacy budget of the rows. The cost of fit and metrics is recorded once, before
-        the fit. Every call is a new release.
+        Privacy budget of the rows. The privacy cost of fit and metrics together is
+        recorded once, before the fit. Every call is a new release.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of the parts, and of the choice of one row of each group. May be public.
+        Seed of the parts, and of the choice of one row of each group. The seed may be
+        public.
 
     **fit_params : object
         Further arguments of the estimator's ``fit``, such as
         ``X_public=PublicData(X_public)`` and ``groups``. Arguments with one entry per
-        row are split with the rows. `X_public` is never split.
+        row are split as the rows are split. `X_public` is never split.
 
     Returns
     -------
     measured : MeasuredFit
-        Model, metrics, and the statement of both together.
+        Model, metrics, and the privacy statement of model and metrics together.
 
     Raises
     ------
     ValueError
-        If a parameter or the data cannot be used, or `estimator` protects another unit.
-        Nothing was fitted, and no privacy was spent.
+        If a parameter or the data cannot be used, or `estimator` protects another unit
+        of privacy. Nothing was fitted, and no privacy cost was spent.
 
     BudgetExceededError
-        If the cost exceeds the budget of the `ledger`. Nothing was fitted.
+        If the privacy cost exceeds the budget of the `ledger`. Nothing was fitted.
 
     LedgerError
         If the file of the `ledger` cannot be read or written. Nothing was fitted.
 
     RuntimeError
-        If the fit cost more than ``plan_privacy`` stated, or found other classes. The
-        cost is spent.
+        If the privacy cost of the fit was larger than ``plan_privacy`` stated, or the
+        fit found other classes. The privacy cost was spent.
 
     Warns
     -----
@@ -172,16 +176,16 @@ def fit_and_measure(
     See Also
     --------
     sklearn_pate.metrics.private_metrics : Metrics of any model, at a further cost.
-    GroupHashSplit : Parts for separate fits.
+    GroupHashSplit : Parts of the rows for separate fits.
 
     Notes
     -----
-    Positions of rows, or keyed hashes of ids, determine the parts. Neighbouring data
-    sets differ in one part. If the training part differs, the metrics are a
+    Positions of rows, or keyed hashes of group ids, determine the parts. Neighbouring
+    data sets differ in one part only. If the training part differs, the metrics are a
     post-processing of the model and of equal rows. If the test part differs, the
-    distribution of the model does not change. The Renyi curve is thus the pointwise
-    maximum of both curves, and so is the privacy profile. Proof: :doc:`/accounting`,
-    "Private metrics".
+    distribution of the model does not change. The Renyi curve and the privacy profile
+    are thus the pointwise maxima for fit and metrics. The proof is on the page
+    :doc:`/accounting`, section "Private metrics".
 
     Examples
     --------

@@ -245,63 +245,67 @@ class SearchSetup:
 class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClassifier):
     """Private hyper-parameter search.
 
-    GridSearchCV scores candidates on private labels: its choice has no guarantee, and
-    every fit has its own cost. This search fits random candidates a random number of
-    times, and scores them with noise, on held-out rows. Only the best fit and its
-    parameters are released. The search costs about twice as much as one fit, for any
-    number of candidates and fits: give the estimator half of the epsilon of the search.
-    `plan_privacy` states the exact cost.
+    GridSearchCV scores candidates on private labels, so that its choice has no privacy
+    guarantee, and every fit has its own privacy cost. This search fits random
+    candidates a random number of times. Each fit gets a noisy score on held-out rows,
+    and only the best fit and its parameters are released. The privacy cost of the
+    search is about twice the cost of one fit, for any number of candidates and fits.
+    Give the estimator half of the epsilon of the search. The method `plan_privacy`
+    states the exact cost.
 
-    ``cv_results_``, ``best_score_`` and the number of fits are secret, and not
-    available.
+    The attributes ``cv_results_`` and ``best_score_`` and the number of fits are
+    secret, and not available.
 
     Parameters
     ----------
     estimator : classifier
         Private classifier with ``plan_privacy``, or a Pipeline that ends in such a
         classifier, if other steps do not depend on values of X. Each fit replaces every
-        `random_state` by a secret seed. `ledger`, `memory` and `public_size` of the
-        estimator are refused.
+        `random_state` by a secret seed. The estimator must not set `ledger`, `memory`
+        or `public_size`.
 
     param_grid : dict or list of dict
-        Parameters, as for GridSearchCV. More candidates have no privacy cost, but each
-        candidate is tried less often. All candidates must have one unit and relation,
-        and the most costly candidate determines the cost.
+        Parameter values to try, as for GridSearchCV. More candidates have no privacy
+        cost, but each candidate is tried less often. All candidates must have one unit
+        of privacy and one neighbour relation. The largest privacy cost of a candidate
+        determines the cost of the search.
 
     n_trials_distribution : {"logarithmic", "geometric", "poisson", "disjoint"}, \
             default="logarithmic"
         Distribution of the number of fits, which must be random and secret. "disjoint"
-        fits each candidate once, on its own part of the rows, and costs no more than
-        one fit. The notes compare the costs.
+        fits each candidate once, each on another part of the rows, at a privacy cost of
+        at most one fit. The notes compare the privacy costs.
 
     mean_n_trials : float, default=10
-        Expected number of fits, more than 1. More fits find a better candidate, at a
-        slightly higher privacy cost. Not used by "disjoint".
+        Expected number of fits, which must be more than 1. More fits find a better
+        candidate, at a slightly higher privacy cost. "disjoint" does not use this
+        parameter.
 
     test_size : float, default=0.2
-        Share of the rows (of the groups, if they are the unit) to hold out for scores.
-        The share does not change the privacy cost. Each fit predicts these rows one at
-        a time, which takes from 0.2 to 4 milliseconds per row.
+        Share of the rows, or of the groups, to hold out for scores. The share does not
+        change the privacy cost. Each fit predicts the held-out rows one at a time,
+        which takes from 0.2 to 4 milliseconds per row.
 
     delta : float, default=1e-5
-        Delta of the (epsilon, delta) guarantee, well below one over the number of rows.
-        Not used if all fits and scores are (epsilon, 0)-private.
+        Delta of the (epsilon, delta) guarantee. Must be well below one over the number
+        of rows. Not used if all fits and scores are (epsilon, 0)-differentially
+        private.
 
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur. With None, the labels are read from y; the statement
-        then assumes that the set of labels is public. Also used as `classes` of an
-        estimator with ``classes=None``.
+        All labels that may occur. With None, the labels are read from y; the privacy
+        statement then assumes that the set of labels is public. An estimator with
+        ``classes=None`` gets the same classes.
 
     ledger : PrivacyLedger, default=None
-        Ledger of the private data over all fits. The cost of the whole search is
-        charged once, before the first fit.
+        Privacy budget of the private data over all fits. The privacy cost of the whole
+        search is charged once, before the first fit.
 
     verbose : int or "auto", default="auto"
-        Progress, as for :class:`~sklearn_pate.PATEClassifier`. Only "disjoint" shows
-        the number of fits, which is secret otherwise.
+        Progress messages, as for :class:`~sklearn_pate.PATEClassifier`. Only "disjoint"
+        shows the number of fits, which is secret otherwise.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of the split into training and validation rows. May be public.
+        Seed of the split into training and validation rows. The seed may be public.
 
     Attributes
     ----------
@@ -310,17 +314,17 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         published.
 
     best_estimator_ : classifier
-        Selected fit. May be published. Its ``privacy_spent_`` states the cost of the
-        whole search.
+        The selected fit. May be published. Its ``privacy_spent_`` states the privacy
+        cost of the whole search.
 
     privacy_spent_ : PrivacySpent
         The privacy statement: ``epsilon, delta = search.privacy_spent_``. May be
-        published. Equal to `plan_privacy`. Exceptions are fits whose cost depends on a
-        number of rows that is not public, as the number of training rows is then
-        random.
+        published. The statement equals the result of `plan_privacy`, except for fits
+        whose privacy cost depends on a number of rows that is not public. For such
+        fits, the number of training rows is random.
 
     mechanism_ : SelectedFit
-        The selection with all parameters. May be published.
+        The selection, with all parameters set. May be published.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.
@@ -333,32 +337,35 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
 
     Notes
     -----
-    A trial is a fit and its score. "logarithmic" costs about twice as much as one
-    trial, or less, but often has only one or two trials, and rarely very many.
-    "geometric" costs up to three times as much. "poisson" nearly always has about the
-    expected number of trials. Ten expected trials then cost two and a half times as
-    much as one trial with Gaussian noise, or up to seven times as much with other
-    noise. "disjoint" suits few candidates and many rows.
+    A trial is a fit and its score. A "logarithmic" search costs about twice as much as
+    one trial, or less, but often has only one or two trials, and rarely very many. A
+    "geometric" search costs up to three times as much as one trial. A "poisson" search
+    nearly always has about the expected number of trials. With ten expected trials, a
+    "poisson" search costs two and a half times as much as one trial with Gaussian
+    noise. With other noise, this search costs up to seven times as much. "disjoint"
+    suits few candidates and many rows.
 
-    A changed row is either a training or a validation row. After a change of a training
-    row, the score is computed from the fit and unchanged rows, so a trial costs as much
-    as its fit. After a change of a validation row, the fit does not change, so a trial
-    costs as much as its score. As rows are predicted one at a time, one row changes the
-    number of correct predictions by at most 1. Candidates are drawn uniformly, so that
-    the largest cost of a candidate bounds the cost of a trial. The cost of the best of
-    all trials follows from
+    A changed row is either a training or a validation row. If a training row changes,
+    the score is computed from the fit and unchanged rows, so a trial costs as much as
+    its fit. If a validation row changes, the fit does not change, so a trial costs as
+    much as its score. As rows are predicted one at a time, one row changes the number
+    of correct predictions by at most 1. Candidates are drawn uniformly, so that the
+    largest privacy cost of a candidate bounds the cost of a trial. The privacy cost of
+    the best of all trials follows from
     :class:`~sklearn_pate.accounting.composition.TruncatedNegativeBinomial` and
     :class:`~sklearn_pate.accounting.composition.TruncatedPoisson` (Liu and Talwar 2019,
     "Private selection from private candidates"; Papernot and Steinke 2022,
-    "Hyperparameter tuning with Renyi differential privacy"). For "disjoint", the cost
-    follows from Chaudhuri, Monteleoni, Sarwate (2011).
+    "Hyperparameter tuning with Renyi differential privacy"). For "disjoint", the
+    privacy cost follows from Chaudhuri, Monteleoni, Sarwate (2011).
 
-    The noise on scores follows a fixed rule. If all fits are (epsilon, 0)-private, a
-    score costs as much as the most costly fit. Otherwise, the noise is the smallest
-    with two properties: a score costs no more than a fit, and the charge to a ledger,
-    which covers fits and scores, rises by at most one hundredth.
+    The noise on scores follows a fixed rule. If all fits are (epsilon,
+    0)-differentially private, the privacy cost of a score is the largest cost of a fit.
+    Otherwise, the noise is the smallest noise with two properties. The privacy cost of
+    a score is at most the cost of a fit. The charge to a ledger, which covers fits and
+    scores, rises by at most one hundredth because of the scores.
 
-    If a failed fit is selected, `fit` raises RuntimeError, and the cost is spent.
+    If a failed fit is selected, `fit` raises RuntimeError, and the privacy cost is
+    spent.
 
     Examples
     --------
@@ -420,7 +427,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Fit candidates, and keep the best candidate.
 
-        Every call is a new release with its own cost.
+        Every call of `fit` is a new release with its own privacy cost.
 
         Parameters
         ----------
@@ -428,12 +435,12 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
             Private rows.
 
         y : array-like of shape (n_rows,)
-            Labels of these rows.
+            Labels of the private rows.
 
         **fit_params : object
             Further arguments of the estimator's ``fit``, such as
             ``X_public=PublicData(X_public)`` and ``groups``. Arguments with one entry
-            per row are split with the rows. `X_public` is never split.
+            per row are split as the rows are split. `X_public` is never split.
 
         Returns
         -------
@@ -447,15 +454,15 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
             or charged.
 
         BudgetExceededError
-            If the cost exceeds the budget of the `ledger`. Nothing was fitted or
-            charged.
+            If the privacy cost exceeds the budget of the `ledger`. Nothing was fitted
+            or charged.
 
         LedgerError
             If the file of the `ledger` cannot be read or written. Nothing was fitted.
 
         RuntimeError
-            If the selected fit failed, or a fit cost more than ``plan_privacy`` of the
-            candidate stated. The cost is spent.
+            If the selected fit failed, or if the privacy cost of a fit was larger than
+            ``plan_privacy`` of the candidate stated. The privacy cost was spent.
 
         Warns
         -----
@@ -520,7 +527,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         Returns
         -------
         router : MetadataRouter
-            Router of metadata to the estimator's ``fit``.
+            Router that passes metadata to the estimator's ``fit``.
         """
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=self).add_self_request(self)

@@ -29,11 +29,12 @@ GROUP_SCORE = 100
 class GroupHashSplit(BaseCrossValidator):
     """Splitter into training and test rows by a keyed hash of each group id.
 
-    The part of a group depends on its id alone: adding or removing a patient moves no
-    other patient. The guarantee of a private fit on one part, with these groups as unit
-    of privacy, thus holds for the whole table. GroupShuffleSplit and GroupKFold count,
-    shuffle or sort the groups, so removing one group moves many other groups. No
-    privacy statement covers a fit on their parts.
+    The id of a group alone decides whether the group is in the training part or the
+    test part. Adding or removing a patient thus moves no other patient. If groups are
+    the unit of privacy, the guarantee of a private fit on one part thus holds for the
+    whole table. GroupShuffleSplit and GroupKFold count, shuffle or sort the groups, so
+    removing one group moves many other groups. No privacy statement covers a fit on
+    such parts.
 
     Parameters
     ----------
@@ -41,15 +42,16 @@ class GroupHashSplit(BaseCrossValidator):
         Expected share of the groups in the test part, between 0 and 1.
 
     n_splits : int, default=1
-        Number of independent splits. Each fit on a part has its own privacy cost.
+        Number of independent splits. Each fit on a part of a split has its own privacy
+        cost.
 
     random_state : int, RandomState instance or None, default=None
-        Key of the hashes. The key need not be secret. To split a part again, use
+        Key of the hash function. The key need not be secret. To split a part again, use
         another key, as an equal key would select equal groups.
 
     See Also
     --------
-    sklearn_pate.PrivacyLedger : Sum of the costs of several fits.
+    sklearn_pate.PrivacyLedger : Sum of the privacy costs of several fits.
 
     Examples
     --------
@@ -91,22 +93,22 @@ class GroupHashSplit(BaseCrossValidator):
             Not read.
 
         groups : array-like of shape (n_rows,)
-            An id for each row: whole numbers or strings. A row without an id is in
+            Group id of each row, as whole numbers or strings. A row without an id is in
             neither part.
 
         Yields
         ------
         train : ndarray of int
-            Rows of the training part.
+            Indices of the rows in the training part.
 
         test : ndarray of int
-            Rows of the test part.
+            Indices of the rows in the test part.
 
         Raises
         ------
         ValueError
-            If a parameter or an id cannot be used, or if a part is empty. The message
-            is sensitive.
+            If a parameter or an id cannot be used, or if a part is empty. The error
+            message is sensitive.
         """
         check_parameters(self)
         if groups is None:

@@ -286,9 +286,9 @@ def _whole_parts(
 class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
     """Classifier that computes class probabilities from released coefficients.
 
-    Default student of :class:`~sklearn_pate.mechanisms.MeanScores`, and model of
-    :class:`~sklearn_pate.DPNewtonClassifier`. Prediction is post-processing of the
-    release.
+    The default student of the mechanism :class:`~sklearn_pate.mechanisms.MeanScores`
+    and the model of :class:`~sklearn_pate.DPNewtonClassifier` have this class.
+    Prediction is post-processing of released coefficients.
 
     Parameters
     ----------
@@ -297,7 +297,8 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         With None, the most probable class is predicted.
 
     link : {"linear", "softmax"}, default="linear"
-        Link from scores to probabilities: "linear" for mean scores, "softmax" for
+        Function from scores to class probabilities. "linear" is for
+        :class:`~sklearn_pate.mechanisms.MeanScores`, and "softmax" for
         :class:`~sklearn_pate.DPNewtonClassifier`.
 
     Attributes
@@ -306,11 +307,11 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         Transformer fitted on public rows.
 
     basis_ : transformer
-        Transformer that computes the functions of the coefficients, fitted on
-        represented public rows.
+        Transformer that computes the values of the basis functions, fitted on the
+        public rows after `representation_`.
 
     coef_ : ndarray of shape (n_coordinates, n_classes - 1)
-        Released coefficients, after most of the noise was removed.
+        Coefficients of the basis functions, after most of the noise was removed.
 
     classes_ : ndarray of int of shape (n_classes,)
         Class indices.
@@ -319,9 +320,10 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
     -----
     Let b(x) be the values of the basis at a row x, C the coefficients, and H the
     Helmert matrix, whose columns are orthonormal and orthogonal to 1. With a linear
-    link, the probabilities are 1/K + H C'b(x), scaled to sum to 1. Probabilities fall
-    exponentially below a quarter of their mean, so that no probability is negative.
-    With a softmax link, they are the softmax of H C'b(x).
+    link and K classes, the probabilities are 1/K + H C'b(x), scaled to sum to 1. So
+    that no probability is negative, values below a quarter of the mean are replaced by
+    an exponential function. With a softmax link, the probabilities are the softmax of H
+    C'b(x).
 
     Examples
     --------
@@ -346,7 +348,7 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         basis: ScoreBasis,
         link: str,
     ) -> Self:
-        """Create a fitted classifier from a release.
+        """Create a fitted classifier from released coefficients.
 
         Parameters
         ----------
@@ -354,10 +356,10 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
             Coefficients, as in `coef_`.
 
         representation, basis : transformer
-            Transformers, as in `representation_` and `basis_`.
+            Fitted transformers, as in `representation_` and `basis_`.
 
         link : {"linear", "softmax"}
-            Link from scores to probabilities.
+            Function from scores to class probabilities.
 
         Returns
         -------
@@ -407,12 +409,12 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         return scores - log_odds(np.array([[1 - self.threshold, self.threshold]]))
 
     def probabilities(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Compute class probabilities from values of the basis.
+        """Compute class probabilities from values of the basis functions.
 
         Parameters
         ----------
         values : ndarray of shape (n_rows, n_coordinates)
-            Values of the basis.
+            Values of the basis functions.
 
         Returns
         -------

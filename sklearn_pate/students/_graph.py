@@ -33,41 +33,42 @@ _RELATIVE = "rtol" if "rtol" in inspect.signature(cg).parameters else "tol"
 
 
 class GraphSelfTrainingClassifier(WrappingClassifier):
-    """Student trained on labels that spread over a nearest-neighbour graph.
+    """Student trained on labels that spread over a graph of nearest neighbours.
 
-    The student of a :class:`~sklearn_pate.PATEClassifier` learns from few answers or
-    soft labels, and from all public rows. Training is fast without a GPU. Training uses
-    public rows and released results only, so no parameter has a privacy cost.
+    As student of a :class:`~sklearn_pate.PATEClassifier`, this classifier learns from
+    few answers or soft labels, and from all public rows. Training is fast without a
+    GPU. Training uses public rows and released results only, so no parameter has a
+    privacy cost.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        Classifier to train on rows and their spread labels, as class indices. None is
-        ``RandomForestClassifier()``.
+        Classifier to train on rows, with the labels from the graph as class indices.
+        None is ``RandomForestClassifier()``.
 
     representation : transformer, default=None
-        Transformer for distances only, such as
-        ``make_pipeline(StandardScaler(), PCA(50))``. Near rows should have one class. A
-        clone is fitted on all rows. With None, distances are between the original
+        Transformer used for distances only, such as ``make_pipeline(StandardScaler(),
+        PCA(50))``. Rows at small distances should have equal classes. A clone of the
+        transformer is fitted on all rows; with None, distances use the original
         features.
 
     n_neighbors : int, default=10
         Number of nearest rows to which each row is connected.
 
     alpha : float, default=0.98
-        Weight of a row's neighbours against its own label, strictly between 0 and 1.
-        With a larger value, labels spread farther, and neighbours more often overrule a
-        label.
+        Weight of a row's neighbours relative to the row's own label, strictly between 0
+        and 1. With a larger value, labels spread farther, and the labels of neighbours
+        more often replace a row's own label.
 
     share : float, default=0.85
-        Share of the rows of each class, in (0, 1], on which `estimator` is trained: the
-        most confident rows. An estimator that accepts unlabelled rows also gets the
-        other rows, with y = -1.
+        Share of the rows of each class, in (0, 1], on which `estimator` is trained. The
+        rows with the most confident labels are used. An estimator that accepts
+        unlabelled rows also gets the other rows, with y = -1.
 
     n_rounds : int, default=1
-        Number of times that `estimator` is trained: first on labels from the graph,
-        then on its own predictions, by ``predict_proba``. More than two rounds seldom
-        help.
+        Number of times that `estimator` is trained. The first labels are from the
+        graph, and further labels from ``predict_proba`` of the estimator. More than two
+        rounds seldom help.
 
     random_state : int, RandomState instance or None, default=None
         Seed of every `random_state` in `estimator` and `representation`. With None,
@@ -82,11 +83,11 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         Class labels.
 
     label_distributions_ : ndarray of shape (n_rows, n_classes)
-        Class probabilities of each row of `fit`, from the graph. A row without a path
-        to a label has the class shares of the labels.
+        Class probabilities of each row in `fit`, from the graph. A row that no path
+        connects to a labelled row has the class shares of the labels.
 
     transduction_ : ndarray of shape (n_rows,)
-        Label of each row of `fit`, from the graph.
+        Label of each row in `fit`, from the graph.
 
     n_features_in_ : int
         Number of features.
@@ -96,15 +97,16 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
 
     Notes
     -----
-    Row i has weights exp(-4 norm(r_i - r_j)^2 / d_i^2) to its nearest rows r_j, where
-    d_i is the largest distance to these rows (Calder, Cook, Thorpe, Slepcev 2020). The
-    weights from i to j and from j to i are averaged. With S = D^{-1/2} W D^{-1/2} and
-    one column of Y per class, labels spread to F = (I - alpha S)^{-1} Y (Zhou,
-    Bousquet, Lal, Weston, Schoelkopf 2004), computed by conjugate gradients. Each
-    column of F is scaled to the share of its class among the labels, with one label
-    added to each class (class-mass normalisation: Zhu, Ghahramani, Lafferty 2003,
-    Section 4). Then each row is scaled to sum to 1. The most confident labelled row of
-    each class keeps its label, so that no class is lost.
+    The weight from row i to a nearest row j is exp(-4 norm(r_i - r_j)^2 / d_i^2), where
+    d_i is the largest distance from row i to its nearest rows (Calder, Cook, Thorpe,
+    Slepcev 2020). The weights from i to j and from j to i are averaged. Let W be the
+    weights, D their row sums, S = D^{-1/2} W D^{-1/2}, and Y the labels with one column
+    per class. Labels spread to F = (I - alpha S)^{-1} Y (Zhou, Bousquet, Lal, Weston,
+    Schoelkopf 2004), computed by conjugate gradients. Each column of F is scaled to the
+    share of its class among the labels, with one label added to each class (class-mass
+    normalisation: Zhu, Ghahramani, Lafferty 2003, Section 4). Then each row is scaled
+    to sum to 1. The most confident labelled row of each class keeps its label, so that
+    no class is lost.
 
     Examples
     --------
@@ -152,7 +154,7 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Spread labels to all rows, and train on the most confident ones.
+        """Spread labels to all rows, and train on rows with confident labels.
 
         Parameters
         ----------
@@ -161,9 +163,9 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
 
         y : array-like of shape (n_rows,) or (n_rows, n_classes)
             Labels; -1 for an unlabelled row. If y has only one label beside -1, as in
-            {-1, 1}, -1 is a class. With text labels, no row is unlabelled. With several
-            columns, y has probabilities of classes 0, 1, .... A row of zeros, or with a
-            NaN, is then unlabelled.
+            {-1, 1}, -1 is a class. With text labels, no row is unlabelled. Several
+            columns of y are the probabilities of classes 0, 1, ..., and a row of zeros,
+            or with a NaN, is then unlabelled.
 
         Returns
         -------

@@ -66,45 +66,47 @@ def standardized_features(X: Any, seed: int) -> NDArray[np.float64] | None:
 class QuerySession:
     """Queries on public rows and their answers. Not sensitive.
 
-    A query strategy reads this object only, so its choices have no privacy cost.
+    A query strategy reads this object only, so the choices of the strategy have no
+    privacy cost.
 
     Parameters
     ----------
     answer : callable
-        Function of public rows, an array of int of shape (n_rows,), and
-        `probabilities`, of shape (n_rows, n_classes) or None, that returns class
-        indices, -1 for no answer. Pass :meth:`Oracle.answer
-        <sklearn_pate.mechanisms.Oracle.answer>`, which records the privacy cost.
+        Function that answers queries: from indices of public rows, and `probabilities`
+        of shape (n_rows, n_classes) or None, to class indices, -1 for no answer. Pass
+        :meth:`Oracle.answer <sklearn_pate.mechanisms.Oracle.answer>`, which records the
+        privacy cost.
 
     X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
         Public rows.
 
     student : classifier
-        Student of the fit. A clone is trained.
+        Student of the fit. Clones of the student are trained.
 
     n_classes : int
         Number of classes.
 
     n_queries : int
-        Number of queries within the privacy cost. The Oracle refuses further queries.
+        Number of queries that the privacy cost covers. The Oracle refuses further
+        queries.
 
     seed : int
-        Seed of all choices. May be public.
+        Seed of all choices. The seed may be public.
 
     features : ndarray of shape (n_public, n_dimensions) or None
-        Numeric features of public rows, learned from public rows alone. Similar rows
-        are near each other. None if the strategy needs no features.
+        Numeric features of public rows, learned from public rows alone, in which
+        similar rows are near each other. None if the strategy needs no features.
 
     Attributes
     ----------
     random_state : RandomState
-        Generator for the choices of a strategy.
+        Random number generator for the choices of a strategy.
 
     queried : ndarray of int of shape (n_queried,)
-        Public rows queried so far, in this order.
+        Indices of the public rows queried so far, in the order of the queries.
 
     answers : ndarray of int of shape (n_queried,)
-        Answers to these queries.
+        Answers to the queries so far, in the same order.
 
     Notes
     -----
@@ -177,7 +179,7 @@ class QuerySession:
             Distinct public rows.
 
         probabilities : ndarray of shape (n_rows, n_classes), default=None
-            Class probabilities by the student, for an interactive mechanism.
+            Class probabilities that the student predicts, for an interactive mechanism.
 
         Returns
         -------
@@ -187,11 +189,11 @@ class QuerySession:
         Raises
         ------
         ValueError
-            If a row is repeated or was queried before. No row is then queried.
+            If a row is repeated or was queried before. No row is queried in this case.
 
         Exception
             Any exception of `answer`, such as
-            :class:`~sklearn_pate.BudgetExceededError`. No answer is then kept.
+            :class:`~sklearn_pate.BudgetExceededError`. No answer is kept in this case.
         """
         rows = np.asarray(rows, dtype=np.intp)
         queried = np.concatenate([self.queried, rows])
@@ -223,13 +225,14 @@ class QuerySession:
         Parameters
         ----------
         student : classifier, default=None
-            Classifier with `predict_proba`. A clone is trained on the answers so far.
-            None is the student of the fit.
+            Classifier with `predict_proba`, of which a clone is trained on the answers
+            so far. None is the student of the fit.
 
         Returns
         -------
         probabilities : ndarray of shape (n_public, n_classes)
-            Class probabilities, all equal if the answers have fewer than two classes.
+            Class probabilities. All are equal if the answers so far have fewer than two
+            classes.
         """
         if len(np.unique(self.answers[self.answers != UNLABELED])) < 2:
             return np.full((self.n_public, self.n_classes), 1 / self.n_classes)
@@ -250,13 +253,13 @@ class QueryStrategy(BaseEstimator, ABC):
     """Base class of strategies that choose the public rows to query.
 
     A strategy uses public rows and released answers, never votes, so its choices have
-    no privacy cost. A subclass provides `query`.
+    no privacy cost. A subclass provides the method `query`.
 
     Notes
     -----
     The privacy cost covers ``session.n_queries`` queries, even if queries depend on
     earlier answers (Mironov 2017, "Renyi differential privacy", Proposition 1). A
-    strategy that used private rows or votes would void the statement.
+    strategy that used private rows or votes would void the privacy statement.
 
     Examples
     --------
@@ -288,7 +291,7 @@ class QueryStrategy(BaseEstimator, ABC):
     needs_features: ClassVar[bool] = False
 
     def classifiers(self, student: Any) -> tuple[Any, ...]:
-        """List the classifiers of which `query` uses `predict_proba`.
+        """List the classifiers whose `predict_proba` the method `query` uses.
 
         Parameters
         ----------
@@ -313,7 +316,7 @@ class QueryStrategy(BaseEstimator, ABC):
         Parameters
         ----------
         session : QuerySession
-            Public rows, and ``query`` for distinct rows.
+            Public rows, with a method ``query`` for distinct rows.
         """
 
 
@@ -344,7 +347,7 @@ class FixedQueries(QueryStrategy):
         Parameters
         ----------
         session : QuerySession
-            Public rows, and ``query`` for distinct rows.
+            Public rows, with a method ``query`` for distinct rows.
         """
         session.query(self.choose(session, session.n_queries))
 
@@ -354,8 +357,8 @@ class RandomQueries(FixedQueries):
 
     Notes
     -----
-    Papernot et al. 2017, Section 4.2. The best choice if nothing is known about the
-    similarity of public rows.
+    Papernot et al. (2017, Section 4.2) query random rows. This strategy is the best
+    choice if nothing is known about the similarity of public rows.
 
     Examples
     --------
@@ -394,17 +397,17 @@ class RandomQueries(FixedQueries):
 
 
 class RepresentativeQueries(FixedQueries):
-    """Query medoids of clusters of public rows, one cluster per query.
+    """Query the most central row of each cluster of public rows.
 
-    Useful for few queries, as each medoid is similar to many rows. With many queries,
-    clusters are small, and some medoids are outliers. Clusters depend on public rows
-    alone and have no privacy cost.
+    The strategy is useful for few queries, as each queried row is similar to many rows.
+    With many queries, clusters are small, and some queried rows are outliers. Clusters
+    depend on public rows alone and have no privacy cost.
 
     Notes
     -----
-    k-means clusters ``session.features``. The query of a cluster is the row nearest to
-    its centre (Kang, Ryu, Kwon 2004, "Using cluster-based sampling to select initial
-    training set for active learning in text classification").
+    The k-means algorithm clusters ``session.features``. The queried row of a cluster is
+    the row nearest to its centre (Kang, Ryu, Kwon 2004, "Using cluster-based sampling
+    to select initial training set for active learning in text classification").
 
     Examples
     --------
@@ -436,13 +439,13 @@ class RepresentativeQueries(FixedQueries):
             Public rows.
 
         n_rows : int
-            Number of rows, and of clusters.
+            Number of rows, which is also the number of clusters.
 
         Returns
         -------
         rows : ndarray of int of shape (n_rows,)
-            Medoids in random order, then random rows if fewer than `n_rows` medoids
-            differ.
+            Most central rows in random order, then random rows if fewer than `n_rows`
+            central rows are distinct.
         """
         of_row, rank = find_clusters(session.features, n_rows, session.random_state)
         medoids = np.flatnonzero(rank == 0)
@@ -520,7 +523,7 @@ class AdaptiveQueries(QueryStrategy):
         return self._first().needs_features
 
     def classifiers(self, student: Any) -> tuple[Any, ...]:
-        """List the classifiers of which `query` uses `predict_proba`.
+        """List the classifiers whose `predict_proba` the method `query` uses.
 
         Parameters
         ----------
@@ -550,15 +553,15 @@ class UncertaintyQueries(AdaptiveQueries):
     Parameters
     ----------
     n_rounds : int, default=5
-        Number of rounds of equal size. The student is trained before each round but the
-        first.
+        Number of rounds of equal size. The student is trained before each round except
+        the first.
 
     first : RandomQueries or RepresentativeQueries, default=None
         Strategy of the first round. None is ``RandomQueries()``.
 
     student : classifier, default=None
-        Classifier that predicts the class probabilities, such as a faster classifier
-        than the student. None is the student of the fit.
+        Classifier that predicts class probabilities, such as a faster classifier than
+        the student. None is the student of the fit.
 
     Notes
     -----
@@ -587,7 +590,7 @@ class UncertaintyQueries(AdaptiveQueries):
         Parameters
         ----------
         session : QuerySession
-            Public rows, and ``query`` for distinct rows.
+            Public rows, with a method ``query`` for distinct rows.
         """
         first, *later = self._round_sizes(session)
         session.query(self._first().choose(session, first))
@@ -600,14 +603,14 @@ class UncertaintyQueries(AdaptiveQueries):
 class ExpertQueries(AdaptiveQueries):
     """Query the rows for which binary experts, one for each class, disagree.
 
-    For a queried row, no expert is confident, and several experts find their class
-    possible. Experts learn from released answers, never votes, so no parameter has a
-    privacy cost.
+    For a queried row, no expert is confident, and several experts give their class more
+    than a small probability. Experts learn from released answers, never votes, so no
+    parameter has a privacy cost.
 
     Parameters
     ----------
     n_rounds : int, default=5
-        Number of rounds of equal size. The experts are trained before each round but
+        Number of rounds of equal size. The experts are trained before each round except
         the first.
 
     first : RandomQueries or RepresentativeQueries, default=None
@@ -615,7 +618,7 @@ class ExpertQueries(AdaptiveQueries):
 
     expert : classifier, default=None
         Classifier that is cloned for each class, and trained on answered rows to
-        distinguish this class from all others. None is the student of the fit.
+        distinguish this class from all other classes. None is the student of the fit.
 
     confident : float, default=0.9
         Largest probability that any expert may give a queried row.
@@ -629,9 +632,10 @@ class ExpertQueries(AdaptiveQueries):
 
     Notes
     -----
-    Papernot et al. 2017, Appendix B.2, where 4 other experts must exceed `doubtful`.
-    Rows that satisfy both conditions are queried in random order. If they are too few,
-    rows whose most confident expert is least confident follow.
+    The strategy is from Papernot et al. (2017, Appendix B.2), where 4 other experts
+    must exceed `doubtful`. Rows that satisfy both conditions are queried in random
+    order. If such rows are too few, rows whose most confident expert is least confident
+    follow.
 
     Examples
     --------
@@ -671,7 +675,7 @@ class ExpertQueries(AdaptiveQueries):
         self.n_doubtful = n_doubtful
 
     def classifiers(self, student: Any) -> tuple[Any, ...]:
-        """List the classifiers of which `query` uses `predict_proba`.
+        """List the classifiers whose `predict_proba` the method `query` uses.
 
         Parameters
         ----------
@@ -691,7 +695,7 @@ class ExpertQueries(AdaptiveQueries):
         Parameters
         ----------
         session : QuerySession
-            Public rows, and ``query`` for distinct rows.
+            Public rows, with a method ``query`` for distinct rows.
         """
         first, *later = self._round_sizes(session)
         session.query(self._first().choose(session, first))
@@ -739,27 +743,27 @@ class OneExpertPerClass(ClassifierMixin, BaseEstimator):
 class InteractiveQueries(AdaptiveQueries):
     """Query with the student's class probabilities, for the interactive mechanism.
 
-    For :class:`~sklearn_pate.mechanisms.InteractiveGNMax`. If the teachers do not
-    contradict a confident student, its prediction is the answer, and does not count in
-    `max_answers`. In the first round, all classes have equal probabilities. The student
-    learns from released answers only, so no parameter has a privacy cost.
+    The strategy is for :class:`~sklearn_pate.mechanisms.InteractiveGNMax`. If the
+    teachers do not contradict a confident student, the student's prediction is the
+    answer, and does not count in `max_answers`. In the first round, all classes have
+    equal probabilities. The student learns from released answers only, so no parameter
+    has a privacy cost.
 
     Parameters
     ----------
     n_rounds : int, default=5
-        Number of rounds of equal size. The student is trained before each round but the
-        first.
+        Number of rounds of equal size. The student is trained before each round except
+        the first.
 
     first : RandomQueries or RepresentativeQueries, default=None
         Strategy that chooses the rows of all rounds. None is ``RandomQueries()``.
 
     student : classifier, default=None
-        Classifier that predicts the class probabilities. None is the student of the
-        fit.
+        Classifier that predicts class probabilities. None is the student of the fit.
 
     Notes
     -----
-    Papernot et al. 2018, Algorithm 2.
+    The strategy is from Papernot et al. (2018, Algorithm 2).
 
     Examples
     --------
@@ -783,7 +787,7 @@ class InteractiveQueries(AdaptiveQueries):
         Parameters
         ----------
         session : QuerySession
-            Public rows, and ``query`` for distinct rows.
+            Public rows, with a method ``query`` for distinct rows.
         """
         rows = self._first().choose(session, session.n_queries)
         ends = np.cumsum(self._round_sizes(session))

@@ -70,25 +70,26 @@ class TableRepresentation(
     """Principal components of the columns of a table, fitted on public rows.
 
     As ``representation=`` of a private classifier, the transformer lets teachers with
-    few rows learn from few numbers per row. The transformer has no privacy cost: it is
-    fitted on public rows only, and transforms each row by itself. Columns may be
+    few rows learn from few numbers per row. The transformer has no privacy cost, as it
+    is fitted on public rows only and transforms each row independently. Columns may be
     numbers, text, categories, booleans and dates, with missing values. New values, such
     as infinity or a new category, cause no error and no warning.
 
     Parameters
     ----------
     n_components : int, "auto" or None, default="auto"
-        Largest number of components. "auto" is 30, or 500 for "rbf", but at most a
-        tenth of the number of public rows for "rbf". With None, the encoded columns are
-        returned, as a sparse matrix for sparse X.
+        Largest number of components. "auto" is 30, or for ``basis="rbf"`` 500, but at
+        most a tenth of the number of public rows. With None, the encoded columns are
+        returned, as a sparse matrix if X is sparse.
 
     basis : {"linear", "rbf"}, default="linear"
-        "rbf" adds functions of distances to cluster means of public rows, which give a
-        linear classifier a curved boundary.
+        "linear" returns principal components. "rbf" adds functions of the distances to
+        cluster means of public rows, for curved decision boundaries.
 
     random_state : int, RandomState instance or None, default=None
         Seed of a sample of 20,000 rows, of the clusters of "rbf", and of randomised
-        principal components of wide tables. Pass an int to repeat the components.
+        principal components of wide tables. Pass an int for equal components in every
+        fit.
 
     Attributes
     ----------
@@ -103,33 +104,35 @@ class TableRepresentation(
 
     Notes
     -----
-    All statistics are computed from public rows. In order:
+    All statistics are computed from public rows, in these steps:
 
-    1. A column of a dataframe, or of an array of objects, has categories if it is
-       categorical or a public value is text. Other columns have numbers. Dates are
-       numbers of days. Text in a column of numbers is parsed as a number, or missing.
+    1. A column of a dataframe, or of an array of objects, has categories if its type is
+       categorical or a public value is text. All other columns have numbers. Dates
+       become numbers of days. Text in a column of numbers is parsed as a number, or
+       counts as missing.
     2. Numbers are clipped to the public range and scaled to [0, 1]. Missing numbers
-       become the median. If a public row has a missing number, a further column of
-       zeros and ones marks missing numbers.
-    3. If the absolute skewness exceeds 2, the distance z from the end of the range with
-       most rows becomes log(1 + z / u) / log(1 + 1 / u), where u is the median of the
-       positive distances. This suits counts and amounts with many zeros and few large
-       values.
-    4. Categories become columns of zeros and ones; missing is a category. Each of the
-       49 most frequent categories has a column, if it has 0.2 % of the rows. Other
-       categories and new categories share one column, if it exists.
-    5. Numbers with more than two public values are divided by their standard deviation,
-       or by 0.1 if the standard deviation is smaller. Zeros and ones are not scaled, as
-       rare values would get too much weight.
-    6. Principal components follow (:class:`~sklearn.decomposition.PCA`). "rbf" adds
-       functions of distances d, from smooth to rough, by Nystroem's method for the
-       kernel exp(-gamma d^2). Here, gamma is three times the inverse of the median
-       squared distance. On public rows, components are uncorrelated with mean 0, and
-       the k-th component has variance 1 / k.
+       become the median. If any public row has no number in a column, a further column
+       of zeros and ones marks missing numbers.
+    3. If the absolute skewness exceeds 2, let z be the distance of a number from the
+       end of the range with most rows. The distance z becomes log(1 + z / u) / log(1 +
+       1 / u), where u is the median of the positive distances. This step suits counts
+       and amounts with many zeros and few large values.
+    4. Categories become columns of zeros and ones; a missing value is a category. Each
+       of the 49 most frequent categories has a column, if at least 0.2 % of the public
+       rows have the category. Rarer categories and new categories share one column, if
+       public rows have rarer categories.
+    5. Columns of numbers with more than two public values are divided by the standard
+       deviation, or by 0.1 if the standard deviation is smaller. Columns of zeros and
+       ones are not scaled, as rare values would get too much weight.
+    6. Principal components are computed (:class:`~sklearn.decomposition.PCA`). "rbf"
+       adds functions of distances d, in order of decreasing smoothness, by Nystroem's
+       method for the kernel exp(-gamma d^2). Here, gamma is three times the inverse of
+       the median squared distance. On public rows, components are uncorrelated with
+       mean 0, and the k-th component has variance 1 / k.
 
-    In a sparse matrix, zeros stay zeros, and a missing value is 0. Division of columns
-    by their largest absolute value replaces steps 2 to 5.
-    :class:`~sklearn.decomposition.TruncatedSVD` replaces step 6.
+    In a sparse matrix, zeros stay zeros, and a missing value counts as 0. Instead of
+    steps 2 to 5, each column is divided by its largest absolute value. Instead of step
+    6, :class:`~sklearn.decomposition.TruncatedSVD` is used.
 
     Examples
     --------
@@ -239,7 +242,8 @@ class TableRepresentation(
         Returns
         -------
         components : ndarray of shape (n_rows, `n_components_`)
-            Finite components. Sparse for sparse X if `n_components` is None.
+            Components, which are finite. A sparse matrix if X is sparse and
+            `n_components` is None.
         """
         check_is_fitted(self)
         X = check_features(self, X, reset=False, private=True)
@@ -434,31 +438,32 @@ def _number(value: Any) -> float:
 class ImageRepresentation(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
-    """Components of images that small changes preserve, fitted on public images.
+    """Components of images that small changes of an image preserve.
 
-    A ``representation=`` for :class:`~sklearn_pate.PATEClassifier`, without torch.
-    Filters of small patches are learned from public images without labels. Responses of
-    filters are averaged over regions, and the components are linear functions of the
-    averages. The transformer has no privacy cost: it is fitted on public images only,
-    and transforms each image by itself.
+    A ``representation=`` for :class:`~sklearn_pate.PATEClassifier` that does not need
+    torch. Filters of small patches are learned from public images without labels. The
+    outputs of filters are averaged over regions, and the components are linear
+    functions of the averages. The transformer has no privacy cost, as it is fitted on
+    public images only and transforms each image independently.
 
     Parameters
     ----------
     image_shape : tuple of int, default=None
-        (height, width), (channels, height, width) or (height, width, channels) of
-        images in flat rows. With None, X must have these dimensions. The last axis has
-        the channels if its length is 1, 3 or 4 and the length of the first axis exceeds
-        4.
+        Shape (height, width), (channels, height, width) or (height, width, channels) of
+        images in flat rows. With None, each image in X must have such a shape. The last
+        axis is the channels if its length is 1, 3 or 4 and the length of the first axis
+        exceeds 4.
 
     n_filters : int, default=400
-        Number of filters. More filters are more accurate on photographs, and take
-        proportionally longer.
+        Number of filters. More filters give more accurate classifiers of photographs,
+        and take proportionally longer to compute.
 
     n_components : int, default=500
         Largest number of components, at most the number of public images.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of patches, filters and changes. Pass an int to repeat the components.
+        Seed of patches, filters and changes of images. Pass an int for equal components
+        in every fit.
 
     Attributes
     ----------
@@ -466,30 +471,32 @@ class ImageRepresentation(
         Filters of normalised patches.
 
     components_ : ndarray of shape (n_averages, n_components)
-        Components, in order of increasing sensitivity to changes.
+        Components, in order of increasing sensitivity to changes of an image.
 
     range_ : tuple of float
-        Smallest and largest public value.
+        Smallest and largest value in the public images.
 
     n_features_in_ : int
-        Number of values in a row, or of rows of pixels.
+        Number of values in a flat row, or number of rows of pixels in an image.
 
     Notes
     -----
-    All statistics are computed from public images. In order:
+    All statistics are computed from public images, in these steps:
 
     1. Each patch of 6 x 6 pixels is centred, divided by its standard deviation and
-       whitened. The filters are cluster centres of patches, scaled to length 1. A
-       response x gives two values, max(x - 0.5, 0) and max(-x - 0.5, 0), averaged over
-       each quarter of the image (Coates, Ng, Lee 2011, "An analysis of single-layer
-       networks in unsupervised feature learning"; Coates, Ng 2011, "The importance of
-       encoding versus training with sparse coding and vector quantization").
+       whitened. The filters are cluster centres of patches, scaled to length 1. An
+       output x of a filter gives two values, max(x - 0.5, 0) and max(-x - 0.5, 0),
+       which are averaged over each quarter of the image (Coates, Ng, Lee 2011, "An
+       analysis of single-layer networks in unsupervised feature learning"; Coates, Ng
+       2011, "The importance of encoding versus training with sparse coding and vector
+       quantization").
     2. The first 1200 principal components of the square roots of the averages are
        computed.
     3. Four copies of each public image are cropped, stretched and changed in contrast.
        The components maximise the ratio of the variance between images to the variance
        between copies of an image (Fisher's discriminant with each image as a class).
-       The variance of a component is this ratio, in decreasing order.
+       The variance of a component is this ratio, and components are in order of
+       decreasing variance.
 
     Examples
     --------
@@ -565,7 +572,7 @@ class ImageRepresentation(
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Compute the components of each image.
 
-        Components depend on the position of an image in X by rounding only.
+        The position of an image in X changes components by rounding errors only.
 
         Parameters
         ----------
@@ -577,7 +584,7 @@ class ImageRepresentation(
         Returns
         -------
         components : ndarray of float32 of shape (n_rows, n_components)
-            Finite components.
+            Components, which are finite.
         """
         check_is_fitted(self)
         X = check_features(self, X, reset=False, private=True)

@@ -63,23 +63,24 @@ def soften(histograms: ArrayLike, temperature: float = 1.0) -> NDArray[np.float6
 class DistillationClassifier(WrappingClassifier):
     """Student that trains any classifier on soft labels, such as released histograms.
 
-    For :class:`~sklearn_pate.PATEClassifier` with ``mechanism="histogram"``. For a row
-    on which teachers disagree, the student learns class shares instead of the noisy
-    plurality. Training uses public rows and released histograms only, so no parameter
-    has a privacy cost.
+    This student is for :class:`~sklearn_pate.PATEClassifier` with
+    ``mechanism="histogram"``. For a row on which teachers disagree, the student learns
+    the shares of the classes instead of the most-voted class. Training uses public rows
+    and released histograms only, so no parameter has a privacy cost.
 
     Parameters
     ----------
     estimator : classifier, default=None
         Classifier to train on class indices. None is ``RandomForestClassifier()``. If
-        `fit` accepts `sample_weight`, each row is used once per class, weighted by the
-        class probability. Otherwise, and for a Pipeline, ten copies of each row are
-        labelled in proportion.
+        `fit` of the classifier accepts `sample_weight`, each row is used once per
+        class, weighted by the class probability. Otherwise, and for a Pipeline, ten
+        copies of each row are labelled in proportion to the class probabilities.
 
     temperature : float, default=1.0
         Class probabilities are proportional to max(n_j, 0)^(1 / temperature), with
-        counts n_j. A value above 1 makes probabilities more equal. A value below 1
-        favours the plurality, and reduces the noise in classes without votes.
+        counts n_j. A temperature above 1 makes probabilities more equal. A temperature
+        below 1 favours the most-voted class, and reduces the noise in classes without
+        votes.
 
     random_state : int, RandomState instance or None, default=None
         Seed of every `random_state` in `estimator`. With None, these parameters are not
@@ -101,12 +102,13 @@ class DistillationClassifier(WrappingClassifier):
 
     Notes
     -----
-    With the log-loss, a row with probabilities p_j contributes the cross-entropy -sum_j
-    p_j log q_j (Hinton, Vinyals, Dean 2015, "Distilling the knowledge in a neural
-    network"). Without noise, Papernot et al. (2017, Appendix B.1) found the gain over
-    labels too small for its privacy cost. With noise, the gain is larger, as errors of
-    histograms average out over rows, unlike errors of answers. At a fixed epsilon, the
-    noise of histograms is about 1.25 times the noise of answers.
+    With the log-loss, a row with class probabilities p_j and predicted probabilities
+    q_j contributes the cross-entropy -sum_j p_j log q_j (Hinton, Vinyals, Dean 2015,
+    "Distilling the knowledge in a neural network"). Papernot et al. (2017, Appendix
+    B.1) found that, without noise, the gain of soft labels over labels is too small for
+    the privacy cost. With noise, the gain is larger, as errors of noisy histograms
+    average out over rows, unlike errors of noisy answers. At a fixed epsilon, the noise
+    on histograms is about 1.25 times the noise on counts for answers.
 
     Examples
     --------
@@ -141,8 +143,8 @@ class DistillationClassifier(WrappingClassifier):
             Rows.
 
         y : array-like of shape (n_rows, n_classes) or (n_rows,)
-            Released histograms or probabilities of classes 0, 1, ..., or class labels,
-            which are used without change.
+            Released histograms or probabilities of classes 0, 1, ..., or class labels.
+            Class labels are used without change.
 
         Returns
         -------
@@ -152,7 +154,8 @@ class DistillationClassifier(WrappingClassifier):
         Raises
         ------
         ValueError
-            If a parameter is invalid, or y has one class only or no numbers.
+            If a parameter is invalid, y has one class only, or histograms are not
+            numbers.
         """
         check_classifier("estimator", self._unfitted())
         check_number("temperature", self.temperature, 0, math.inf, closed="neither")

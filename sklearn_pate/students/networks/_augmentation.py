@@ -34,12 +34,13 @@ def check_augmentation(
 
 
 class ImageAugmentation(BaseEstimator):
-    """Random affine maps, elastic distortion, contrast and erasing of images.
+    """Random affine maps, elastic distortions, contrast changes and erasing of images.
 
     A weak change is a shift. A strong change combines all changes. Images are not
-    mirrored, and values outside an image repeat its border. A student seeds the
-    generator of torch from `random_state`. A student changes public images only, so no
-    parameter has a privacy cost, unless it was chosen on private images.
+    mirrored, and values outside an image repeat the border of the image. A student
+    seeds the random number generator of torch from `random_state`. A student changes
+    public images only, so no parameter has a privacy cost, unless the parameter was
+    chosen on private images.
 
     Parameters
     ----------
@@ -50,10 +51,11 @@ class ImageAugmentation(BaseEstimator):
         Largest shift in each direction, as a share of the image's width or height.
 
     scale : float, default=0.15
-        Largest logarithm of the factors that stretch width and height.
+        Largest absolute logarithm of the factors by which width and height are
+        stretched.
 
     shear : float, default=0.2
-        Largest shear, as a tangent.
+        Tangent of the largest shear angle.
 
     elastic : float, default=0
         Standard deviation of a smooth random displacement, as a share of the image's
@@ -64,16 +66,16 @@ class ImageAugmentation(BaseEstimator):
         image's width and height.
 
     contrast : float, default=0
-        Standard deviation of the logarithm of a random power of the values, which makes
-        strokes thicker or thinner. Values must be between 0 and 1.
+        Standard deviation of the logarithm of a random exponent of the values. The
+        exponent makes strokes thicker or thinner. Values must be between 0 and 1.
 
     weak_shift : float, default=0.06
-        Largest shift of a weak change.
+        Largest shift of a weak change, as a share of the image's width or height.
 
     Notes
     -----
-    Elastic distortion: Simard, Steinkraus, Platt (2003), "Best practices for
-    convolutional neural networks applied to visual document analysis". Erasing:
+    Elastic distortions are from Simard, Steinkraus, Platt (2003), "Best practices for
+    convolutional neural networks applied to visual document analysis". Erasing is from
     DeVries, Taylor (2017), "Improved regularization of convolutional neural networks
     with cutout".
 
@@ -223,14 +225,15 @@ class TabularAugmentation(BaseEstimator):
     """Random changes to rows of standardised features.
 
     Values are swapped between rows of a batch, which preserves the distribution of a
-    feature, or get noise. This noise gives no privacy guarantee. A student seeds the
-    generator of torch from `random_state`. A student changes public rows only, so no
-    parameter has a privacy cost, unless it was chosen on private rows.
+    feature, or noise is added to values. This noise gives no privacy guarantee. A
+    student seeds the random number generator of torch from `random_state`. A student
+    changes public rows only, so no parameter has a privacy cost, unless the parameter
+    was chosen on private rows.
 
     Parameters
     ----------
     swap : float, default=0.3
-        Share of values that a strong change takes from other rows.
+        Share of values that a strong change replaces by values of other rows.
 
     noise : float, default=0.1
         Standard deviation of the noise of a strong change, relative to the standard
@@ -240,14 +243,14 @@ class TabularAugmentation(BaseEstimator):
         Share of values that a strong change sets to the feature's mean.
 
     weak_share : float, default=0.3
-        Strength of a weak change, as a share of a strong change.
+        Strength of a weak change, as a share of the strength of a strong change.
 
     Notes
     -----
-    Swaps: Yoon, Zhang, Jordon, van der Schaar (2020), "VIME: extending the success of
-    self- and semi-supervised learning to tabular domain"; Ucar, Hajiramezanali, Edwards
-    (2021), "SubTab: subsetting features of tabular data for self-supervised
-    representation learning".
+    Swaps are from Yoon, Zhang, Jordon, van der Schaar (2020), "VIME: extending the
+    success of self- and semi-supervised learning to tabular domain"; Ucar,
+    Hajiramezanali, Edwards (2021), "SubTab: subsetting features of tabular data for
+    self-supervised representation learning".
 
     Examples
     --------

@@ -29,13 +29,14 @@ from sklearn_pate.students.networks._network_classifier import (
 
 
 class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
-    """Encoder whose features are similar for changed copies of a row only.
+    """Encoder with similar features for changed copies of one row.
 
-    As ``representation=`` of :class:`~sklearn_pate.PATEClassifier`, the encoder lets
-    teachers learn linear classifiers from few rows, instead of networks. A fit can then
-    use more teachers, whose votes exceed more noise. Training uses public rows without
-    labels, and has no privacy cost. The features of a row do not depend on other rows,
-    except for rounding. :class:`~sklearn_pate.learners.PrivateKNNClassifier` therefore
+    The features of different rows are dissimilar. As ``representation=`` of
+    :class:`~sklearn_pate.PATEClassifier`, the encoder lets teachers learn linear
+    classifiers from few rows, instead of networks. A fit can then use more teachers, so
+    that noise changes fewer answers. Training uses public rows without labels, and has
+    no privacy cost. The features of a row do not depend on other rows, except for
+    rounding errors. :class:`~sklearn_pate.learners.PrivateKNNClassifier` therefore
     transforms one row at a time.
 
     Parameters
@@ -46,7 +47,7 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
         convolutional network for images and a perceptron for rows, with 256 features.
 
     image_shape : tuple of int, default=None
-        (height, width) or (channels, height, width) of images in flat rows.
+        Shape (height, width) or (channels, height, width) of images in flat rows.
 
     augmentation : object, default=None
         Object with a method ``strong`` that changes a batch of inputs. None is
@@ -54,7 +55,7 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
         ``TabularAugmentation()`` for rows.
 
     temperature : float, default=0.2
-        Temperature of the loss. A smaller value gives more weight to similar rows.
+        Temperature of the loss. A lower temperature gives more weight to similar rows.
 
     max_epochs : int, default=30
         Number of passes over the rows.
@@ -63,7 +64,8 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
         Number of rows in a batch. The encoder learns to distinguish rows of a batch.
 
     lr : float, default=0.004
-        Largest learning rate, which rises to this value, then falls to zero.
+        Largest learning rate. The learning rate rises to this value, then falls to
+        zero.
 
     device : str, default="cpu"
         Device of torch, "cpu" or "cuda".
@@ -72,7 +74,7 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
         1 prints a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of weights, batches and changes.
+        Seed of weights, batches and changes of rows.
 
     Attributes
     ----------
@@ -89,9 +91,10 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
     -----
     Chen, Kornblith, Norouzi, Hinton (2020), "A simple framework for contrastive
     learning of visual representations". The loss of a row is -ln exp(s(z, z') / t) /
-    sum exp(s(z, .) / t). Here, s is the cosine between outputs of a linear map of the
-    features, t is the temperature, and z' belongs to another changed copy of the row.
-    The sum runs over all other copies in the batch.
+    sum exp(s(z, .) / t). Here, z is the output of a linear map of a changed copy's
+    features, and z' is the output for another changed copy of the row. The function s
+    is the cosine, and t is the temperature. The sum runs over all other copies in the
+    batch.
 
     Examples
     --------
@@ -209,7 +212,8 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """Compute features.
 
-        Features depend on the position and number of rows by rounding only.
+        The position of a row and the number of rows change features by rounding errors
+        only.
 
         Parameters
         ----------

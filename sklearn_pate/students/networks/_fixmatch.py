@@ -88,10 +88,11 @@ def shrunken_shares(targets: Tensor) -> Tensor:
 class FixMatchClassifier(SemiSupervisedNetwork):
     """Network trained on its own confident guesses for unlabelled rows.
 
-    A network with averaged weights guesses the class of a weakly changed unlabelled
-    row. If the guess is confident, the network is trained on a strongly changed copy
-    with this class. A few answers thus spread to all public rows. Training uses public
-    rows and released answers only, so no parameter has a privacy cost.
+    A network with weights averaged over training guesses the class of a weakly changed
+    unlabelled row. If the guess is confident, the network is trained on a strongly
+    changed copy of the row, with the guess as label. A few answers thus spread to all
+    public rows. Training uses public rows and released answers only, so no parameter
+    has a privacy cost.
 
     Parameters
     ----------
@@ -101,7 +102,7 @@ class FixMatchClassifier(SemiSupervisedNetwork):
         small convolutional network for images and a perceptron for rows.
 
     image_shape : tuple of int, default=None
-        (height, width) or (channels, height, width) of images in flat rows.
+        Shape (height, width) or (channels, height, width) of images in flat rows.
 
     augmentation : object, default=None
         Object with methods ``weak`` and ``strong`` that return changed copies of a
@@ -109,15 +110,15 @@ class FixMatchClassifier(SemiSupervisedNetwork):
         :class:`TabularAugmentation` for rows.
 
     threshold : float, default=0.8
-        Smallest probability of a guess that is used in training.
+        Smallest probability at which a guess is used in training.
 
     unlabeled_weight : float, default=1.0
-        Weight of the loss on guesses. The loss on labels has weight 1.
+        Weight of the loss on guesses, relative to the loss on labels.
 
     align : bool, default=True
-        Whether to adjust guesses to the class frequencies of the labels, or to equal
-        frequencies if labels differ from these by chance only. Use False if the classes
-        of labelled rows are not representative.
+        Whether to adjust guesses to the class frequencies of the labels. If these
+        frequencies differ from equal frequencies by chance only, equal frequencies are
+        used. Use False if the classes of labelled rows are not representative.
 
     max_epochs : int, default=40
         Number of passes over the rows. With few rows, a pass is repeated until it has
@@ -130,14 +131,15 @@ class FixMatchClassifier(SemiSupervisedNetwork):
         Number of additional labelled rows in a batch.
 
     lr : float, default=0.003
-        Initial learning rate, which decays to zero along a cosine.
+        Initial learning rate. The learning rate decays to zero along a cosine.
 
     patience : int, default=None
-        Training stops after this number of epochs that each change at most a share
-        `tol` of the predictions on public rows. With None, training never stops early.
+        Number of epochs after which training stops, if each of these epochs changed at
+        most a share `tol` of the predictions on public rows. With None, training never
+        stops early.
 
     tol : float, default=0.001
-        Largest share of changed predictions, see `patience`.
+        Largest share of changed predictions for which `patience` counts an epoch.
 
     device : str, default="cpu"
         Device of torch, "cpu" or "cuda".
@@ -146,7 +148,7 @@ class FixMatchClassifier(SemiSupervisedNetwork):
         1 prints a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of weights, batches and changes. May be public.
+        Seed of weights, batches and changes of rows. The seed may be public.
 
     Attributes
     ----------
@@ -163,7 +165,7 @@ class FixMatchClassifier(SemiSupervisedNetwork):
         Number of epochs.
 
     input_shape_ : tuple of int
-        (n_features,), or (channels, height, width).
+        Shape (n_features,) of a row, or (channels, height, width) of an image.
 
     n_features_in_ : int
         Number of values in a row.
@@ -175,9 +177,9 @@ class FixMatchClassifier(SemiSupervisedNetwork):
     -----
     Sohn, Berthelot, Li, Zhang, Carlini, Cubuk, Kurakin, Zhang, Raffel (2020),
     "FixMatch: simplifying semi-supervised learning with consistency and confidence",
-    equations 3 and 4. Guesses by averaged weights: Tarvainen, Valpola (2017), "Mean
-    teachers are better role models". Alignment: Berthelot, Carlini, Cubuk, Kurakin,
-    Sohn, Zhang, Raffel (2020), "ReMixMatch".
+    equations 3 and 4. Guesses by averaged weights are from Tarvainen, Valpola (2017),
+    "Mean teachers are better role models". The adjustment of guesses is from Berthelot,
+    Carlini, Cubuk, Kurakin, Sohn, Zhang, Raffel (2020), "ReMixMatch".
 
     Examples
     --------

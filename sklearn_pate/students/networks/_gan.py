@@ -180,10 +180,11 @@ def _set_gradients(optimizer: torch.optim.Optimizer, loss: Tensor, **how: Any) -
 class GANClassifier(SemiSupervisedNetwork):
     """Network trained to classify rows and to detect generated rows.
 
-    The student of PATE-G. A generator makes rows, and a discriminator distinguishes
-    them from public rows and classifies the answered rows. The first task teaches the
-    discriminator the distribution of rows, so few answers are enough. Training uses
-    public rows and released answers only, so no parameter has a privacy cost.
+    This student is the student of PATE-G. A generator makes rows. A discriminator
+    distinguishes generated rows from public rows, and classifies the answered rows. The
+    detection of generated rows teaches the discriminator the distribution of rows, so
+    few answers are enough. Training uses public rows and released answers only, so no
+    parameter has a privacy cost.
 
     Parameters
     ----------
@@ -201,54 +202,57 @@ class GANClassifier(SemiSupervisedNetwork):
         rows.
 
     image_shape : tuple of int, default=None
-        (height, width) or (channels, height, width) of images in flat rows.
+        Shape (height, width) or (channels, height, width) of images in flat rows.
 
     n_latent : int, default=100
         Length of a latent vector.
 
     noise : float, default=0.5
-        Standard deviation of the training noise after each hidden layer of the default
-        discriminator for rows. The noise on inputs is 0.6 times as large. Not used for
-        images or with a `module`.
+        Standard deviation of the noise after each hidden layer of the default
+        discriminator for rows, in training only. The noise on inputs is 0.6 times as
+        large. For images or with a `module`, `noise` is not used.
 
     augmentation : object or None, default="auto"
         Object with methods ``weak`` and ``strong`` that return changed copies of a
         batch. The discriminator learns from strongly changed rows. "auto" is
-        :class:`ImageAugmentation` for images and None for rows. With None, nothing is
+        :class:`ImageAugmentation` for images and None for rows. With None, rows are not
         changed, as in the papers.
 
     adversarial_weight : float, default=1.0
-        Weight of the loss on real and generated rows. The loss on labels has weight 1.
+        Weight of the loss on real and generated rows, relative to the loss on labels.
 
     guess_weight : float, default=1.0
-        Weight of the loss on confident guesses for unlabelled rows. The loss on labels
-        has weight 1. Use 0 for the losses of the papers.
+        Weight of the loss on confident guesses for unlabelled rows, relative to the
+        loss on labels. Use 0 for the losses of the papers.
 
     threshold : float, default=0.8
-        Smallest probability of a guess that is used in training.
+        Smallest probability at which a guess is used in training.
 
     max_epochs : int, default=40
         Number of passes over the rows. With few rows, a pass is repeated until it has
         20 batches.
 
     batch_size : int, default=100
-        Number of rows, labelled or not, in a batch, and number of generated rows.
+        Number of rows, labelled or not, in a batch. The number of generated rows is
+        equal.
 
     labeled_batch_size : int, default=32
         Number of additional labelled rows in a batch.
 
     lr : float, default=0.003
-        Initial learning rate of the discriminator, which decays to zero along a cosine.
+        Initial learning rate of the discriminator. The rate decays to zero along a
+        cosine.
 
     generator_lr : float, default=0.002
-        Initial learning rate of the generator, which decays to zero along a cosine.
+        Initial learning rate of the generator. The rate decays to zero along a cosine.
 
     patience : int, default=None
-        Training stops after this number of epochs that each change at most a share
-        `tol` of the predictions on public rows. With None, training never stops early.
+        Number of epochs after which training stops, if each of these epochs changed at
+        most a share `tol` of the predictions on public rows. With None, training never
+        stops early.
 
     tol : float, default=0.001
-        Largest share of changed predictions, see `patience`.
+        Largest share of changed predictions for which `patience` counts an epoch.
 
     device : str, default="cpu"
         Device of torch, "cpu" or "cuda".
@@ -257,7 +261,7 @@ class GANClassifier(SemiSupervisedNetwork):
         1 prints a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of weights, batches, noise and changes. May be public.
+        Seed of weights, batches, noise and changes of rows. The seed may be public.
 
     Attributes
     ----------
@@ -274,7 +278,7 @@ class GANClassifier(SemiSupervisedNetwork):
         Number of epochs.
 
     input_shape_ : tuple of int
-        (n_features,), or (channels, height, width).
+        Shape (n_features,) of a row, or (channels, height, width) of an image.
 
     n_features_in_ : int
         Number of values in a row.
@@ -295,10 +299,10 @@ class GANClassifier(SemiSupervisedNetwork):
         - (E ln D(x) + E ln(1 - D(G(z)))) / 2 over any rows x and latent z,
 
     and the generator G minimises the squared distance between E f(x) and E f(G(z)),
-    where f are the inputs of the last ``torch.nn.Linear`` of the discriminator.
-    `guess_weight` adds the cross entropy with confident guesses on weakly changed rows,
-    equation 4 of Sohn et al. (2020), "FixMatch: simplifying semi-supervised learning
-    with consistency and confidence".
+    where f are the inputs of the last ``torch.nn.Linear`` of the discriminator. The
+    parameter `guess_weight` adds the cross entropy with confident guesses on weakly
+    changed rows, equation 4 of Sohn et al. (2020), "FixMatch: simplifying
+    semi-supervised learning with consistency and confidence".
 
     Examples
     --------

@@ -73,7 +73,7 @@ class ConvSmall:
 
     The networks also accept flat rows, and can learn from a :class:`RelationalHint`. A
     student with ``module=ConvSmall()`` can be published and saved. A student uses
-    public rows and released answers only, so the width has no privacy cost.
+    public rows and released answers only, so `compression` has no privacy cost.
 
     Parameters
     ----------
@@ -84,10 +84,10 @@ class ConvSmall:
     -----
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
     ensembles", use a network ConvSmall with 23.0 or 13.2 thousand parameters for MNIST,
-    depending on the compression (Table 3), but do not describe its layers. Here, the
-    layers are strided convolutions with batch normalisation. For 28 x 28 pixels and 10
-    classes, they have 82 thousand parameters, or 21 and 9 thousand with a compression
-    of 2 and 3.
+    depending on the compression (Table 3), but do not describe its layers. Networks of
+    this class have strided convolutions with batch normalisation. For 28 x 28 pixels
+    and 10 classes, a network has 82 thousand parameters. With a compression of 2 and 3,
+    the network has 21 and 9 thousand parameters.
 
     Examples
     --------

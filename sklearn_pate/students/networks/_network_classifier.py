@@ -207,42 +207,43 @@ class SemiSupervisedNet(NeuralNet):
 class RelationalHint:
     """Similarities of clusters of public rows in the hidden layers of the teachers.
 
-    A network learns the similarities before the labels. As the similarities are
-    released and the clusters public, this training has no privacy cost.
+    A network learns the similarities before the labels. As the similarities were
+    released and the clusters are public, this training has no privacy cost.
 
     Parameters
     ----------
     cluster_of_row : ndarray of int of shape (n_public,)
-        Cluster of each public row, or -1 for no cluster. The assignment depends on
-        public rows alone.
+        Cluster of each public row, or -1 if the row is in no cluster. The assignment
+        must depend on public rows alone.
 
     similarities : ndarray of shape (n_clusters, n_clusters)
-        Released similarity of each pair of clusters: symmetric, noisy, possibly
-        negative, in any unit. The diagonal is set to 0. Similarities without noise, and
-        a network trained on them, would be as sensitive as the teachers.
+        Released similarity of each pair of clusters: symmetric, noisy, and possibly
+        negative. The diagonal is set to 0. Similarities without noise, and a network
+        trained on such similarities, would be as sensitive as the teachers.
 
     max_epochs : int
         Number of passes over the rows in clusters. With few rows, a pass is repeated
         until it has 20 batches.
 
     batch_size : int, default=128
-        Number of rows in a batch. The loss compares rows of a batch.
+        Number of rows in a batch. The loss compares the rows of a batch with each
+        other.
 
     lr : float, default=0.003
-        Initial learning rate, which decays to zero along a cosine.
+        Initial learning rate. The learning rate decays to zero along a cosine.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range, or `similarities` are not square, not finite, or
-        lack a cluster.
+        If a parameter is out of range, or `similarities` are not square, are not
+        finite, or have no entry for a cluster.
 
     Notes
     -----
     Sun, Zhou, Wang, Li, Socher, Yu, Xiong (2019), "Private deep learning with teacher
-    ensembles", use the output of a hidden layer as hint. Hidden layers of different
-    teachers cannot be averaged, but similarities of rows in these layers can (Tung,
-    Mori 2019, "Similarity-preserving knowledge distillation").
+    ensembles", use the output of a hidden layer as hint. Outputs of hidden layers of
+    different teachers cannot be averaged. Similarities of rows in hidden layers can be
+    averaged (Tung, Mori 2019, "Similarity-preserving knowledge distillation").
 
     Examples
     --------
@@ -474,12 +475,12 @@ class SemiSupervisedNetwork(ProbabilityScoresMixin, ClassifierMixin, NetworkEsti
 
         y : array-like of shape (n_rows,) or (n_rows, n_classes)
             Labels; -1 for an unlabelled row. If y has only one label beside -1, as in
-            {-1, 1}, -1 is a class. Several columns are probabilities of classes 0, 1,
-            .... A row of zeros, or with a NaN, is then unlabelled.
+            {-1, 1}, -1 is a class. Several columns of y are the probabilities of
+            classes 0, 1, ..., and a row of zeros, or with a NaN, is then unlabelled.
 
         hint : RelationalHint, default=None
-            Released similarities of clusters of these rows, which the network learns
-            before the labels, at no privacy cost.
+            Released similarities of clusters of the rows in X. The network learns the
+            similarities before the labels, at no privacy cost.
 
         Returns
         -------
