@@ -1,12 +1,12 @@
 """Readmission within 30 days
 ==========================
 
-Patients as the unit of privacy, on hospital stays of patients with diabetes. A patient
-may have several stays. With ``privacy_unit="group"`` all stays of a patient go to the
-same teacher, and the statement protects the patient, not the stay.
+The rows are hospital stays of patients with diabetes, and a patient may have several
+stays. With ``privacy_unit="group"`` all stays of a patient go to the same teacher. The
+privacy statement then protects a patient with all stays, not a stay.
 
-Encoding and scaling learn from data, so they are part of the teacher and of the
-student: nothing is fitted in front of PATEClassifier. Run the script by::
+Encoders and scalers learn from data, so each teacher and the student have their own.
+Nothing is fitted in front of PATEClassifier. Run the script by::
 
     python examples/hospital_readmission.py --picture roc.png  # downloads 3 MB
 
@@ -46,7 +46,7 @@ def logistic_regression(**parameters):
 
 
 def split_patients(patient, random_state):
-    """Split rows in two parts without a common patient; none moves another one."""
+    """Split rows in two parts without a common patient, by a hash of the patient."""
     splitter = GroupHashSplit(test_size=0.2, random_state=random_state)
     return next(splitter.split(patient, groups=patient))
 
@@ -87,7 +87,7 @@ def main():
         n_queries=len(public),
         epsilon=2.0,
         privacy_unit="group",
-        # Public knowledge, so that no assumption about the label set is needed.
+        # Public labels: the statement needs no assumption about the label set.
         classes=["not readmitted", "readmitted"],
         n_jobs=-1,
         random_state=0,

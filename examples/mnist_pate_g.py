@@ -1,14 +1,14 @@
 """PATE-G on MNIST
 ===============
 
-The student of the 2017 paper is a generative adversarial network. It learns the classes
-of the 100 queried images, and from all public images it learns to distinguish images
-from generated ones. Therefore few answers are enough, at a low privacy cost.
+The student of the 2017 PATE paper is a generative adversarial network. The student
+learns the classes from 100 noisy answers. From all public images, the student learns to
+distinguish images from generated ones, so 100 answers are enough.
 
-Each teacher is a nearest-neighbour classifier on 240 images, in a representation fitted
-on public images, which has no privacy cost. With networks as teachers, the paper has an
-accuracy of 0.980 at epsilon 2.04, by its bound at the votes that were cast. Run the
-script by::
+Each teacher is a nearest-neighbour classifier on 240 images. The representation of the
+images is fitted on public images, and has no privacy cost. With networks as teachers,
+the paper reports accuracy 0.980 at epsilon 2.04, a bound at the votes that were cast.
+Run the script by::
 
     python examples/mnist_pate_g.py --picture queries.png  # some minutes, 12 MB
 
@@ -61,7 +61,7 @@ def draw(images, answers, true, path):
 
 
 def main():
-    """Fit, compare with a student of the answers alone, and print the privacy costs."""
+    """Fit, compare with a student without unlabelled images, and print the costs."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--picture", help="file for the queries (needs matplotlib)")
     picture = parser.parse_args().picture

@@ -1,19 +1,20 @@
 """Query strategies
 ================
 
-Each query has a privacy cost, so the choice of queries matters. A strategy reads public
-rows and earlier answers, never a vote: its choice has no privacy cost, and at equal
-noise the statement is the same for all strategies. This example compares four.
+Each query has a privacy cost, so the choice of queries matters. A query strategy reads
+public rows and earlier answers, never a vote, so its choice has no privacy cost. At
+equal noise, the statement is the same for all strategies. This example compares four
+query strategies.
 """
 
 # %%
 # Four strategies
 # ---------------
 #
-# "representative" queries one typical row of each cluster of public rows.
-# "uncertainty" and "experts" query in rounds, each time the rows on which a student of
-# the answers so far is least certain. All strategies use the same hundred teachers,
-# which are trained beforehand here, and the same noise per query.
+# "random" queries random rows, and "representative" one typical row of each cluster of
+# public rows. "uncertainty" and "experts" query in rounds. A round queries the rows on
+# which a student, trained on earlier answers, is least certain. All strategies use the
+# same hundred teachers, trained beforehand, and the same noise per query.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,7 +42,7 @@ def fit(**parameters):
     student = LogisticRegression(C=10, max_iter=3000)
     pate = PATEClassifier(student, classes=range(10), epsilon=None, **parameters)
     pate.fit_from_votes(PublicData(X_public), votes_by_teacher)
-    # Known here because the labels of these public rows are known.
+    # This share is known because the labels of these public rows are known.
     right = np.mean(pate.answers_ == y_public[pate.queried_indices_])
     return pate.score(X_test, y_test), right, pate
 
@@ -50,7 +51,8 @@ def fit(**parameters):
 # Number of queries
 # -----------------
 #
-# Accuracy of the student (and the share of right answers), means over two fits.
+# The table has the student's accuracy, and the share of right answers in brackets. Both
+# are means over two fits.
 
 strategies = ["random", "representative", "uncertainty", "experts"]
 numbers = [20, 40, 80]
@@ -82,16 +84,17 @@ axes[0].legend(frameon=False)
 plt.show()
 
 # %%
-# Typical rows are best if queries are few. Teachers disagree on rows on which the
-# student is uncertain, so that more of these answers are wrong: here, the students are
-# about as accurate as with random rows.
+# With few queries, typical rows are best. Teachers disagree on rows on which the
+# student is uncertain, so more answers to such queries are wrong. In this example,
+# "uncertainty" and "experts" give about the same accuracy as "random".
 #
 # Publication
 # -----------
 #
-# The statement may be published for every strategy. ``privacy_analysis_`` may not, as
-# it depends on the votes; for a strategy that adapts to answers, it holds for the
-# actual sequence of queries only, and is not a bound.
+# The privacy statement may be published for every strategy. ``privacy_analysis_``
+# depends on the votes, and may not be published. If a strategy adapts to answers,
+# ``privacy_analysis_`` holds only for the actual sequence of queries, and is not a
+# bound.
 
 same = len({str(pate.privacy_spent_) for pate in fits}) == len(numbers)
 print(f"The statement is the same for all strategies: {same}.")
@@ -104,8 +107,9 @@ print(f"Strategies that adapt to answers: {', '.join(names)}.")
 # -------------------
 #
 # With "interactive", each query includes the student's prediction. If the noisy votes
-# are near it, a confident student answers the query itself. The privacy cost is that of
-# 80 such checks and 40 answers of the teachers, for any number of actual answers.
+# are near this prediction, a confident student answers the query itself. The privacy
+# cost covers 80 such checks and 40 answers of the teachers, for any number of actual
+# answers.
 
 interactive = InteractiveGNMax(0.3, 20, 10, confidence=0.8, max_answers=40)
 accuracy, _, pate = fit(

@@ -4,18 +4,19 @@ Privacy cost of an answer
 =========================
 
 A student learns from noisy answers, and each answer has a privacy cost. This example
-draws epsilon against the number of queries, and against delta. Both pictures depend on
-the noise and the number of queries only, not on private rows: they may be published.
+draws epsilon against the number of queries, and against delta. Both pictures depend
+only on the noise and the number of queries, not on private rows, so both pictures may
+be published.
 """
 
 # %%
 # Fit
 # ---
 #
-# Two thirds of these made-up rows are private. Teachers are trained on disjoint parts
-# of them and vote on public rows; the answer to each of 200 queries is the class with
-# most votes after noise. With ``epsilon=1`` the noise is calibrated before any query,
-# so that all 200 answers together have at most this cost.
+# Two thirds of the made-up rows are private. Teachers are trained on disjoint parts of
+# the private rows, and vote on public rows. The answer to each of 200 queries is the
+# class with most votes after noise is added. With ``epsilon=1`` the noise is calibrated
+# before any query, so that all 200 answers together cost at most epsilon 1.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import make_blobs
@@ -35,13 +36,14 @@ print(clf.privacy_spent_)
 # Number of queries, and delta
 # ----------------------------
 #
-# On the left, the noise is fixed and the number of queries changes. The dot is this
-# fit. The line is steep at first and flattens: the second hundred answers cost less
-# than the first.
+# In the left picture, the noise is fixed and the number of queries changes. The dot
+# marks the fitted classifier. The line is steep at first and flattens: the second
+# hundred answers cost less than the first hundred.
 #
-# On the right, the same 200 answers. Delta is the probability mass that epsilon does
-# not cover, and should be far below one over the number of people. A release has one
-# epsilon for each delta, and the statement names one point of that line.
+# The right picture is for the same 200 answers. Delta is the probability mass that
+# epsilon does not cover, and should be far below one over the number of people. A
+# release has one epsilon for each delta, and the privacy statement names one pair of
+# epsilon and delta.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4), layout="constrained")
 AnswerCostDisplay.from_estimator(clf, n_queries=600, ax=left)
@@ -63,11 +65,12 @@ for n_queries in [200, 400, 600]:
 
 # %%
 # Many queries are not always better. For a fixed epsilon, more queries mean more noise
-# in each answer, and a student that also learns from rows without labels needs few.
+# in each answer, and a student that also learns from rows without labels needs few
+# queries.
 #
 # A smaller delta increases epsilon only slightly: a delta that is ten thousand times
-# smaller does not double it.
-# Choose a very small delta before the fit, and then choose epsilon.
+# smaller does not double epsilon. Choose a very small delta before the fit, and then
+# choose epsilon.
 #
 # Before a fit, :meth:`AnswerCostDisplay.from_mechanisms
 # <sklearn_pate.inspection.AnswerCostDisplay.from_mechanisms>` draws the same for given

@@ -3,8 +3,8 @@
 
 A classifier learns from the digits of some people and is then published. With
 :class:`~sklearn_pate.PATEClassifier` an attacker can learn only a bounded amount about
-any one of them. This example fits one, prints its privacy statement, and compares its
-accuracy with a model without protection.
+any one person. This example fits a private classifier, prints its privacy statement,
+and compares its accuracy with a model without protection.
 """
 
 # %%
@@ -39,11 +39,12 @@ print(f"{len(X_private)} private rows, {len(X_public)} public rows")
 # The private rows are cut into 100 shards, and each shard trains a *teacher*. The
 # teachers vote on 60 of the public rows, noise is added to the vote counts, and the
 # class with the largest noisy count is the *answer*. A *student* learns from the public
-# rows and these 60 answers alone. Any classifier can be teacher or student. This
-# student also uses public rows without an answer, so that few answers are enough.
+# rows and these 60 answers alone. Any classifier can be a teacher or a student.
+# ``LabelSpreading`` as the student also uses public rows without an answer, so that few
+# answers are enough.
 #
 # ``epsilon`` and ``delta`` are the privacy budget of the fit: the noise is calibrated
-# to them.
+# to this budget.
 
 pate = PATEClassifier(
     KNeighborsClassifier(1),
@@ -62,8 +63,8 @@ pate.fit(X_private, y_private, X_public=PublicData(X_public))
 # -------------
 #
 # The privacy cost was fixed before the first answer, for the worst possible votes, so
-# that it depends on no private row. The statement may be published. A person who knows
-# the data has to confirm each of its assumptions.
+# that the cost depends on no private row. The privacy statement may be published. A
+# person who knows the data has to confirm each assumption of the statement.
 
 print(pate.privacy_spent_)
 
@@ -71,7 +72,8 @@ print(pate.privacy_spent_)
 # Loss of accuracy
 # ----------------
 #
-# The same classifier without protection, which stores every private row:
+# For comparison, the classifier of the teachers learns from all private rows without
+# protection. It stores every private row:
 
 unprotected = clone(pate.estimator).fit(X_private, y_private)
 print(f"accuracy {unprotected.score(X_test, y_test):.2f} without privacy")
@@ -79,14 +81,14 @@ print(f"accuracy {pate.score(X_test, y_test):.2f} of the student at epsilon 4")
 
 # %%
 # A thousand private rows are few, and the noise reduces the accuracy. With tens of
-# thousands, the loss is small even at a smaller epsilon.
+# thousands of private rows, the loss is small even at a smaller epsilon.
 #
 # Released information
 # --------------------
 #
-# These images are public, and the class above each is its answer. The student received
-# no other information about private rows. Wrong answers can be marked here, as the
-# labels of these public rows are known.
+# The queried images are public, and the class above each image is the answer. The
+# student received no other information about private rows than the answers. Wrong
+# answers can be marked, as the labels of these public rows are known.
 
 order = np.argsort(pate.answers_, kind="stable")
 queried, answers = pate.queried_indices_[order], pate.classes_[pate.answers_[order]]
@@ -103,10 +105,10 @@ plt.show()
 # Publication
 # -----------
 #
-# The student, the answers and the statement may be published; ``pate.publish()``
-# returns student and statement. The accuracy above may not, if test rows are private:
-# it was computed from their labels without noise. ``pate.privacy_analysis_`` is the
-# analysis of the votes, and as sensitive as the rows.
+# The student, the answers and the statement may be published. ``pate.publish()``
+# returns student and statement. If test rows are private, the accuracy may not be
+# published, as it was computed from labels without noise. ``pate.privacy_analysis_`` is
+# an analysis of the votes, and is as sensitive as private rows.
 #
-# Every further fit on the same rows has its own cost, and costs add:
-# :ref:`sphx_glr_auto_examples_plot_hand_over.py` records them in a ledger.
+# Every further fit on the same rows has its own privacy cost, and costs add. The
+# example :ref:`sphx_glr_auto_examples_plot_hand_over.py` records costs in a ledger.

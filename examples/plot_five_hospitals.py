@@ -1,18 +1,18 @@
 """Votes of several hospitals
 ==========================
 
-Five hospitals want one model of all their patients, and may not share rows. Each trains
-teachers on its own patients and sends their votes on the same public rows: no row and
-no model leaves a hospital. A collector answers noisy queries from these votes and
-publishes a student, with a statement about one patient. The patients are made up.
+Five hospitals want one model of all their patients, and may not share rows. A hospital
+trains teachers on its own patients and sends only the teachers' votes on public rows.
+A collector adds up the votes of all hospitals, answers queries with noise, and
+publishes a student. The privacy unit is a patient. All patients are made up.
 """
 
 # %%
 # Made-up patients
 # ----------------
 #
-# Twenty measurements per stay, up to three stays per patient. The distribution of
-# patients differs between hospitals. Public rows are of people who gave consent.
+# A stay has twenty measurements, and a patient has up to three stays. The distribution
+# of patients differs between hospitals. Public rows are from people who gave consent.
 
 import secrets
 import warnings
@@ -27,13 +27,13 @@ from sklearn_pate import PATEClassifier, PrivacyUtilityWarning, PublicData, Vote
 from sklearn_pate.distributed import cast_votes, shard_of
 
 LABELS = ["ill", "well"]
-KEY = secrets.token_bytes(32)  # one for all hospitals
+KEY = secrets.token_bytes(32)  # the same for all hospitals
 rng = np.random.default_rng(0)
 weights = np.append(np.full(4, 0.6), rng.normal(scale=0.15, size=16))
 
 
 def made_up(n_patients, shift=0.0):
-    """Return measurements, diagnoses and patients of stays."""
+    """Return measurements, diagnosis and patient of each stay."""
     patients = np.repeat(np.arange(n_patients), rng.integers(1, 4, n_patients))
     person = rng.normal(shift, 1, size=(n_patients, 20))[patients]
     X = person + rng.normal(scale=0.3, size=person.shape)
@@ -42,7 +42,7 @@ def made_up(n_patients, shift=0.0):
 
 
 def area(model):
-    """Return the AUC on other patients."""
+    """Return the AUC of a model on test patients."""
     return roc_auc_score(y_test == "ill", model.predict_proba(X_test)[:, 0])
 
 
@@ -56,7 +56,7 @@ X_test, y_test, _ = made_up(1500)
 # -------------------
 #
 # ``shard_of`` assigns all stays of a patient to one shard, by a keyed hash of the id.
-# ``cast_votes`` trains the teacher of a shard, and returns its votes only.
+# ``cast_votes`` trains the teacher of a shard, and returns only the teacher's votes.
 
 
 def votes_of(site, n_teachers):
@@ -75,8 +75,8 @@ def votes_of(site, n_teachers):
 # Student of the collector
 # ------------------------
 #
-# ``Votes.save`` and ``Votes.load`` write and read files that hospitals send. They are
-# sensitive, as they hold counts without noise. The student may be published.
+# ``Votes.save`` and ``Votes.load`` write and read files that hospitals send. The files
+# are sensitive, as they hold counts without noise. The student may be published.
 
 
 def student_of(votes):
@@ -89,10 +89,10 @@ def student_of(votes):
 # Number of teachers of each hospital
 # -----------------------------------
 #
-# The noise that protects one vote among five also protects one among 250. Five students
-# for each number show the variation; a real release has only one student.
+# The same noise protects one vote among five and one vote among 250. Five students for
+# each number of teachers show the variation. A real release has only one student.
 
-warnings.simplefilter("ignore", PrivacyUtilityWarning)  # few votes are drawn, too
+warnings.simplefilter("ignore", PrivacyUtilityWarning)  # also with few votes
 areas = {}
 for n_teachers in [1, 3, 10, 20, 50]:
     votes = Votes.merge(votes_of(site, n_teachers) for site in hospitals)
@@ -115,5 +115,5 @@ axis.legend(loc="center right")
 plt.show()
 
 # %%
-# Every patient is protected, with all stays, and a hospital as a whole is not:
+# The statement protects every patient with all stays, but not a hospital as a whole:
 print(students[0].privacy_spent_)

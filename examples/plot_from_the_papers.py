@@ -4,20 +4,23 @@ LNMax, GNMax and Confident GNMax: Adult
 =======================================
 
 The papers on PATE add Laplace noise to vote counts (LNMax, 2017) or Gaussian noise
-(GNMax, 2018), and answer only queries on which teachers agree (Confident GNMax). This
-example compares them by the accuracy of their labels and two epsilons: the one that the
-papers print, which depends on the votes, and the one that holds for all votes.
+(GNMax, 2018). Confident GNMax answers only queries on which teachers agree. This
+example compares the accuracy of labels with two epsilons for each mechanism. One
+epsilon is printed in the papers and depends on the votes, the other holds for all
+votes.
 
-The rows are those of Adult, if ``SKLEARN_PATE_DATA`` has them, or else made up. Both
-are public: with private rows, votes and all that depends on them must not be printed.
+The rows are from the data set Adult if ``SKLEARN_PATE_DATA`` has its files, and made up
+otherwise. They are public. With private rows, votes and results that depend on votes
+must not be printed.
 """
 
 # %%
 # Votes
 # -----
 #
-# As in the 2017 paper, 250 forests vote on the first 500 test rows. The forests are
-# smaller here. One fit collects the votes, and mechanisms are compared on them.
+# As in the 2017 paper, 250 forests vote on the first 500 test rows. Forests of this
+# example are smaller than those of the paper. One fit collects the votes, and
+# mechanisms are compared on these votes.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -55,8 +58,8 @@ true = y[32_561:33_061][clf.queried_indices_]
 # Accuracy and two epsilons
 # -------------------------
 #
-# Each mechanism has five scales of noise. Accuracy is the share of right labels among
-# the answers, over 20 draws of the noise.
+# Each mechanism is run with five scales of noise. Accuracy is the share of right labels
+# among the answers, over 20 draws of the noise.
 
 mechanisms = {
     "LNMax": [LNMax(1 / scale) for scale in (5, 10, 20, 40, 80)],
@@ -95,16 +98,17 @@ plt.show()
 # Interpretation
 # --------------
 #
-# On the left, GNMax has a lower cost than LNMax at equal accuracy, and more noise
-# always lowers both. Labels of Confident GNMax are more often right, but they are
-# fewer, and those of easier queries: a student learns less from such a label.
+# In the left picture, GNMax has a lower privacy cost than LNMax at equal accuracy. More
+# noise always lowers cost and accuracy. Labels of Confident GNMax are more often right,
+# but fewer, and belong to easier queries. A student learns less from the label of an
+# easy query.
 #
-# On the right are the figures as the papers print them. They are lower where teachers
-# agree, and less noise may even cost less. They say nothing about other votes, and so
-# are no guarantee.
+# The right picture has epsilon as the papers print it. This epsilon is lower where
+# teachers agree, and may even fall with less noise. It says nothing about other votes,
+# and so is no guarantee.
 #
-# The cost of Confident GNMax counts all answers that may be given. A limit that is
-# fixed beforehand lowers it:
+# The cost of Confident GNMax counts all answers that may be given. A limit on the
+# number of answers, fixed beforehand, lowers this cost:
 
 for limit in (None, 250, 100):
     mechanism = ConfidentGNMax(200, 150, 40, max_answers=limit)
@@ -112,4 +116,4 @@ for limit in (None, 250, 100):
     print(f"max_answers={limit}: epsilon {epsilon:.2f}")
 
 # %%
-# :doc:`/guide/papers` has all words of the papers, and the names here.
+# The page :doc:`/guide/papers` has the terms of the papers, and names of this package.

@@ -1,17 +1,16 @@
 """Patients as the unit of privacy
 ===============================
 
-A patient may have several stays in hospital, and a row is a stay. With rows as the
-unit of privacy, the guarantee for a patient with six stays is much weaker. Here the
-patient is the unit. All patients are made up.
+A patient may have several stays in hospital, and a row is a stay. With rows as the unit
+of privacy, the guarantee for a patient with six stays is much weaker. In this example,
+the patient is the unit. All patients are made up.
 """
 
 # %%
 # Made-up stays
 # -------------
 #
-# Six thousand patients, most of them with one or two stays, some with many. The label
-# is readmission within 30 days.
+# Most of 6000 patients have one or two stays. The label is readmission within 30 days.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,18 +38,17 @@ y = np.where(rng.logistic(size=len(X)) < risk - 1, "back", "not back")
 # Split by patient
 # ----------------
 #
-# Public rows are not protected. A patient must therefore have either private or public
-# rows, which a split of rows does not guarantee:
+# Public rows are not protected. So no patient may have both private and public rows,
+# which a random split of rows does not guarantee:
 
 first, second = train_test_split(patient, test_size=0.4, random_state=0)
 n_common = len(np.intersect1d(first, second))
 print(f"A split of rows has {n_common} of {n_patients} patients in both parts.")
 
 # %%
-# A keyed hash of the id assigns each patient, so that none moves another one:
+# A keyed hash of the id assigns each patient to a part, independently of others:
 
-split = GroupHashSplit(0.2, random_state=0)
-rest, test = next(split.split(X, groups=patient))
+rest, test = next(GroupHashSplit(0.2, random_state=0).split(X, groups=patient))
 split = GroupHashSplit(0.25, random_state=1)  # another seed than before
 private, public = (rest[i] for i in next(split.split(rest, groups=patient[rest])))
 n_common = len(np.intersect1d(patient[private], patient[public]))
@@ -60,10 +58,10 @@ print(f"A split of patients has {n_common}.")
 # Fit
 # ---
 #
-# With ``privacy_unit="group"`` and ``groups``, all stays of a patient go to the same
-# teacher, by a keyed hash of the patient's id, so that an additional patient does not
-# move others. ``n_teachers`` has to be a number: "auto" depends on the number of rows,
-# which is not public with groups as the unit.
+# With ``privacy_unit="group"`` and ``groups``, a keyed hash of the patient's id assigns
+# all stays of a patient to one teacher. An additional patient does not change the
+# teachers of other patients. ``n_teachers`` has to be a number: "auto" depends on the
+# number of rows, which is not public with groups as the unit.
 
 model = make_pipeline(StandardScaler(), LogisticRegression())
 fits = {}
@@ -81,7 +79,7 @@ for unit, groups in {"row": None, "group": patient[private]}.items():
     print(f"privacy_unit={unit!r}: AUC {auc:.3f}, {fits[unit].privacy_spent_!r}")
 
 # %%
-# Epsilon and noise are equal, and the students are similar. The guarantee differs:
+# Both fits have equal epsilon and noise, and similar students. Their guarantees differ:
 
 for unit, fit in fits.items():
     print(f"{unit}: neighbouring data sets {fit.privacy_spent_.neighbours}")
@@ -90,14 +88,12 @@ for unit, fit in fits.items():
 # Guarantee per patient
 # ---------------------
 #
-# With rows as the unit, six stays of a patient reach up to six teachers and change up
-# to six votes on each query. The privacy cost is that of one vote with noise of a sixth
-# of the scale.
+# With rows as the unit, six stays of a patient change up to six votes on each query.
+# Six votes cost as much as one vote with a sixth of the noise scale.
 
 spent, sigma = fits["row"].privacy_spent_, fits["row"].mechanism_.sigma
-stays, n_patients_with = np.unique(
-    np.unique(patient[private], return_counts=True)[1], return_counts=True
-)
+n_stays = np.unique(patient[private], return_counts=True)[1]
+stays, n_patients_with = np.unique(n_stays, return_counts=True)
 of_several = [gaussian_worst_case(sigma / n) * 500 for n in stays[1:]]
 by_row = [spent.epsilon, *(curve.to_epsilon(spent.delta) for curve in of_several)]
 
@@ -115,8 +111,9 @@ below.legend(frameon=False)
 plt.show()
 
 # %%
-# An epsilon of 5 is a weak guarantee, and one above 10 hardly any: patients with most
-# stays are protected least. With groups, the statement holds for every patient.
+# An epsilon of 5 is a weak guarantee, and an epsilon above 10 hardly any. With rows as
+# the unit, patients with most stays are protected least. With groups, the statement
+# holds for every patient.
 #
-# The lines may be published: they depend on noise and number of queries only. The bars
-# of real patients may not: they are counts without noise.
+# The lines may be published, as they depend only on noise and number of queries. Bars
+# of real patients may not be published, as they are counts without noise.

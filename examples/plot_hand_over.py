@@ -2,16 +2,16 @@
 ==============================
 
 Every fit on the same private rows is a release, and privacy costs add. A ledger is a
-file with the privacy budget of a sensitive data set: the cost of each fit is recorded
-before its noise is drawn, and a fit that would exceed the budget is refused. At the end
-a student is published, with a card that states its privacy cost.
+file with the privacy budget of a sensitive data set. The ledger records the cost of
+each fit before noise is drawn, and refuses a fit that would exceed the budget. In the
+end, a student is published with a card that states its privacy cost.
 """
 
 # %%
 # Budget
 # ------
 #
-# Epsilon 8 for all releases about these digits, in a temporary file here.
+# All releases about these digits may cost epsilon 8. The ledger is a temporary file.
 
 import json
 import tempfile
@@ -43,9 +43,9 @@ ledger = PrivacyLedger(Path(folder.name, "digits.sqlite"), epsilon=8, delta=1e-5
 # Fits within the budget
 # ----------------------
 #
-# A fit at half of epsilon takes less than half of the budget: Renyi costs add, and
-# are about proportional to the square of epsilon. A repeated fit gets the same answers,
-# at no further cost.
+# A fit at half of the epsilon takes less than half of the budget, as Renyi costs add
+# and are about proportional to the square of epsilon. A repeated fit gets the same
+# answers, at no further cost.
 
 pate = PATEClassifier(
     KNeighborsClassifier(1),
@@ -70,7 +70,7 @@ print(f"A fit with more queries: {ledger.spent:.0%}.")
 # A refused fit
 # -------------
 #
-# ``plan_privacy`` computes the cost beforehand. A fit beyond the budget draws no noise.
+# ``plan_privacy`` computes the cost of a fit. A fit beyond the budget draws no noise.
 
 large = clone(pate).set_params(n_queries=200, epsilon=6.0)
 planned = large.plan_privacy(X, y, X_public=PublicData(X_public))
@@ -85,7 +85,7 @@ except BudgetExceededError as error:
 # Entries of the ledger
 # ---------------------
 #
-# ``ledger.report()`` has all details, for auditors: user, parameters and time.
+# ``ledger.report()`` adds details for auditors: user, parameters and time.
 
 entries = ledger.entries()
 for entry in entries:
@@ -106,7 +106,7 @@ plt.show()
 # Publication
 # -----------
 #
-# ``publish`` returns the student and its statement, and nothing else. It is saved as a
+# ``publish`` returns the student and its statement, and nothing else. ``save`` writes a
 # model file, which runs no code when it is loaded, and a card in plain JSON.
 
 path = Path(folder.name, "digits.skops")

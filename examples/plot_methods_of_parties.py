@@ -3,16 +3,16 @@
 Parties and their methods
 ==========================
 
-Each party trains a classifier on its own rows, and sends labels of the same public
-rows. Parties may use any method. This example compares votes of parties that use five
-methods in turn with votes of parties that all use the same one.
+Each party trains a classifier on its own rows, and sends predicted labels of public
+rows. Parties may use any learning method. This example compares votes of parties that
+use five methods in turn with votes of parties that all use the same method.
 """
 
 # %%
 # Labels of parties
 # -----------------
 #
-# Each of 250 parties has 40 made-up rows. Labels of all methods are computed for each.
+# Each of 250 parties has 40 made-up rows, and computes labels by all methods.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,8 +50,8 @@ def labels_of_parties(X, y, X_public):
 # Votes and students
 # ------------------
 #
-# The noise hides all labels of one party, by any method. The vote without noise is not
-# released; the student is, at epsilon 1. Errors are standard errors of five data sets.
+# The noise hides all labels of one party, by any method. Only the student is released,
+# at epsilon 1. Errors are standard errors over five data sets.
 
 votes = {name: [] for name in [*METHODS, "in turn"]}
 students = {name: [] for name in votes}
@@ -85,19 +85,19 @@ axis.legend()
 plt.show()
 
 # %%
-# Parties need not agree on a method. Methods make different errors, so that the vote of
-# five methods is a little more accurate than one method on average. Nearest neighbours
-# alone are better on these data, which parties do not know beforehand. On Adult, other
+# Parties need not agree on a method. Different methods make different errors, so their
+# vote is a little more accurate than one method on average. On these data, nearest
+# neighbours alone are better, but parties do not know this beforehand. On Adult, other
 # methods are :ref:`better <parties-of-different-methods>`.
 #
 # Teachers of different methods
 # -----------------------------
 #
-# In a fit of pooled rows, a teacher may choose its method by its seed.
+# In a fit on pooled rows, a teacher may choose the learning method by its random seed.
 
 
 class AnyMethod(ClassifierMixin, BaseEstimator):
-    """Classifier of a method that is chosen by the seed, and not by any row."""
+    """Classifier whose method depends on the seed, and not on any row."""
 
     def __init__(self, random_state=None):
         self.random_state = random_state

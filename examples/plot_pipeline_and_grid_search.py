@@ -1,10 +1,11 @@
 """Pipelines and grid search
 =========================
 
-The statement of :class:`~sklearn_pate.PATEClassifier` covers PATEClassifier only. It
-does not cover a step fitted in front of it, or a choice made around it.
-:func:`~sklearn_pate.privacy_leaks` finds these before any data are read. A
-search is then made in three places; in two of them it has no privacy cost.
+The privacy statement of :class:`~sklearn_pate.PATEClassifier` covers this classifier
+only. A step that is fitted in front of PATEClassifier, or a choice between its fits, is
+not covered. :func:`~sklearn_pate.privacy_leaks` finds such steps and choices before any
+data are read. This example also compares three searches, two of which have no privacy
+cost.
 """
 
 # %%
@@ -12,7 +13,7 @@ search is then made in three places; in two of them it has no privacy cost.
 # -------------------------
 #
 # A scaler in front of PATEClassifier learns means of all private rows, and is published
-# with the pipeline. Inside the teacher, it learns from one shard, and is discarded.
+# with the pipeline. A scaler inside a teacher learns from one shard, and is discarded.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,7 +28,7 @@ from sklearn_pate import PATEClassifier, PublicData, privacy_leaks
 
 
 def pate(estimator, student):
-    """Return a classifier with 80 queries at epsilon 4, as teachers are few."""
+    """Return a PATEClassifier with few teachers, and therefore few queries."""
     return PATEClassifier(
         estimator,
         student,
@@ -52,8 +53,9 @@ for place, model in {"in front": in_front, "inside": inside}.items():
 #
 # 1. Around PATEClassifier: every fit is a release, and the best candidate is chosen by
 #    scores on private labels, which no statement covers.
-# 2. Inside each teacher: any use of its own shard has no privacy cost.
-# 3. Of the student: it reads noisy answers only, so that its search has no privacy
+# 2. Inside each teacher: a teacher may use its own shard in any way, at no privacy
+#    cost.
+# 3. Of the student: a student reads noisy answers only, so its search has no privacy
 #    cost.
 
 X, y = make_classification(3000, 20, n_informative=8, class_sep=1.5, random_state=0)
@@ -76,14 +78,14 @@ for search in (around, in_teachers, of_student):
 # Privacy cost of a search
 # ------------------------
 #
-# Three candidates in three folds, and the best one again on all rows: ten fits, with
-# curves that add. The total epsilon is less than ten times that of one fit, but still
-# large.
+# The search around PATEClassifier fits three candidates in three folds, and the best
+# one again on all rows. The Renyi curves of these ten fits add. The total epsilon is
+# less than ten times the epsilon of one fit, but still large.
 
 spent = around.best_estimator_.privacy_spent_
 fits = np.arange(1, 3 * 3 + 2)
 costs = [(spent.curve * n).to_epsilon(spent.delta) for n in fits]
-costs[0] = spent.epsilon  # one fit alone has an exact cost, below that of its curve
+costs[0] = spent.epsilon  # the exact cost of one fit is below that of its curve
 print("accuracy  epsilon  search")
 for search, epsilon, name in [
     (around, costs[-1], f"around: {fits[-1]} fits, each of epsilon {costs[0]:.2f}"),
@@ -93,7 +95,7 @@ for search, epsilon, name in [
     print(f"{search.score(X_test, y_test):8.2f}  {epsilon:7.2f}  {name}")
 
 # %%
-# Accuracies are of one fit each and vary with the noise. Privacy costs do not:
+# Each accuracy is from one fit and varies with the noise. Privacy costs do not vary:
 
 figure, axis = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 axis.plot(fits, spent.epsilon * fits, ":", color="#777777", label="fits times epsilon")
@@ -105,7 +107,8 @@ axis.legend()
 plt.show()
 
 # %%
-# The first cost covers the students of all ten fits, but not the choice between them,
-# which was made by private labels: its student may not be published. The students of
-# the other two may be, each at epsilon 4. For a choice by private labels see
+# The cost of the search around PATEClassifier covers the students of all ten fits. It
+# does not cover the choice between the students by private labels, so the chosen
+# student may not be published. The students of the other two searches may be published,
+# each at epsilon 4. For a private choice by private labels, see
 # :ref:`sphx_glr_auto_examples_plot_private_search.py`.

@@ -3,15 +3,15 @@
 
 A privacy statement is short. The person who is responsible for the data needs more: the
 meaning of the numbers for one person, the assumptions, and the limits.
-:class:`~sklearn_pate.inspection.PrivacyReport` writes a page with all of them.
+:class:`~sklearn_pate.inspection.PrivacyReport` writes a page with all these facts.
 """
 
 # %%
 # A student and a ledger
 # ----------------------
 #
-# Digits in three parts: private rows with labels, public rows without, and test rows,
-# which are public with their labels.
+# The digits are split into private rows with labels, public rows without labels, and
+# test rows. Test rows and their labels are public.
 
 import tempfile
 from pathlib import Path
@@ -49,10 +49,10 @@ print(clf.privacy_spent_)
 # Report for publication
 # ----------------------
 #
-# This page contains no more information than the statement. It may have figures of
-# quality from public rows: you declare them public, and the page has a line to sign for
-# this. A ``Deployment`` holds facts that only people know; the page has lines to fill
-# in for the missing ones.
+# A report for publication contains no more information about private rows than the
+# statement. It may have figures of quality from public rows. You declare such figures
+# public, and the page has a line to sign this declaration. A ``Deployment`` holds facts
+# that only people know. The page has lines to fill in missing facts.
 
 about = Deployment(unit_name="drawing", intended_use="reading of postcodes")
 report = PrivacyReport.from_estimator(
@@ -67,13 +67,13 @@ report.save(Path(folder.name, "report.html"))
 report
 
 # %%
-# The same in Markdown, for a repository:
+# The report is also available as Markdown, for a repository:
 
 print("\n".join(report.to_markdown().splitlines()[:7]))
 
 # %%
-# The same as a dictionary, for programs. The guarantee for a person with several rows
-# is weaker, and part of the report:
+# ``to_dict`` returns the report as a dictionary, for programs. The guarantee for a
+# person with several rows is weaker, and part of the report:
 
 several = report.to_dict()["promise"]["several"]
 n_rows = [str(one["units"]) for one in several]
@@ -94,9 +94,9 @@ plt.show()
 # Internal report
 # ---------------
 #
-# The entries of a ledger are for the data holder. With them, or with figures from
-# private rows, the report is *internal*: it is marked as internal at its top, and
-# ``save`` needs ``internal=True``.
+# The entries of a ledger are for the data holder. With ledger entries, or with figures
+# from private rows, a report is *internal*. An internal report is marked at its top,
+# and ``save`` needs ``internal=True``.
 
 internal = PrivacyReport.from_estimator(clf, title="Which digit?", ledger=ledger)
 try:

@@ -3,17 +3,17 @@
 Accuracy and epsilon
 ====================
 
-Epsilon bounds the information about one person in a release: a smaller epsilon
-is more private, but needs more noise, which reduces accuracy. This example
-fits the same learner at several epsilons and draws accuracy against epsilon.
+Epsilon bounds the information about one person in a release. A fit with a smaller
+epsilon is more private, but needs more noise, which reduces accuracy. This example fits
+the same classifier at several epsilons and draws accuracy against epsilon.
 """
 
 # %%
 # Private, public and test rows
 # -----------------------------
 #
-# PATE trains many *teachers*, each on its own part of the private rows. They vote on
-# public rows without labels, noise is added to their vote counts, and a *student*
+# PATE trains many *teachers*, each on its own part of the private rows. The teachers
+# vote on public rows without labels, and noise is added to the vote counts. A *student*
 # learns from the noisy answers alone. The test rows are used for the scores only.
 
 import warnings
@@ -40,8 +40,9 @@ X_private, X_public, y_private, _ = train_test_split(
 # -----------------------------
 #
 # The noise comes from the operating system and differs in every fit. Three fits per
-# epsilon show the variation. Warnings are off: at epsilon 1 and 2, noise hides most
-# votes on purpose, and the cost of all fits together is at the end.
+# epsilon show the variation. Warnings are off for two reasons. At epsilon 1 and 2,
+# noise hides most votes on purpose, and the cost of all fits together is printed at the
+# end.
 
 pate = PATEClassifier(
     KNeighborsClassifier(1),
@@ -67,10 +68,10 @@ with warnings.catch_warnings():
 #
 # ``baseline`` is the accuracy of a model that learns from the private rows without
 # protection. ``sensitive`` has no default: you have to declare whether scores depend on
-# private rows. Digits are public, so it is False here. With data of patients it would
-# be True, and the picture would be marked as sensitive, for two reasons: scores on test
-# rows of patients use their labels without noise, and the baseline model was trained on
-# patients without protection.
+# private rows. Digits are public, so ``sensitive`` is False. With data of patients,
+# ``sensitive`` would be True, and the picture marked as sensitive, for two reasons.
+# Scores on test rows of patients use labels without noise, and the baseline model was
+# trained on patients without protection.
 
 unprotected = clone(pate.estimator).fit(X_private, y_private)
 display = PrivacyUtilityDisplay.from_estimators(
@@ -89,17 +90,17 @@ plt.show()
 # Interpretation
 # --------------
 #
-# Bars are one standard deviation over the fits. At the left, answers are mostly noise;
-# at the right, noise changes hardly any answer, and a larger epsilon gains little. A
-# thousand rows are few: with more rows, there can be more teachers at the same noise,
-# and the same accuracy is reached at a smaller epsilon.
+# Error bars are one standard deviation over the fits. At small epsilons, answers are
+# mostly noise. At large epsilons, noise changes hardly any answer, and a larger epsilon
+# gains little. A thousand private rows are few. With more rows, there can be more
+# teachers at the same noise, and a smaller epsilon gives the same accuracy.
 #
 # Before such a picture is published, note two points:
 #
-# - Each point has its own privacy cost. The cost of the whole picture is that of all
-#   fits together, the sum of their ``privacy_spent_.curve``.
-# - The choice of the best point by its score on private rows is covered by no
-#   statement. Choose on public data, or with
+# - Each fit has its own privacy cost. The cost of the whole picture is the cost of all
+#   fits together, from the sum of ``privacy_spent_.curve`` over fits.
+# - No privacy statement covers the choice of the best fit by its score on private rows.
+#   Choose on public data, or with
 #   :class:`~sklearn_pate.model_selection.PrivateSearchCV`.
 
 together = fits[0].privacy_spent_.curve

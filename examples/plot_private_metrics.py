@@ -1,13 +1,13 @@
 """How good is the model on our patients?
 =======================================
 
-A hospital got a model that predicts readmission within 30 days, and wants to publish
-how well it does on its own patients, also by age. Accuracy on private rows may not be
-published as it is: ``private_metrics`` releases noisy counts, once, and all figures
-with their intervals follow from these. A patient is protected with all stays.
+A hospital has a model that predicts readmission within 30 days. It wants to publish how
+accurate the model is on its own patients, also by age. Accuracy on private rows may not
+be published without noise. ``private_metrics`` releases noisy counts once, and computes
+all metrics with intervals from these counts. All stays of a patient are protected.
 
-The stays are those of the Diabetes data, if ``SKLEARN_PATE_DATA`` has them, or else
-made up. Both are public, so that true figures can stand beside the private ones.
+The stays are from the Diabetes data if ``SKLEARN_PATE_DATA`` has its file, and made up
+otherwise. They are public, so exact metrics can be shown next to private ones.
 """
 
 # %%
@@ -15,7 +15,7 @@ made up. Both are public, so that true figures can stand beside the private ones
 # ------------------
 #
 # A model is measured on rows that it was not fitted on. A hash of the id assigns each
-# patient to one part, so that no patient moves another one.
+# patient to one part, whatever other patients there are.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -55,8 +55,8 @@ model.fit(X[elsewhere], y[elsewhere])
 # -------
 #
 # One call is one release, at epsilon 0.5 for one patient. One random stay of each
-# patient is counted: patients with many stays weigh no more than others. Every run
-# draws new noise. Hardly a stay is predicted to come back within 30 days, so that the
+# patient is counted, so patients with many stays weigh no more than other patients.
+# Every run draws new noise. The model predicts readmission for hardly any stay, so the
 # noise hides the precision.
 
 metrics = private_metrics(
@@ -71,8 +71,8 @@ metrics = private_metrics(
 print(metrics)
 
 # %%
-# The figures without noise, where each patient weighs the same. A real hospital must
-# not publish these:
+# For comparison, metrics without noise are computed, in which each patient weighs the
+# same. A real hospital must not publish metrics without noise:
 
 probability = model.predict_proba(X[ours])[:, 1]
 _, place, n_stays = np.unique(patient[ours], return_inverse=True, return_counts=True)
@@ -88,8 +88,8 @@ for name, true in {
 # Choose a threshold
 # ------------------
 #
-# Few stays have a probability above one half. The threshold for a wanted sensitivity
-# is read from the same counts, at no further privacy cost:
+# Few stays have a predicted probability above one half. The threshold for a wanted
+# sensitivity is computed from the same noisy counts, at no further privacy cost:
 
 threshold = metrics.threshold(sensitivity=0.6)
 back = y[ours] == 1
@@ -100,9 +100,9 @@ print(f"threshold {threshold:.3f}: {found:.0%} of readmissions are found")
 # Draw
 # ----
 #
-# ROC curve and calibration with 95 % bands, and the differences of age bands. An
-# interval that holds zero shows no difference. All of it may be published, with the
-# statement of the metrics.
+# The picture has the ROC curve and the calibration with 95 % bands, and the differences
+# between age groups. An interval that contains zero shows no difference. The picture
+# may be published, with the privacy statement of the metrics.
 
 figure, axes = plt.subplots(1, 3, figsize=(12.5, 4.4), layout="constrained")
 metrics.plot(axes[:2])
@@ -111,7 +111,7 @@ axes[2].set_title("Age bands")
 plt.show()
 
 # %%
-# The statement covers the patients that were measured, and not those that the model
-# was fitted on:
+# The privacy statement covers the patients whose stays were measured, and not the
+# patients that the model was fitted on:
 
 print(metrics.privacy_spent_)

@@ -2,18 +2,18 @@
 ==============================
 
 The accuracy of a private classifier can depend strongly on the width of a kernel.
-``GridSearchCV`` would choose the width by scores on private labels: its choice has no
-guarantee, and each of its fits is a release.
-:class:`~sklearn_pate.model_selection.PrivateSearchCV` publishes the best candidate
-alone, at about twice the privacy cost of one fit, or at the cost of one fit.
+``GridSearchCV`` would choose the width by scores on private labels. Such a choice has
+no privacy guarantee, and each fit of the search is a release.
+:class:`~sklearn_pate.model_selection.PrivateSearchCV` publishes only the best
+candidate, at about twice the privacy cost of one fit, or at the cost of one fit.
 """
 
 # %%
 # Data and model
 # --------------
 #
-# A logistic regression with noise in its objective, on random features of digits. The
-# label set is public, and so is the largest norm of the features, sqrt(2).
+# The model is a logistic regression with noise in its objective, on random features of
+# digits. The label set is public, and so is the largest norm of the features, sqrt(2).
 
 import math
 
@@ -45,8 +45,8 @@ model = make_pipeline(
 # Accuracy of each width
 # ----------------------
 #
-# These accuracies are for illustration: choosing a width from them would be a search
-# without privacy.
+# These accuracies are for illustration. Choosing a width by these accuracies would be a
+# search without privacy.
 
 by_width = []
 for gamma in widths:
@@ -70,9 +70,10 @@ print(privacy_leaks(GridSearchCV(model, grid, cv=5))[0].reason)
 # ----------------
 #
 # With ``n_trials_distribution="logarithmic"``, the number of fits is random and stays
-# secret, each fit takes a random candidate, and the best by noisy scores is published.
-# With ``"disjoint"``, every candidate is fitted once, on disjoint rows: at a lower
-# cost, with fewer rows per fit. Both costs are known before the search.
+# secret. Each fit takes a random candidate, and the best fit by noisy scores is
+# published. With ``"disjoint"``, every candidate is fitted once, and no two candidates
+# have a common row. This search has a lower cost, but fewer rows per fit. The cost of
+# each search is known beforehand.
 
 searches = {}
 for distribution in ("logarithmic", "disjoint"):
@@ -90,7 +91,7 @@ for distribution in ("logarithmic", "disjoint"):
     print(f"  choices of 5 searches, each at that cost: {sorted(chosen)}")
 
 # %%
-# The lines are means over the five searches.
+# The horizontal lines are mean accuracies over five searches.
 
 figure, axis = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 axis.semilogx(widths, by_width, "o-", color="#777777", label="each width, no search")

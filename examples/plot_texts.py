@@ -3,17 +3,17 @@
 Votes on texts
 ==============
 
-A vectorizer that is fitted on private texts publishes their words, such as names. Two
-vectorizers do not: one that is fitted on public texts, and one that hashes words and
-stores none. Both are compared here, with votes and with mean scores of teachers.
+A vectorizer that is fitted on private texts publishes words of these texts, such as
+names. A vectorizer of public texts, or one that hashes words, publishes no private
+word. This example compares both, with votes and with mean scores of teachers.
 """
 
 # %%
 # Made-up notes
 # -------------
 #
-# A note has fourteen common words, five words of a ward, each of the right ward with
-# probability 0.8, and the name of a patient. Nobody has two notes.
+# A note has fourteen common words, five words of a ward, and the name of a patient. A
+# word is of the right ward with probability 0.8. No patient has two notes.
 
 import warnings
 
@@ -60,8 +60,8 @@ print(X["note"][0])
 # Names in a vocabulary
 # ---------------------
 #
-# A vectorizer reads one column of a table, by its name. ``min_df=5`` leaves out words
-# that fewer than five public notes have, such as names.
+# A vectorizer reads one named column of a table. ``min_df=5`` leaves out words that are
+# in fewer than five public notes, such as names.
 
 private = make_column_transformer((TfidfVectorizer(), "note")).fit(X)
 public = make_column_transformer((TfidfVectorizer(min_df=5), "note")).fit(X_public)
@@ -73,24 +73,22 @@ for place, vectorizer in {"private": private, "public": public}.items():
 # Public words and hashed words
 # -----------------------------
 #
-# As a representation of teachers, ``words`` is fitted on public notes in each fit. The
-# student of votes gets notes as they are, and needs ``words`` too. ``TruncatedSVD``
-# makes 30 numbers of the counts, as a teacher has few notes. Hashing learns nothing
-# from data, so that private notes may be hashed before the fit.
+# As a representation for teachers, ``words`` is fitted on public notes in each fit. A
+# student that learns from votes gets texts, and needs ``words`` too. ``TruncatedSVD``
+# reduces words to 30 numbers, as a teacher has few notes. Hashing learns nothing from
+# data, so private notes may be hashed before the fit.
 
 words = make_pipeline(public, TruncatedSVD(30, random_state=0))
+student = make_pipeline(words, LogisticRegression())
 with_words = {
     "scores": {"representation": words},
-    "gnmax": {
-        "representation": words,
-        "student": make_pipeline(words, LogisticRegression()),
-    },
+    "gnmax": {"representation": words, "student": student},
 }
 hashing = make_column_transformer((HashingVectorizer(n_features=1024), "note"))
 hashed = [hashing.fit_transform(rows) for rows in (X, X_public, X_test)]
 
-warnings.simplefilter("ignore", PublicDataWarning)  # of texts, read as categories
-warnings.simplefilter("ignore", PrivacyLeakWarning)  # of many fits of the same rows
+warnings.simplefilter("ignore", PublicDataWarning)  # texts are read as categories
+warnings.simplefilter("ignore", PrivacyLeakWarning)  # many fits on the same rows
 EPSILONS = [0.5, 1.0, 2.0, 4.0]
 figure, axis = plt.subplots(figsize=(6.5, 4), layout="constrained")
 for mechanism, color in {"scores": "#2277cc", "gnmax": "#d55e00"}.items():
@@ -117,4 +115,4 @@ plt.show()
 
 # %%
 # Mean scores need a smaller epsilon than votes. With votes, public words are more
-# accurate than hashed ones here. Each point is one fit, and varies with the noise.
+# accurate than hashed words. Each point is one fit, and varies with the noise.

@@ -4,9 +4,9 @@ Margins of votes and noise
 ==========================
 
 Noise protects private rows, and it also changes answers. The probability of a change
-depends on the margin of a vote: the count of the leading class minus that of the
-next. This example draws the margins of a fit together with its noise. **Such a picture
-is sensitive**, as it depends on votes, and is marked as such.
+depends on the margin, the vote count of the leading class minus the count of the next
+class. This example draws the margins of a fit together with its noise. **Such a picture
+is sensitive**, as it depends on votes, and is marked as sensitive.
 """
 
 # %%
@@ -14,9 +14,9 @@ is sensitive**, as it depends on votes, and is marked as such.
 # ------------------------------
 #
 # The same private digits are cut into 25 large shards or into 100 small ones. Few
-# teachers are more accurate, many have larger margins. Both ensembles answer 60 queries
-# at the same epsilon, with the same noise in votes: it hides the vote of one teacher,
-# for any number of teachers.
+# teachers are more accurate, and many teachers have larger margins. Both ensembles
+# answer 60 queries at the same epsilon and noise. The noise hides the vote of one
+# teacher, for any number of teachers.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
@@ -46,10 +46,9 @@ ensembles = [
 # Display
 # -------
 #
-# ``sensitive=True`` is required; without it, a ValueError is raised. This picture can
-# be shown because digits are public. The dashed line is the margin at which noise
-# changes one answer in twenty, and the hatched part of a bar is the expected number of
-# its queries with a changed answer.
+# Without ``sensitive=True``, a ValueError is raised. This picture can be shown because
+# digits are public. The dashed line is the margin at which noise changes one answer in
+# twenty. The hatched part of a bar is the expected number of changed answers.
 
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4), sharey=True, layout="constrained")
 for clf, ax in zip(ensembles, axes, strict=True):
@@ -60,8 +59,8 @@ plt.show()
 # Interpretation
 # --------------
 #
-# Near a margin of 0, the answer is mostly noise. At the line noise changes one answer
-# in twenty, and fewer to the right of it:
+# Near a margin of 0, the answer is mostly noise. At the dashed line, noise changes one
+# answer in twenty, and fewer answers to the right of this line:
 
 for clf in ensembles:
     right = y_public[clf.queried_indices_] == clf.classes_[clf.answers_]
@@ -70,10 +69,11 @@ for clf in ensembles:
     )
 
 # %%
-# With 25 teachers noise can change almost every answer, even if all agree. With 100,
-# each teacher is less accurate, but if most of them agree, noise hardly ever changes
-# the answer.
+# With 25 teachers, noise can change almost every answer, even if all teachers agree.
+# With 100 teachers, each teacher is less accurate, but if most teachers agree, noise
+# hardly ever changes the answer.
 #
-# Changing the number of teachers after such a picture of private votes is a choice from
-# private data, which no statement covers. Choose on public or made-up rows, and fit the
-# private rows once. ``privacy_spent_`` and the student may be published.
+# Changing the number of teachers after a picture of private votes is a choice from
+# private data, which no privacy statement covers. Choose the number on public or
+# made-up rows, and fit the private rows once. ``privacy_spent_`` and the student may be
+# published.

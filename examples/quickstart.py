@@ -1,10 +1,10 @@
 """PATE in one minute
 ==================
 
-Two private classifiers at epsilon 1, beside one without privacy: PATE with 250 teachers
-that vote, and DPNewton, a logistic regression by noisy Newton steps, which has no
-teachers and is not PATE. Each is released five times, as its noise is random. The rows
-are made by a public recipe, and stand for 20,000 patients::
+This example compares two private classifiers at epsilon 1 with one without privacy.
+PATE has 250 teachers that vote. DPNewton is a logistic regression by noisy Newton
+steps, which has no teachers and is not PATE. Each private classifier is released five
+times, as its noise is random. The rows are made up, and stand for 20,000 patients::
 
     python examples/quickstart.py --folder results  # needs matplotlib
 
@@ -23,8 +23,8 @@ import tempfile
 import time
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
+from matplotlib.figure import Figure
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.neighbors import KNeighborsClassifier
@@ -50,7 +50,7 @@ def make_rows():
 
 
 def private_classifiers(folder):
-    """Return both, at epsilon 1; votes are kept, so that teachers are trained once."""
+    """Return both classifiers; PATE keeps its votes, and so trains teachers once."""
     teacher = make_pipeline(StandardScaler(), KNeighborsClassifier())
     sizes = {"n_teachers": N_TEACHERS, "n_queries": N_QUERIES}
     voting = PATEClassifier(teacher, **sizes, memory=folder, random_state=0)
@@ -62,10 +62,8 @@ def private_classifiers(folder):
 
 def draw(scores, path):
     """Draw a dot for each release."""
-    mpl.use("agg")
-    import matplotlib.pyplot as plt
-
-    figure, axis = plt.subplots(figsize=(7, 2.4), layout="constrained")
+    figure = Figure(figsize=(7, 2.4), layout="constrained")
+    axis = figure.subplots()
     for (name, values), colour in zip(scores.items(), COLOURS, strict=True):
         axis.scatter(values, len(values) * [name], color=colour, alpha=0.6)
     axis.set(xlabel="accuracy on new rows", title="epsilon 1, each release")
