@@ -256,7 +256,7 @@ def test_texts_lead_to_a_dataframe(ledger):
 
 
 def test_texts_as_categories_lead_to_a_vectorizer(ledger):
-    with pytest.warns(PublicDataWarning, match="Words need a vectorizer"):
+    with pytest.warns(PublicDataWarning, match="For words, use a vectorizer"):
         pate(ledger).plan_fit(NOTES, Y, X_public=PublicData(NOTES[:200].copy()))
 
 
