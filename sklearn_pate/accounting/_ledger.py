@@ -255,9 +255,9 @@ class PrivacyLedger:
 
     orders : array-like of shape (n_orders,), default=None
         Renyi orders at which costs add up, fixed when the file is created. Default: the
-        order that admits the most answers of the default mechanism. Several orders
-        share `delta`, suit several kinds of mechanisms together, but admit slightly
-        fewer releases with Gaussian noise.
+        order that admits the most answers of the default mechanism. With
+        several orders, a ledger is better for several kinds of mechanisms, but admits
+        slightly fewer releases with Gaussian noise.
 
     key_file : str or path-like, default=None
         File with the secret key of the fingerprints of data sets and fits, created if

@@ -139,10 +139,9 @@ def fetch_adult(
     Returns
     -------
     adult : Bunch
-        ``data`` of shape (n_rows, 14), dtype float64 (or a frame of int64 and
-        categorical columns), ``target`` of shape (n_rows,) with labels "<=50K" and
-        ">50K", ``feature_names``, ``categories`` (a dict of the categories of each
-        categorical feature, in the order of their integers), ``target_names``,
+        ``data`` of shape (n_rows, 14), dtype float64, or a frame. ``target`` of shape
+        (n_rows,), with labels "<=50K" and ">50K". ``categories``, a dict: category k of
+        a feature is the integer k in ``data``. ``feature_names``, ``target_names``,
         ``DESCR``.
 
     Raises
@@ -251,11 +250,10 @@ def fetch_diabetes130(
     Returns
     -------
     diabetes : Bunch
-        ``data`` of shape (101766, 47), dtype float64 (or a frame of int64 and
-        categorical columns), ``target`` of shape (101766,) with labels "NO", ">30" and
-        "<30", ``groups`` of shape (101766,), dtype int64, the patient of each row,
-        ``feature_names``, ``categories`` (a dict of the categories of each
-        categorical feature, in the order of their integers), ``target_names``,
+        ``data`` of shape (101766, 47), dtype float64, or a frame. ``target`` of shape
+        (101766,), with labels "NO", ">30" and "<30". ``groups`` of shape (101766,),
+        dtype int64: the patient of each row. ``categories``, a dict: category k of a
+        feature is the integer k in ``data``. ``feature_names``, ``target_names``,
         ``DESCR``.
 
     Raises

@@ -192,7 +192,7 @@ class EpsilonDeltaDisplay:
     """Plot of publishable epsilon against delta.
 
     A release is (epsilon, delta)-differentially private at every point of its line. A
-    marker shows epsilon and delta of its privacy statement. The plot **may be
+    marker shows the epsilon and delta of the privacy statement. The plot **may be
     published**, like the statements. Create the display by :meth:`from_estimator` or
     :meth:`from_statements`. The display needs matplotlib. All parameters are stored as
     attributes.

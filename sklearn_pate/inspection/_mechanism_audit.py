@@ -314,7 +314,8 @@ def _check_coefficients(counts: ArrayLike, neighbour: ArrayLike) -> NDArray[np.f
         )
     if np.array_equal(*data_sets):
         raise ValueError(
-            "counts and neighbour are equal; pass two different teachers' coefficients."
+            "counts and neighbour are equal; pass the coefficients of two teachers "
+            "that differ."
         )
     return data_sets
 

@@ -254,7 +254,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         Noisy sum of the teachers' probabilities for each batch. May be published.
 
     similarities_ : ndarray of shape (n_batches, n_batches) or None
-        Noisy sum of the hints. May be published.
+        Noisy sum of the relational hints of teachers. May be published.
 
     representation_ : transformer or None
         The transformer, fitted on public rows. May be published.

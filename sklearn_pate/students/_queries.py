@@ -72,10 +72,10 @@ class QuerySession:
     Parameters
     ----------
     answer : callable
-        Function that answers queries: from indices of public rows, and `probabilities`
-        of shape (n_rows, n_classes) or None, to class indices, -1 for no answer. Pass
-        :meth:`Oracle.answer <sklearn_pate.mechanisms.Oracle.answer>`, which records the
-        privacy cost.
+        Function that answers queries. Its arguments are indices of public rows, and
+        `probabilities` of shape (n_rows, n_classes) or None. It returns class indices,
+        -1 for no answer. :meth:`Oracle.answer <sklearn_pate.mechanisms.Oracle.answer>`
+        records the privacy cost.
 
     X_public : {ndarray, sparse matrix, dataframe} of shape (n_public, n_features)
         Public rows.

@@ -349,8 +349,8 @@ def local_cost(
     teacher can cause: by another vote, by an abstention, or by a vote in place of an
     abstention. Theorem 3 of Papernot et al. 2017 and Theorem 6 of Papernot et al. 2018
     bound this cost from above, in one direction. With a check, M is the joint
-    distribution of "none", 1, ..., K. Unlike an expected cost, the cost of the joint
-    distribution is a bound for every run.
+    distribution of "none", 1, ..., K. The cost of
+    the joint distribution holds for every run, which a mean over runs does not.
 
     Classes with equal counts, and queries with equal sorted counts, are computed once,
     by :func:`~sklearn_pate.accounting.plurality.log_moment`. See the page :doc:`Privacy

@@ -125,7 +125,7 @@ class VoteCosts:
         if isinstance(log_q, RdpCurve):
             raise TypeError(
                 "A curve of the exact local cost cannot be sanitized, because its "
-                "smooth sensitivity is not known; pass log_q, for the q-optimal cost."
+                "smooth sensitivity is not known; pass log_q, the logarithm of q."
             )
         log_q = check_log_q(log_q)
         if self.has_threshold != (largest_counts is not None):
