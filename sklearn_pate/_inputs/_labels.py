@@ -44,7 +44,7 @@ def check_classes(classes: Any) -> NDArray[Any]:
             return np.unique(array)
     raise ValueError(
         f"classes={classes!r} must list at least two distinct labels, each once. Pass "
-        "all text, or all numbers that one numpy array holds exactly, without bytes or "
+        "text only, or numbers that one numpy array holds exactly, without bytes or "
         "missing labels."
     )
 

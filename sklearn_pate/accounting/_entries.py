@@ -150,9 +150,9 @@ def check_cost(ledger: "PrivacyLedger", file: Connection, cost: PrivacyCost) -> 
         raise BudgetExceededError(
             "A release without a Renyi curve for all cases "
             f"(uncovered_delta={cost.uncovered_delta!r}) may only be the first entry "
-            f"of a ledger, but {ledger.path} has entries. Charge its rho, its Renyi "
-            "curve or its accountant instead, or charge it first to a new ledger. "
-            "Nothing was charged."
+            f"of a ledger, but {ledger.path} has entries. Pass its rho, its Renyi "
+            "curve or its accountant instead, or make it the first entry of a new "
+            "ledger. Nothing was charged."
         )
     values = entry_cost(ledger, cost.curve, cost.uncovered_delta)
     if admits(ledger, spent, values, cost.profile):

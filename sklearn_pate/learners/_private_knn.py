@@ -595,8 +595,8 @@ class PrivateKNNClassifier(StudentClassifier):
     def _check_parameters(self) -> None:
         if isinstance(self.mechanism, str) and self.mechanism not in MECHANISMS:
             raise ValueError(
-                f"mechanism={self.mechanism!r} has no known cost on a secret sample, "
-                f"which needs Gaussian noise; use one of {[*MECHANISMS]}."
+                f"mechanism={self.mechanism!r} has no known cost on a secret sample; "
+                f"use one of {[*MECHANISMS]}, which have Gaussian noise."
             )
         super()._check_parameters()
         check_strategy(self.query_strategy, self.mechanism, self._unfitted_student())

@@ -55,9 +55,8 @@ class MeanScores(GaussianSum):
     Public rows alone determine a basis of functions. The class probabilities of each
     teacher become coefficients of these functions. The coefficients are clipped to a
     ball around a centre, rounded to whole numbers, added up over teachers, and released
-    with noise. A noisy count of the classes gives the first centre. Two steps then
-    release coefficients, and the result of the first of these steps is the centre of
-    the second.
+    with noise. The centre of the first step follows from noisy class counts, and the
+    centre of the second step is the result of the first step.
 
     Parameters
     ----------
@@ -218,8 +217,8 @@ class MeanScores(GaussianSum):
             numbers with a given largest length. Sensitive.
 
         n_coordinates : list of int
-            Number of functions in each step. At most the numbers that the method
-            `n_coordinates` returns, and at most the number in `scores`.
+            Number of functions in each step: no more than the method `n_coordinates`
+            returns, and no more than `scores` has.
 
         entry : FitEntry, default=None
             Ledger entry. The privacy cost is recorded before any noise is drawn, and

@@ -531,8 +531,8 @@ class SampledMechanism(Mechanism):
         # Exactly these: a subclass may add noise of another kind.
         if type(self.mechanism) not in (GNMax, NoisyHistogram, ConfidentGNMax):
             raise ValueError(
-                f"mechanism={self.mechanism!r} has no known cost on a secret sample, "
-                "which needs Gaussian noise; use 'gnmax', or 'confident'."
+                f"mechanism={self.mechanism!r} has no known cost on a secret sample; "
+                "use 'gnmax' or 'confident', which have Gaussian noise."
             )
         if self.mechanism.max_answers is not None:
             raise ValueError(

@@ -179,7 +179,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         raise TypeError(
             "A PublishedClassifier cannot be fitted: it has no private rows. Fit a "
             "private classifier and publish that, or pass FrozenEstimator(published) "
-            "to what needs to fit its estimators."
+            "to a function that fits its estimators."
         )
 
     def save(

@@ -232,7 +232,7 @@ class TableRepresentation(
         return self
 
     def transform(self, X: Any) -> Any:
-        """Compute the components of each row, independently of other rows.
+        """Compute the components of each row alone, to the last bit.
 
         Parameters
         ----------
@@ -572,7 +572,7 @@ class ImageRepresentation(
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Compute the components of each image.
 
-        The position of an image in X changes components by rounding errors only.
+        The last bits of an image's components depend on its position in X.
 
         Parameters
         ----------

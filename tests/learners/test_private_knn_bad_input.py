@@ -84,7 +84,7 @@ WRONG_FITS = {
     "unknown metric": ({"metric": "manhattan"}, {}, r"metric='manhattan' is unknown; use one of \['euclidean', 'cosine'\]"),
     "metric is a function": ({"metric": np.dot}, {}, r"is unknown; use one of \['euclidean', 'cosine'\]"),
     # how it is answered
-    "Laplace noise": ({"mechanism": "lnmax"}, {}, r"mechanism='lnmax' has no known cost on a secret sample, which needs Gaussian noise; use one of \['gnmax', 'confident', 'histogram'\]"),
+    "Laplace noise": ({"mechanism": "lnmax"}, {}, r"mechanism='lnmax' has no known cost on a secret sample; use one of \['gnmax', 'confident', 'histogram'\], which have Gaussian noise"),
     "Gumbel noise": ({"mechanism": GumbelMax()}, {}, r"mechanism=GumbelMax\(\) has no known cost on a secret sample"),
     "Laplace noise that is set": ({"mechanism": LNMax(gamma=0.1), **OWN}, {}, r"mechanism=LNMax\(gamma=0.1\) has no known cost"),
     "interactive": ({"mechanism": "interactive"}, {}, r"mechanism='interactive' has no known cost on a secret sample"),

@@ -104,7 +104,7 @@ def test_a_metric_of_a_class_is_drawn_by_its_name(of_three_classes, measured):
     )
     ax = metrics.plot_subgroups(("roc_auc", 1))
     assert ax.get_xlabel() == "AUC of 1 minus that of all rows"
-    with pytest.raises(ValueError, match="metric='auc' is none; use one of"):
+    with pytest.raises(ValueError, match="metric='auc' is unknown; use one of"):
         metrics.plot_subgroups("auc")
     with pytest.raises(ValueError, match="These metrics have no subgroups; pass"):
         of_three_classes[2].plot_subgroups()

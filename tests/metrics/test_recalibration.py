@@ -86,9 +86,9 @@ def test_statements_of_two_units_are_refused(measured, private_model):
 
 
 def test_another_model_is_refused(measured, of_three_classes):
-    with pytest.raises(ValueError, match=r"model has classes_=\[0, 1\], and these"):
+    with pytest.raises(ValueError, match=r"model has classes_=\[0, 1\], but these"):
         of_three_classes[2].recalibrated(FirstColumn())
-    with pytest.raises(ValueError, match=r"model has classes_=\[\], and these"):
+    with pytest.raises(ValueError, match=r"model has classes_=\[\], but these"):
         measured[2].recalibrated(object())
 
 

@@ -98,7 +98,7 @@ def test_forged_metrics_are_refused(saved, name):
 def test_metrics_of_another_model_are_refused(fitted):
     rows, labels = scored_rows_of_three_classes(600)
     of_three = private_metrics(FirstColumn(3), rows, labels, epsilon=5.0)
-    with pytest.raises(ValueError, match=r"metrics are of classes \[0, 1, 2\], and"):
+    with pytest.raises(ValueError, match=r"metrics are of classes \[0, 1, 2\], but"):
         fitted.publish(metrics=of_three)
     with pytest.raises(ValueError, match="must be PrivateMetrics; measure the model"):
         fitted.publish(metrics={"accuracy": 0.8})

@@ -212,8 +212,7 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """Compute features.
 
-        The position of a row and the number of rows change features by rounding errors
-        only.
+        The last bits of a row's features depend on its position and the number of rows.
 
         Parameters
         ----------

@@ -89,7 +89,7 @@ def test_the_file_of_another_model_is_refused(saved):
     another = pate(n_queries=41).publish()
     for clf, message in (
         (another, r"model_file='.*model\.skops' has another privacy card than clf"),
-        (pate(), r"and clf is a PATEClassifier; pass clf\.publish\(\), as it was"),
+        (pate(), r"but clf is a PATEClassifier; pass the PublishedClassifier"),
     ):
         with pytest.raises(ValueError, match=message):
             report_on(clf, model_file=path)
