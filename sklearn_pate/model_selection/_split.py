@@ -299,8 +299,8 @@ def _training_parts(
     parts = [np.flatnonzero(part_of_row == part) for part in range(n_parts)]
     if min(len(part) for part in parts) == 0:
         raise ValueError(
-            "A training part has no row; pass more rows, lower test_size, or try fewer "
-            "candidates."
+            f"With {counted(n_parts, 'training part')}, a part has no row; pass more "
+            "rows, lower test_size, or try fewer candidates."
         )
     return parts
 

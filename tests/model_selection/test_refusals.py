@@ -66,7 +66,7 @@ WRONG = {
     "a candidate that cannot work": ({"estimator": NoisyMeans(), "param_grid": {"radius": [10, 0.5]}}, r"radius=0.5 must be at least 1"),
     "a parameter that is not there": ({"param_grid": {"answers": [0, 1]}}, r"Invalid parameter 'answers'"),
     "more candidates than rows": ({"param_grid": {"answer": list(range(60))}, "n_trials_distribution": "disjoint"}, r"n_samples=60 rows cannot be split into 60 training parts"),
-    "candidates for few rows": ({"param_grid": {"answer": list(range(50))}, "n_trials_distribution": "disjoint"}, r"One of 50 training parts has no row"),
+    "candidates for few rows": ({"param_grid": {"answer": list(range(50))}, "n_trials_distribution": "disjoint"}, r"With 50 training parts, a part has no row"),
     "noise that cannot be drawn": ({"estimator": Constant(epsilon=1e-7)}, r"Scores would need noise of scale 1e\+07"),
 }  # fmt: skip
 

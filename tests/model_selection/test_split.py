@@ -113,7 +113,7 @@ def test_too_few_rows_are_refused(unit, relation, n_rows, n_parts):
 
 
 def test_a_part_without_rows_is_refused():
-    with pytest.raises(ValueError, match="One of 1 training parts has no row"):
+    with pytest.raises(ValueError, match="With 1 training part, a part has no row"):
         split(rows(3), "row", "replace-one", test_size=0.99)
 
 
