@@ -77,7 +77,7 @@ class PrivacyUtilityWarning(UserWarning):
     ...         pate.fit(X[:1000], y[:1000], X_public=PublicData(X[1000:]))
     ...     except PrivacyUtilityWarning as warning:
     ...         print(warning)
-    The noise of GNMax(sigma=188.56) is too large for 10 teachers: where all of the...
+    The noise of GNMax(sigma=188.56) is too large for 10 teachers. Even where all...
     """
 
 

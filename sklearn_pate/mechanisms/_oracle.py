@@ -139,7 +139,7 @@ class Oracle:
     ...     oracle.answer([0, 2])
     ... except BudgetExceededError as error:
     ...     print(error)
-    1 new query would exceed the 0 of 2 that are left; pass at most 0 new rows.
+    1 new query would exceed the 0 of 2 queries that are left; pass at most 0 new rows.
     """
 
     def __init__(

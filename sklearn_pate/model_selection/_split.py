@@ -309,8 +309,9 @@ def _check_enough(n_units: int, n_parts: int, units: str) -> None:
     """Raise if there are too few units for the parts."""
     if n_units <= n_parts:
         raise ValueError(
-            f"n_samples={n_units} {units} cannot be split into {n_parts} training "
-            "parts and one part for scores; pass more rows, or try fewer candidates."
+            f"n_samples={n_units} {units} cannot be split into "
+            f"{counted(n_parts, 'training part')} and one part for scores; pass more "
+            "rows, or try fewer candidates."
         )
 
 
