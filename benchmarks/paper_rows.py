@@ -33,8 +33,8 @@ class Row:
     def cells(self):
         """Return the cells of a line of the table."""
         source = f"`{self.source}`" if self.source else ""
-        verdict = f"**{self.verdict}**"
-        return [self.claim, self.printed, self.here, verdict, source, self.remark]
+        reason = ": ".join(filter(None, (source, self.remark)))
+        return [self.claim, self.printed, self.here, f"**{self.verdict}**", reason]
 
 
 def epsilon_verdict(printed, measured):
@@ -71,7 +71,7 @@ def command_of(results):
 
 def claims_table(rows):
     """Format claims with their verdicts; all columns are text."""
-    header = ["claim", "printed", "here", "verdict", "measured by", "remark"]
+    header = ["claim", "printed", "here", "verdict", "measured by: remark"]
     lines = [header, ["---"] * len(header), *(row.cells() for row in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
