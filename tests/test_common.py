@@ -42,8 +42,8 @@ CONFIGURATIONS = {
         n_teachers=5,
         **OWN_NOISE,
     ),
-    "logistic regression, LNMax, calibrated": PATEClassifier(
-        LogisticRegression(), mechanism="lnmax", epsilon=5, **PUBLIC
+    "logistic regression, GumbelMax, calibrated": PATEClassifier(
+        LogisticRegression(), mechanism="gumbel", epsilon=5, **PUBLIC
     ),
     "pipeline, GNMax": PATEClassifier(
         make_pipeline(StandardScaler(), LogisticRegression()),
