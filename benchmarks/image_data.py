@@ -1,10 +1,9 @@
 """Image data sets: pixels and gradients; private, public and held-out rows."""
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
+from image_sets import read_svhn_grey, read_svhn_part
 from joblib import Parallel, delayed
 from skimage.feature import hog
 from sklearn.decomposition import PCA
@@ -103,10 +102,8 @@ def load_mnist_small(work):
 
 def load_svhn_derived(work):
     """SVHN (derived grey): the test digits only, split into private and test rows."""
-    home = Path(os.environ["SKLEARN_PATE_DATA"], "svhn")
-    with np.load(home / "svhn_test_derived_grey32_26032.npz") as file:
-        X, y = file["X"].reshape(len(file["y"]), -1), file["y"].astype(int)
-    X = _rows(X, (32, 32), work / "svhn-derived.npy")
+    X, y = read_svhn_grey()
+    X = _rows(X.reshape(len(y), -1), (32, 32), work / "svhn-derived.npy")
     order = np.random.RandomState(0).permutation(len(y))
     private, test = order[:15032], order[15032:]
     return Images(
@@ -120,11 +117,8 @@ def load_svhn_derived(work):
 
 def load_svhn_part(work):
     """SVHN: its first 16419 test digits, the first 10000 public as in the papers."""
-    home = Path(os.environ["SKLEARN_PATE_DATA"], "svhn")
-    with np.load(home / "svhn_test_32x32_partial_rgb_16419.npz") as file:
-        order = np.argsort(file["index0"])
-        grey = file["X"][order].mean(axis=-1).reshape(len(order), -1)
-        y = file["y"][order].astype(int)
+    X, y = read_svhn_part()
+    grey = X.mean(axis=-1).reshape(len(y), -1)
     X = _rows(grey, (32, 32), work / "svhn-part.npy")
     return Images(
         "SVHN, first 16,419 test digits",

@@ -66,16 +66,29 @@ def _sprites(path):
     return np.concatenate([one.reshape(1000, 3, 32, 32) for one in tiles]), labels
 
 
+def read_svhn_part():
+    """Return the first 16419 test digits of SVHN and labels, as in its file."""
+    home = Path(os.environ["SKLEARN_PATE_DATA"], "svhn")
+    with np.load(home / "svhn_test_32x32_partial_rgb_16419.npz") as file:
+        order = np.argsort(file["index0"])
+        return file["X"][order], file["y"][order].astype(int)
+
+
+def read_svhn_grey():
+    """Return all test digits of SVHN, cut and turned to grey by others, and labels."""
+    home = Path(os.environ["SKLEARN_PATE_DATA"], "svhn")
+    with np.load(home / "svhn_test_derived_grey32_26032.npz") as file:
+        return file["X"], file["y"].astype(int)
+
+
 def load_svhn_part():
     """Load the first 16419 test digits of SVHN, split by position.
 
     Digits of one photograph are neighbours in the file: the first 9419 are private, the
     next 5000 public, the last 2000 evaluated.
     """
-    home = Path(os.environ["SKLEARN_PATE_DATA"], "svhn")
-    with np.load(home / "svhn_test_32x32_partial_rgb_16419.npz") as file:
-        order = np.argsort(file["index0"])
-        X, y = _channels_first(file["X"][order]), file["y"][order].astype(int)
+    X, y = read_svhn_part()
+    X = _channels_first(X)
     return ImageSet(
         "SVHN, first 16,419 test digits",
         (X[:9419], y[:9419]),
@@ -87,9 +100,8 @@ def load_svhn_part():
 
 def load_svhn_grey():
     """Load all test digits of SVHN, cut and turned to grey by others, by position."""
-    home = Path(os.environ["SKLEARN_PATE_DATA"], "svhn")
-    with np.load(home / "svhn_test_derived_grey32_26032.npz") as file:
-        X, y = file["X"].reshape(-1, 1, 32, 32), file["y"].astype(int)
+    X, y = read_svhn_grey()
+    X = X.reshape(-1, 1, 32, 32)
     return ImageSet(
         "SVHN (derived grey)",
         (X[:15032], y[:15032]),

@@ -26,7 +26,7 @@ from accounting import published
 from command import command
 from image_data import DATA
 from image_models import Network, discriminant
-from image_sets import load_svhn_grey
+from image_sets import read_svhn_grey
 from record import save, summary
 from runs import Runs, summaries
 from scipy.optimize import brentq
@@ -287,11 +287,10 @@ def queries(runs):
 
 def teachers(runs):
     """Measure the teachers whose votes are published, and Confident-GNMax's answers."""
-    svhn = load_svhn_grey()
     rows = []
     for data, truth in {
         "MNIST": load("MNIST").test[1][:9000],
-        "SVHN": np.concatenate([svhn.private[1], svhn.test[1]]),
+        "SVHN": read_svhn_grey()[1],
         "Adult": np.unique(fetch_adult(subset="test").target, return_inverse=True)[1],
     }.items():
         counts = published(data)
