@@ -1,7 +1,6 @@
 """Sphinx configuration of the site, built by ``make docs``."""
 
 import json
-import runpy
 import sys
 import tomllib
 import zlib
@@ -10,9 +9,11 @@ from pathlib import Path
 import sklearn_pate
 
 DOCS = Path(__file__).parent
-sys.path.insert(0, str(DOCS))  # for gallery_order and mathml
+sys.path.insert(0, str(DOCS))  # for guide_pictures, gallery_order and mathml
 
-runpy.run_path(str(DOCS / "guide_pictures.py"), run_name="__main__")
+import guide_pictures  # noqa: E402
+
+guide_pictures.main()
 
 
 def write_outputs(folder, stored):

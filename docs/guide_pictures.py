@@ -1,18 +1,18 @@
 """Pictures of the user guide, as SVG files in docs/_static/, which conf.py writes."""
 
 import math
-from html import escape
 from pathlib import Path
 
 from sklearn_pate.inspection.report._blocks import (
-    FLOW_STYLE,
+    WIDTH,
     Step,
     draw_data_flow,
     flow_of,
+    svg_arrow,
+    svg_picture,
+    svg_text,
 )
 from sklearn_pate.mechanisms import GNMax
-
-WIDTH = 440
 
 NEWTON = [
     Step(
@@ -55,8 +55,7 @@ class Drawing:
 
     def text(self, x, y, text, *, bold=False):
         """Write a line of text."""
-        title = ' class="flow-title"' if bold else ""
-        self.parts.append(f'<text x="{x}" y="{y}"{title}>{escape(text)}</text>')
+        self.parts.append(svg_text(x, y, text, bold=bold))
 
     def box(self, x, y, width, title, lines):
         """Draw a box with a title and lines of text."""
@@ -67,19 +66,11 @@ class Drawing:
 
     def arrow(self, x, top, bottom):
         """Draw an arrow down."""
-        self.parts.append(
-            f'<path class="flow-arrow" d="M{x} {top}V{bottom - 7}m-4 0h8l-4 7z"/>'
-        )
+        self.parts.append(svg_arrow(x, top, bottom))
 
     def svg(self):
         """Return the drawing as one SVG element with a text alternative."""
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="flow" role="img" '
-            f'width="{WIDTH}" height="{self.height}" '
-            f'viewBox="0 0 {WIDTH} {self.height}"><title>{escape(self.title)}</title>'
-            f"<desc>{escape(self.description)}</desc><style>{FLOW_STYLE}</style>"
-            f"{''.join(self.parts)}</svg>"
-        )
+        return svg_picture(self.title, self.description, self.height, self.parts)
 
 
 def groups():

@@ -1,7 +1,7 @@
 """Blocks of a report: texts, lists, figures and their style."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from html import escape
 from typing import Literal, NamedTuple, TypeAlias
@@ -90,7 +90,7 @@ def data_flow_lines(steps: Sequence[Step]) -> list[str]:
 
 # Pixels: letters are 8 wide at most, on average of a line; each box has 26 above it
 # (arrow, zone), and 8 below.
-_WIDTH, _LETTER, _LINE, _ABOVE, _BELOW = 440, 8, 17, 26, 8
+WIDTH, _LETTER, _LINE, _ABOVE, _BELOW = 440, 8, 17, 26, 8
 
 
 def draw_data_flow(steps: Sequence[Step]) -> str:
@@ -100,36 +100,46 @@ def draw_data_flow(steps: Sequence[Step]) -> str:
     """
     drawn, y = [], 0
     for number, step in enumerate(steps):
-        lines = textwrap.wrap(step.text, (_WIDTH - 40) // _LETTER)
+        lines = textwrap.wrap(step.text, (WIDTH - 40) // _LETTER)
         height = _LINE * (1 + len(lines)) + 11
-        box, middle = y + _ABOVE, _WIDTH // 2
+        box, middle = y + _ABOVE, WIDTH // 2
         drawn.append(
-            f'<rect class="flow-{step.zone}" x="0" y="{y}" width="{_WIDTH}" '
+            f'<rect class="flow-{step.zone}" x="0" y="{y}" width="{WIDTH}" '
             f'height="{_ABOVE + height + _BELOW}"/><rect class="flow-box" x="10" '
-            f'y="{box}" width="{_WIDTH - 20}" height="{height}" rx="4"/>'
+            f'y="{box}" width="{WIDTH - 20}" height="{height}" rx="4"/>'
         )
         if number == 0 or step.zone != steps[number - 1].zone:
-            drawn.append(_text(10, y + 18, _ZONES[step.zone].upper()))
+            drawn.append(svg_text(10, y + 18, _ZONES[step.zone].upper()))
         if number:
-            drawn.append(
-                f'<path class="flow-arrow" d="M{middle} {y - _BELOW + 2}V{box - 8}'
-                'm-4 0h8l-4 7z"/>'
-            )
-        drawn.append(_text(20, box + _LINE, step.title, ' class="flow-title"'))
+            drawn.append(svg_arrow(middle, y - _BELOW + 2, box - 1))
+        drawn.append(svg_text(20, box + _LINE, step.title, bold=True))
         for place, line in enumerate(lines, 2):
-            drawn.append(_text(20, box + place * _LINE, line))
+            drawn.append(svg_text(20, box + place * _LINE, line))
         y += _ABOVE + height + _BELOW
+    return svg_picture("Data flow", " ".join(data_flow_lines(steps)), y, drawn)
+
+
+def svg_text(x: int, y: int, text: str, *, bold: bool = False) -> str:
+    """Write a line of text."""
+    title = ' class="flow-title"' if bold else ""
+    return f'<text x="{x}" y="{y}"{title}>{escape(text)}</text>'
+
+
+def svg_arrow(x: int, top: int, bottom: int) -> str:
+    """Draw an arrow down."""
+    return f'<path class="flow-arrow" d="M{x} {top}V{bottom - 7}m-4 0h8l-4 7z"/>'
+
+
+def svg_picture(title: str, description: str, height: int, parts: Iterable[str]) -> str:
+    """Return an SVG element of the width of a data flow, with a text alternative."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="flow" role="img" '
-        f'width="{_WIDTH}" height="{y}" viewBox="0 0 {_WIDTH} {y}" '
-        'aria-labelledby="flow-title flow-desc"><title id="flow-title">Data flow'
-        f'</title><desc id="flow-desc">{escape(" ".join(data_flow_lines(steps)))}'
-        f"</desc><style>{FLOW_STYLE}</style>{''.join(drawn)}</svg>"
+        f'width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" '
+        'aria-labelledby="flow-title flow-desc">'
+        f'<title id="flow-title">{escape(title)}</title>'
+        f'<desc id="flow-desc">{escape(description)}</desc>'
+        f"<style>{FLOW_STYLE}</style>{''.join(parts)}</svg>"
     )
-
-
-def _text(x: int, y: int, text: str, attributes: str = "") -> str:
-    return f'<text x="{x}" y="{y}"{attributes}>{escape(text)}</text>'
 
 
 class Text(NamedTuple):
