@@ -19,7 +19,11 @@ from sklearn_pate._aggregation._checks import (
 )
 from sklearn_pate._aggregation._rows import PublicInputs
 from sklearn_pate._inputs._features import check_column_names, check_public_features
-from sklearn_pate._inputs._labels import check_classes, read_classes
+from sklearn_pate._inputs._labels import (
+    check_classes,
+    check_label_type,
+    read_classes,
+)
 from sklearn_pate._inputs._odd_values import warn_of_text
 from sklearn_pate._teachers._shards import ONE_GROUP
 from sklearn_pate.accounting._assumptions import (
@@ -66,6 +70,8 @@ def read_dask_inputs(
     warn_of_text(X_public)
     given = estimator.classes
     known = None if given is None else check_classes(given)
+    if known is not None:
+        check_label_type(getattr(y, "_meta", y), known)
     parts = _parts(X, y, groups)
     hashed = estimator.ledger is not None
     read = partial(delayed(read_labels_of), delayed(like), known, key)

@@ -29,6 +29,7 @@ from sklearn_pate._inputs._file_content import digest_of_rows
 from sklearn_pate._inputs._labels import (
     PublicData,
     check_classes,
+    check_label_type,
     class_indices,
     read_classes,
 )
@@ -277,19 +278,8 @@ def read_labels(
     if given is None:
         return *read_classes(y), LABEL_SET_READ
     classes = check_classes(given)
-    _check_label_type(given, classes, y)
+    check_label_type(y, classes)
     return classes, class_indices(y, classes), LABEL_SET
-
-
-def _check_label_type(given: ArrayLike, classes: NDArray[Any], y: Any) -> None:
-    """Raise if no label of the type that y declares could be in `classes`."""
-    kind = np.asarray(y).dtype.kind if hasattr(y, "dtype") else "O"
-    is_text, is_number = classes.dtype.kind == "U", classes.dtype.kind in "biuf"
-    if (is_text and kind in "biufcSmM") or (is_number and kind in "UTSmM"):
-        raise ValueError(
-            f"No private row of y has a label in classes={given!r}, as y is of type "
-            f"{y.dtype}; give both the same type."
-        )
 
 
 def _groups_left(

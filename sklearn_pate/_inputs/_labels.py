@@ -8,12 +8,12 @@ from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import assert_all_finite
+from sklearn.utils import _safe_indexing, assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from sklearn_pate._inputs._containers import as_objects, check_container
-from sklearn_pate._inputs._odd_values import is_a
+from sklearn_pate._inputs._odd_values import is_a, is_frame
 
 # Whole numbers beyond this are no longer exact in float64.
 _LARGEST_EXACT_FLOAT = 2**53
@@ -114,6 +114,54 @@ def class_indices(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     index = {label: k for k, label in enumerate(classes.tolist())}
     codes = [_index(label, index) for label in labels.tolist()]
     return np.array(codes, dtype=np.intp)
+
+
+def check_label_type(labels: Any, classes: NDArray[Any], name: str = "y") -> None:
+    """Raise if no label of the type that a container declares can be a class.
+
+    No value of a label decides. Labels in a list, or in an array of objects, have no
+    declared type. `name` stands for the labels in the message.
+    """
+    declared = _declared_type(labels)
+    if declared is None or issubclass(declared, (np.object_, type(None))):
+        return
+    known = classes.tolist()
+    numbers = [one for one in known if isinstance(one, Real)]
+    if issubclass(declared, str):
+        what, can_match = "text", any(isinstance(one, str) for one in known)
+    elif issubclass(declared, (bool, np.bool_)):
+        what, can_match = "booleans", any(one in (0, 1) for one in numbers)
+    elif issubclass(declared, (int, np.integer)):
+        what, can_match = "whole numbers", any(one % 1 == 0 for one in numbers)
+    elif issubclass(declared, (Number, np.number)):
+        what, can_match = "numbers", bool(numbers)
+    else:
+        what, can_match = f"of type {declared.__name__}", declared is object
+    if not can_match:
+        raise ValueError(
+            f"No label of {name} can be in classes={known}, as {name} is declared to "
+            f"be {what}; give both the same type."
+        )
+
+
+def _declared_type(labels: Any) -> type | None:
+    """Return the type of labels that a container declares, None if there is none."""
+    if is_frame(labels):
+        labels = _safe_indexing(labels, 0, axis=1)
+    dtype = getattr(labels, "dtype", getattr(labels, "type", None))
+    categories = getattr(dtype, "categories", None)
+    if hasattr(dtype, "to_python"):  # polars, whose categories are text
+        return cast(type, dtype.to_python())
+    if categories is not None:  # pandas; dask may not know them
+        is_known = "__UNKNOWN_CATEGORIES__" not in categories
+        return _declared_type(categories) if is_known else None
+    dtype = getattr(dtype, "pyarrow_dtype", dtype)
+    dtype = getattr(dtype, "value_type", dtype)  # of a dictionary
+    if hasattr(dtype, "to_pandas_dtype"):
+        return str if "string" in str(dtype) else np.dtype(dtype.to_pandas_dtype()).type
+    if dtype is not None and not isinstance(getattr(dtype, "type", None), type):
+        dtype = np.asarray(labels).dtype  # of torch and others
+    return getattr(dtype, "type", None)
 
 
 def plain_label(label: Any) -> bool | int | float | str:

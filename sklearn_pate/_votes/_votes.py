@@ -22,6 +22,7 @@ from sklearn_pate._inputs._file_content import (
 from sklearn_pate._inputs._labels import (
     PublicData,
     check_classes,
+    check_label_type,
     class_indices,
     is_abstention,
 )
@@ -291,6 +292,7 @@ class Votes(SensitiveSums):
                         f"({n_public or 'n_public'},), such as frame.to_numpy().T of a "
                         "dataframe with one column a party."
                     )
+                check_label_type(labels, known, f"party {party}")
                 codes = class_indices(labels, known)
                 left_out = np.asarray(labels, dtype=object)[codes < 0]
                 unknown |= not all(map(is_abstention, left_out))

@@ -9,7 +9,12 @@ from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._estimators._isolation import check_cloneable, one_thread
 from sklearn_pate._inputs._features import check_features, check_public_features
-from sklearn_pate._inputs._labels import PublicData, check_classes, class_indices
+from sklearn_pate._inputs._labels import (
+    PublicData,
+    check_classes,
+    check_label_type,
+    class_indices,
+)
 from sklearn_pate._inputs._odd_values import input_tags, read_like_public
 from sklearn_pate._teachers._forms import VoteForm
 from sklearn_pate._teachers._shards import teacher_seeds
@@ -128,6 +133,7 @@ def cast_votes(
     X = check_features(features, X, reset=False, private=True)
     X = read_like_public(X, X_public, refuse=False)
     check_consistent_length(X, y)
+    check_label_type(y, known)
     codes = class_indices(y, known)
     rows = np.flatnonzero(codes >= 0)
     [teacher_seed] = teacher_seeds(seed, np.array([shard]))

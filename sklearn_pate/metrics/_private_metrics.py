@@ -22,7 +22,11 @@ from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._containers import Table, as_objects, check_container
 from sklearn_pate._inputs._features import as_array, check_column_names
-from sklearn_pate._inputs._labels import class_indices, is_missing
+from sklearn_pate._inputs._labels import (
+    check_label_type,
+    class_indices,
+    is_missing,
+)
 from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._teachers._shards import group_ids, one_row_of_groups
 from sklearn_pate.accounting._assumptions import (
@@ -434,6 +438,7 @@ def read_rows(
     X = read_table(X)
     check_container("y", y)
     check_consistent_length(X, y)
+    check_label_type(y, classes)
     labels = class_indices(y, classes)
     ids = group_of_row = None
     if groups is not None:

@@ -396,7 +396,7 @@ def test_y_and_groups_need_the_rows_of_x(client, table, X_public):
             {"n_teachers": 4000},
             "n_teachers=4000 is more than the number of private rows",
         ),
-        ({"classes": ["a", "b"]}, "No private row of y has a label in classes"),
+        ({"classes": ["a", "b"]}, "No label of y can be in classes"),
     ],
 )
 def test_parameters_that_need_rows_in_memory_are_refused(

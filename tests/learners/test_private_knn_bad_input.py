@@ -134,7 +134,7 @@ WRONG_FITS = {
     "y is too short": ({}, {"y": Y[:-1]}, r"inconsistent numbers of samples"),
     "one class in y": ({}, {"y": np.ones(60)}, r"y holds one class only"),
     "one class in classes": ({"classes": [1]}, {}, r"classes=\[1\] must list at least two distinct labels"),
-    "classes of another type": ({"classes": ["0", "1"]}, {}, r"No private row of y has a label in classes"),
+    "classes of another type": ({"classes": ["0", "1"]}, {}, r"No label of y can be in classes"),
     "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is not a PrivacyLedger"),
     "random_state is a word": ({"random_state": "seed"}, {}, r"'seed' cannot be used to seed"),
 }  # fmt: skip
