@@ -21,9 +21,10 @@ def seeded_noise(seed: int) -> Iterator[None]:
     With one seed, equal fits in equal order draw equal noise. Two fits in one block
     never share noise.
 
-    The seed holds in the current thread, until the block ends. Fits in other threads or
-    in worker processes, such as processes of joblib, draw noise from the operating
-    system and state the usual epsilon.
+    The seed holds in the current thread and task of asyncio, until the block ends. Fits
+    in other threads or in worker processes, such as processes of joblib, draw noise
+    from the operating system and state the usual epsilon. A fit raises RuntimeError if
+    a block begins or ends between its privacy statement and its noise.
 
     Parameters
     ----------

@@ -53,6 +53,7 @@ from sklearn_pate.mechanisms import (
     NoisySum,
     PermuteAndFlip,
 )
+from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.model_selection import GroupHashSplit, PrivateSearchCV
 from sklearn_pate.publication import Deployment
@@ -395,7 +396,7 @@ READ = {
     ),
     "one row of counts": lambda one: GNMax(5).enumerated_curve(one[0]),
     "histogram": lambda one: NoisyHistogram(5).release(one),
-    "counts of marginals": lambda one: MarginalCounts(5).release(one[0]),
+    "counts of marginals": lambda one: MarginalCounts(5).release(one[0], NoiseSource()),
     "votes": lambda one: Votes(one, n_public=3, n_classes=100),
     "counts of votes": lambda one: Votes.of_counts(one, n_teachers=100),
     "bound": lambda one: gaussian_2018(one, 5),

@@ -45,7 +45,7 @@ from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis, VoteCosts
 from sklearn_pate.exceptions import LedgerError, PrivacyLeakWarning, warn_user
 from sklearn_pate.mechanisms import PluralityMechanism, Transcript
 from sklearn_pate.mechanisms._mechanism import Mechanism, Response
-from sklearn_pate.mechanisms._noise import as_drawn
+from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, TwoPartRelease
 
 # Parameters without an effect on the release.
@@ -102,6 +102,10 @@ class ReleasePlan:
     def n_draws(self) -> int:
         """Number of draws of noise: queries or steps, and one of counts."""
         return self.n_steps + (self.counts is not None)
+
+    def noise(self) -> NoiseSource:
+        """Return a source of noise of the kind that the statement describes."""
+        return NoiseSource().as_stated(self.statement.assumptions)
 
 
 def plan_release(
@@ -534,10 +538,11 @@ def draw_synthetic_rows(
     if stored is None:
         X, codes = counted_rows(private, seed)
         exact = count_cells(domain, X, codes, len(classes), by_class=synthetic.by_class)
+        noise = release.noise()
         if entry is not None:
             # Only on an entry without any draw: another one has its counts.
             entry.open(release.n_draws)
-        marginals, rows, digest = read(mechanism.release(exact))
+        marginals, rows, digest = read(mechanism.release(exact, noise))
         if entry is None:
             return marginals, rows
         drawn = np.concatenate([marginals.counts, digest])[np.newaxis]

@@ -123,7 +123,10 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
         """Record the cost, draw the noise, and release the mean scores."""
         mechanism, scored = self.release.mechanism, self.scored
         class_sum = partial(self.private.class_sum, self.n_classes)
-        estimate = mechanism.estimate(scores, class_sum, self.n_coordinates, entry)
+        noise = self.release.noise()
+        estimate = mechanism.estimate(
+            scores, class_sum, self.n_coordinates, entry, noise
+        )
         coef = estimate.shrunk
         full = np.zeros((scored.basis.n_coordinates_, coef.shape[1]))
         full[: len(coef)] = coef

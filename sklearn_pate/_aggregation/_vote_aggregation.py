@@ -166,7 +166,11 @@ class VoteAggregation(Aggregation[Votes, Answers]):
         """
         queries = self.queries
         oracle = Oracle(
-            votes, self.release.mechanism, n_queries=self.release.n_queries, entry=entry
+            votes,
+            self.release.mechanism,
+            n_queries=self.release.n_queries,
+            entry=entry,
+            noise=self.release.noise(),
         )
         with phase("querying", self.release.n_queries) as on_answered:
 

@@ -41,6 +41,7 @@ from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import Constraint
+from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 
 
@@ -261,13 +262,14 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         private = plan.private
         rows, codes = self._counted_rows(private)
         exact = count_cells(plan.domain, rows, codes, len(plan.classes), by_class=True)
+        noise = NoiseSource().as_stated(plan.statement.assumptions)
         record_release(self.ledger, plan.statement, private.content())
         # The privacy is spent on the next line: the noise is drawn.
         marginals = Marginals(
             plan.domain,
             len(plan.classes),
             True,
-            plan.mechanism.release(exact),
+            plan.mechanism.release(exact, noise),
             private.n_rows if self.privacy_unit == "row" else None,
             plan.mechanism.sigma,
         )

@@ -360,7 +360,8 @@ class DPNewtonClassifier(
             # With synthetic rows, the first part of the privacy is spent on this line.
             plan, marginals = self._on_drawn_rows(plan, entry)
             rows, refused = plan.represented_rows()
-            newton, sums = plan.newton(), StoredSums(plan.mechanism, entry)
+            newton = plan.newton()
+            sums = StoredSums(plan.mechanism, entry, plan.release.noise())
             for number in steps_of("summing rows", range(len(NewtonSteps.shares))):
                 step = newton.step()
                 # The privacy is spent on this line: the cost is recorded, then noise is

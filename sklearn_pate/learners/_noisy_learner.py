@@ -145,10 +145,11 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         """
         plan = self._plan(X, y, X_public=X_public)
         rows = plan.rows
+        noise = NoiseSource().as_stated(plan.statement.assumptions)
         record_release(self.ledger, plan.statement, (rows.given, rows.codes))
         with autologging_off():
             # The privacy is spent on the next line: training draws the noise.
-            self._train(rows, plan.settings, NoiseSource())
+            self._train(rows, plan.settings, noise)
         self.classes_ = rows.classes
         self.representation_ = rows.representation
         self._set_release(plan.mechanism, plan.statement)

@@ -124,7 +124,7 @@ class SumAggregation(Aggregation[SoftVotes, ReleasedSum]):
     @phase("releasing the sum")
     def draw(self, soft_votes: SoftVotes, entry: FitEntry | None) -> ReleasedSum:
         """Record the cost, draw the noise, and release the sum."""
-        sums = StoredSums(self.release.mechanism, entry)
+        sums = StoredSums(self.release.mechanism, entry, self.release.noise())
         return self.batches.read(sums.draw(0, soft_votes.sum)[np.newaxis])
 
     @phase("training the student")

@@ -636,7 +636,7 @@ class PrivateKNNClassifier(StudentClassifier):
             grid.points(public),
             n_neighbors=plan.release.n_teachers,
             n_classes=plan.n_classes,
-            sampler=plan.release.mechanism.sampler(),
+            sampler=plan.release.mechanism.sampler(plan.release.noise()),
         )
 
     def _input_tags(self) -> InputTags:

@@ -14,6 +14,7 @@ from sklearn_pate._votes._sums import STEPS, ScoreStep, TeacherScores
 from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._value_checks import check_count
+from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_sum import GaussianSum, StoredSums
 
 # In each step, the share of the squared length of all vectors: of the classes' sum, and
@@ -204,6 +205,7 @@ class MeanScores(GaussianSum):
         class_sum: Callable[[int], NDArray[np.int64]],
         n_coordinates: list[int],
         entry: FitEntry | None = None,
+        noise: NoiseSource | None = None,
     ) -> Estimate:
         """Release the mean coefficients of the teachers. Every call has a privacy cost.
 
@@ -224,6 +226,9 @@ class MeanScores(GaussianSum):
             Ledger entry. The privacy cost is recorded before any noise is drawn, and
             the result of each step is stored before the next step.
 
+        noise : NoiseSource, default=None
+            Source of the noise. With None, a new source is created.
+
         Returns
         -------
         estimate : Estimate
@@ -235,7 +240,7 @@ class MeanScores(GaussianSum):
         LedgerError
             If the ledger cannot be written. Nothing is returned in this case.
         """
-        sums = StoredSums(self, entry)
+        sums = StoredSums(self, entry, noise or NoiseSource())
         n_teachers, shape = scores.n_teachers, scores.shape
         classes = sums.draw(0, partial(class_sum, LONGEST)) / LONGEST
         shares = np.maximum(classes, self._sigma / LONGEST)

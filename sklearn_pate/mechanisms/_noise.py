@@ -6,11 +6,12 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,25 +167,47 @@ def _exponential(exponent: Fraction, bits: int) -> int:
     return int(scaled.to_integral_value(context=context))
 
 
-# The process and the seeds of `noise_from`, in the thread that called it.
-_THREAD = threading.local()
+def _place() -> tuple[int, int]:
+    """Return the process and the thread."""
+    return os.getpid(), threading.get_ident()
+
+
+@dataclass(eq=False)
+class _Block:
+    """A block of `noise_from`; blocks may end in any order, and in other threads."""
+
+    seeds: np.random.SeedSequence | None
+    outer: "_Block | None"
+    #: A forked process and a copied context have the block, too, but not its seeds.
+    place: tuple[int, int] = field(default_factory=_place)
+    is_open: bool = True
+
+
+_BLOCK: ContextVar[_Block | None] = ContextVar("block of noise_from", default=None)
+
+
+def _innermost() -> _Block | None:
+    """Return the block that was entered last, of those that are open here."""
+    block, here = _BLOCK.get(), _place()
+    while block is not None and not (block.is_open and block.place == here):
+        block = block.outer
+    return block
 
 
 @contextmanager
 def noise_from(seeds: np.random.SeedSequence | None) -> Iterator[None]:
-    """Seed all sources that this thread creates; None is the operating system."""
-    before = getattr(_THREAD, "seeds", None)
-    _THREAD.seeds = os.getpid(), seeds
+    """Seed all sources that are created in a block; None is the operating system."""
+    block = _Block(seeds, _innermost())
+    _BLOCK.set(block)
     try:
         yield
     finally:
-        _THREAD.seeds = before
+        block.is_open = False
 
 
 def _seeds() -> np.random.SeedSequence | None:
-    process, seeds = getattr(_THREAD, "seeds", None) or (0, None)
-    # A forked process has a copy.
-    return seeds if process == os.getpid() else None
+    block = _innermost()
+    return None if block is None else block.seeds
 
 
 def as_drawn(
@@ -192,7 +215,7 @@ def as_drawn(
 ) -> tuple[Cost, tuple[Assumption, ...]]:
     """Return cost and assumptions of a release by sources that are created here.
 
-    With seeds, the cost is infinite.
+    With seeds, the cost is infinite. Draw by a source that is `as_stated`.
     """
     if _seeds() is None:
         return cost, assumptions
@@ -232,6 +255,21 @@ class NoiseSource:
             )
         [own] = seeds.spawn(1)
         self._random_bytes = np.random.default_rng(own).bytes
+
+    def as_stated(self, assumptions: tuple[Assumption, ...]) -> Self:
+        """Return this source, or raise if a statement describes the other kind.
+
+        A block of `noise_from` can begin or end between statement and draw: in code of
+        the user, or where the garbage collector closes a generator.
+        """
+        if self.is_seeded == (SEEDED in assumptions):
+            return self
+        change = "began" if self.is_seeded else "ended"
+        raise RuntimeError(
+            f"A block of seeded_noise {change} between the privacy statement and the "
+            "noise, which was not drawn; begin and end such blocks outside of this "
+            "call."
+        )
 
     def words(self, shape: int | tuple[int, ...]) -> NDArray[np.uint64]:
         """Draw read-only 64-bit words, uniform in range(2^64)."""

@@ -70,14 +70,11 @@ class MarginalCounts(Mechanism):
         self._check_noise()
         return gdp_mu(self.sigma, self._squared_distance)
 
-    def release(
-        self, counts: ArrayLike, noise: NoiseSource | None = None
-    ) -> NDArray[np.int64]:
+    def release(self, counts: ArrayLike, noise: NoiseSource) -> NDArray[np.int64]:
         """Release counts with noise, each once. The result may be published."""
         self._check_noise()
         check_not_masked("counts", counts)
         counts = np.asarray(counts, dtype=np.int64)
-        noise = noise or NoiseSource()
         return counts + noise.discrete_gaussian(self.sigma, counts.shape)
 
     def relation(self, unit: str) -> str:
@@ -204,10 +201,12 @@ class GaussianSum(Mechanism):
 class StoredSums:
     """Noisy sums of one fit, each drawn once, or read from its ledger entry."""
 
-    def __init__(self, mechanism: GaussianSum, entry: FitEntry | None) -> None:
+    def __init__(
+        self, mechanism: GaussianSum, entry: FitEntry | None, noise: NoiseSource
+    ) -> None:
         self._mechanism = mechanism
         self._entry = entry
-        self._noise = NoiseSource()
+        self._noise = noise
         self._stored: dict[int, Any] = {}
         if entry is not None:
             self._stored = {n: one.histogram for n, one in entry.stored().items()}

@@ -457,9 +457,9 @@ class SampledMechanism(Mechanism):
         """Scale of the noise on every count of an answer, in votes."""
         return self.mechanism.sigma
 
-    def sampler(self) -> PoissonSampler:
+    def sampler(self, noise: NoiseSource) -> PoissonSampler:
         """Return the source of samples."""
-        return PoissonSampler(self.sampling_rate, NoiseSource())
+        return PoissonSampler(self.sampling_rate, noise)
 
     def relation(self, unit: str) -> str:
         """Return the neighbour relation: a unit has one vote in each of its samples."""

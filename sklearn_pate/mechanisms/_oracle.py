@@ -10,7 +10,7 @@ from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.mechanisms._mechanism import Mechanism, Response
-from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn
+from sklearn_pate.mechanisms._noise import NoiseSource
 
 
 class VoteCounts(Protocol):
@@ -96,6 +96,9 @@ class Oracle:
         answers are stored before they are returned. With None, the caller must account
         for the privacy cost.
 
+    noise : NoiseSource, default=None
+        Source of the noise. With None, a new source is created.
+
     Attributes
     ----------
     curve : RdpCurve
@@ -149,20 +152,21 @@ class Oracle:
         *,
         n_queries: int,
         entry: FitEntry | None = None,
+        noise: NoiseSource | None = None,
     ) -> None:
         self._votes = votes
         self._mechanism: Any = mechanism
         self._entry = entry
         self._stored = {} if entry is None else entry.stored()
-        self._noise = NoiseSource()
+        self._noise = noise or NoiseSource()
         self._answer_of: dict[int, int] = {}
         self._probabilities: list[NDArray[np.float64]] = []
         self._histograms: list[NDArray[np.int64]] = []
         self._answers_left = mechanism.answer_cap(n_queries)
         self._n_queries = n_queries
         self.n_charged = 0
-        cost, _ = as_drawn(mechanism.cost(n_queries, votes.n_classes))
-        self.curve = cost.curve
+        curve = mechanism.cost(n_queries, votes.n_classes).curve
+        self.curve = curve.unbounded() if self._noise.is_seeded else curve
 
     def answer(
         self, rows: ArrayLike, probabilities: ArrayLike | None = None

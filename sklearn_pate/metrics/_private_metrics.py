@@ -47,7 +47,7 @@ from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
-from sklearn_pate.mechanisms._noise import as_drawn
+from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn
 from sklearn_pate.mechanisms._noisy_sum import (
     MarginalCounts,
     StoredSums,
@@ -318,7 +318,8 @@ class Measurement:
             rows.of_subgroup[counted],
             n_subgroups,
         )
-        drawn = StoredSums(self.first, entry).draw(0, scored.first_counts)
+        noise = NoiseSource().as_stated(self.statement.assumptions)
+        drawn = StoredSums(self.first, entry, noise).draw(0, scored.first_counts)
         shape = n_subgroups, len(classes) ** 2 + 1
         confusion, totals = np.split(drawn, [int(np.prod(shape))])
         confusion = confusion.reshape(shape)
@@ -331,7 +332,9 @@ class Measurement:
             edges = [quantile_edges(one, n_bins, n_rows) for one in totals]
         else:
             edges = len(totals) * [self.edges]
-        flat = StoredSums(self.second, entry).draw(1, partial(scored.histograms, edges))
+        flat = StoredSums(self.second, entry, noise).draw(
+            1, partial(scored.histograms, edges)
+        )
         ends = np.cumsum([n_subgroups * (len(one) + 1) * 2 for one in edges])
         histograms = [
             part.reshape(n_subgroups, -1, 2) for part in np.split(flat, ends[:-1])

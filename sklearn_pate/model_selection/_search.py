@@ -577,6 +577,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         )
         label_set = LABEL_SET_READ if self.classes is None else LABEL_SET
         statement = state_search(mechanism, costs, self.delta, label_set)
+        noise = noise.as_stated(statement.assumptions)
         ceilings = [
             (one.curve.unbounded() if noise.is_seeded else one.curve).values
             for one in costs.of_candidates

@@ -43,7 +43,7 @@ def make(**parameters):
 
 @pytest.fixture
 def without_noise(monkeypatch):
-    monkeypatch.setattr(MarginalCounts, "release", lambda self, exact: exact)
+    monkeypatch.setattr(MarginalCounts, "release", lambda self, exact, noise: exact)
 
 
 def counts_of(clf):
@@ -90,7 +90,7 @@ def test_epsilon_is_that_of_one_gaussian_release(unit):
 )
 def test_a_replaced_row_moves_the_counts_by_its_own_cells(place, other, label):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MarginalCounts, "release", lambda self, exact: exact)
+        patch.setattr(MarginalCounts, "release", lambda self, exact, noise: exact)
         X, y = FRAME.iloc[:200], Y[:200].astype(object)
         changed, changed_y = X.copy(), y.copy()
         changed.iloc[place] = FRAME.iloc[other]
@@ -109,7 +109,7 @@ def test_a_group_that_leaves_or_changes_moves_no_other_row(group, leaves):
     groups = RNG.randint(60, size=200)
     X, y = FRAME.iloc[:200], Y[:200]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MarginalCounts, "release", lambda self, exact: exact)
+        patch.setattr(MarginalCounts, "release", lambda self, exact, noise: exact)
         fit = make(privacy_unit="group", random_state=0).fit
         before = counts_of(fit(X, y, groups=groups))
         if leaves:

@@ -21,6 +21,7 @@ from sklearn_pate.learners._newton_steps import (
     Step,
     n_coordinates,
 )
+from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 from sklearn_pate.students import ScoreFunction
@@ -108,7 +109,7 @@ def estimate(rows, n_classes, noise_scale, groups=None, n_units=None):
     newton = Newton(
         mechanism, values, n_units or len(X), start, lambda evenness: len(values)
     )
-    sums, steps = StoredSums(mechanism, None), []
+    sums, steps = StoredSums(mechanism, None, NoiseSource()), []
     for number in range(len(SHARES)):
         step = newton.step()
         released = sums.draw(number, partial(private.sum, step))
@@ -290,7 +291,7 @@ def audit(n_trials=1500, delta=0.01):
         private = PrivateRows(row, codes[[own]], None, first_of, size=2)
         # With few rows, noise would make the model so sure that a row moves nothing.
         newton = Newton(mechanism, public, 10_000, np.zeros((2, 1)), lambda _: 2)
-        sums = StoredSums(mechanism, None)
+        sums = StoredSums(mechanism, None, NoiseSource())
         for number in range(len(SHARES)):
             step = newton.step()
             released = sums.draw(number, partial(private.sum, step))

@@ -5,6 +5,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
+from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 
 DELTA = 1e-5
@@ -82,12 +83,12 @@ def test_a_number_of_tables_that_is_none_is_refused(n_tables):
 @pytest.mark.parametrize("sigma", [None, 0, -1, np.nan, np.inf, "3", 2**21])
 def test_noise_that_is_none_is_refused(sigma):
     with pytest.raises(ValueError, match="sigma"):
-        MarginalCounts(sigma).release([1, 2, 3])
+        MarginalCounts(sigma).release([1, 2, 3], NoiseSource())
 
 
 def test_all_counts_get_independent_noise_of_sigma_empty_ones_too():
     exact = np.repeat([0, 1000], 20_000)
-    noise = MarginalCounts(20.0, n_tables=3).release(exact) - exact
+    noise = MarginalCounts(20.0, n_tables=3).release(exact, NoiseSource()) - exact
     assert noise.dtype == np.int64
     for part in np.split(noise, 2):
         assert abs(part.mean()) < 5 * 20 / np.sqrt(len(part))
@@ -97,7 +98,7 @@ def test_all_counts_get_independent_noise_of_sigma_empty_ones_too():
 
 def test_two_releases_have_different_noise():
     counts, exact = MarginalCounts(20.0), np.zeros(100, dtype=int)
-    assert not np.array_equal(counts.release(exact), counts.release(exact))
+    assert not np.array_equal(*(counts.release(exact, NoiseSource()) for _ in range(2)))
 
 
 class Twice(MarginalCounts):

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn_pate._votes._sums import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
 from sklearn_pate.mechanisms import NoisySum
+from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from tests.mechanisms.laws import log_law
 
@@ -60,7 +61,7 @@ def test_a_stored_sum_is_drawn_once():
     layout = SoftVoteLayout(2, 2)
     vectors = [np.array([[STEPS, 0, 0, STEPS]]), None, np.array([[0, STEPS, 0, 0]])]
     votes = SoftVotes(vectors, layout=layout)
-    sums = StoredSums(NoisySum(0.001, n_parts=2), None)
+    sums = StoredSums(NoisySum(0.001, n_parts=2), None, NoiseSource())
     noisy = sums.draw(0, votes.sum)
     assert sums.draw(0, votes.sum) is noisy
     np.testing.assert_allclose(noisy, [STEPS, STEPS, 0, STEPS], atol=20)

@@ -84,12 +84,14 @@ def test_rate_one_takes_every_row():
 
 def test_samples_repeat_with_the_seed_of_the_noise_only_and_are_not_its_stream():
     mechanism = SampledMechanism(GNMax(3.0), 0.5)
-    one, other = (mechanism.sampler().draw(1000) for _ in range(2))
+    one, other = (mechanism.sampler(NoiseSource()).draw(1000) for _ in range(2))
     assert not np.array_equal(one, other)
-    one, other = (equal_noise()(mechanism.sampler)().draw(1000) for _ in range(2))
+    one, other = (
+        mechanism.sampler(equal_noise()(NoiseSource)()).draw(1000) for _ in range(2)
+    )
     np.testing.assert_array_equal(one, other)
     with equal_noise():
-        one = mechanism.sampler().draw(1000)
+        one = mechanism.sampler(NoiseSource()).draw(1000)
         of_noise = PoissonSampler(0.5, NoiseSource()).draw(1000)
     assert 350 < np.count_nonzero(one == of_noise) < 650
 
