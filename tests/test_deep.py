@@ -5,9 +5,12 @@ import pytest
 import torch
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from skorch import NeuralNetBinaryClassifier, NeuralNetClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate.learners import DPSGDClassifier
 from sklearn_pate.mechanisms import GNMax, NoisyHistogram
 from tests.seeding import equal_noise
 
@@ -130,3 +133,81 @@ def test_a_network_of_one_output_is_refused_for_three_classes(role):
     with pytest.raises(ValueError, match=named) as told:
         pate.fit(X[:600], y[:600], X_public=PublicData(X[600:]))
     assert "there are 3; use a NeuralNetClassifier" in str(told.value)
+
+
+class Layers(torch.nn.Module):
+    def __init__(self, last, n_outputs=2):
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.Linear(2, n_outputs), last)
+
+    def forward(self, X):
+        return self.layers(X)
+
+
+def of_two(last, **parameters):
+    return NeuralNetClassifier(
+        Layers,
+        module__last=last,
+        max_epochs=5,
+        train_split=None,
+        callbacks=None,
+        verbose=0,
+        **parameters,
+    )
+
+
+CROSS_ENTROPY = {"criterion": torch.nn.CrossEntropyLoss}
+WRONG_OUTPUTS = {
+    "logits": of_two(torch.nn.Identity()),
+    "sigmoid": of_two(torch.nn.Sigmoid()),
+    "log-probabilities": of_two(torch.nn.LogSoftmax(dim=1)),
+    "two softmax": of_two(torch.nn.Softmax(dim=1), **CROSS_ENTROPY),
+    "no nonlinearity": of_two(
+        torch.nn.Identity(), predict_nonlinearity=None, **CROSS_ENTROPY
+    ),
+    "in a pipeline": make_pipeline(StandardScaler(), of_two(torch.nn.Identity())),
+    "two sigmoids": NeuralNetBinaryClassifier(
+        Layers,
+        module__last=torch.nn.Sigmoid(),
+        module__n_outputs=1,
+        train_split=None,
+        verbose=0,
+    ),
+}
+RIGHT_OUTPUTS = {
+    "softmax": of_two(torch.nn.Softmax(dim=1)),
+    "logits": of_two(torch.nn.Identity(), **CROSS_ENTROPY),
+    "log-probabilities": of_two(torch.nn.LogSoftmax(dim=1), **CROSS_ENTROPY),
+}
+OUTPUTS = "returned (probabilities|.* no class probabilities)"
+
+
+def plan_with(**learners):
+    X, y = make_blobs(600, centers=2, random_state=0)
+    X = X.astype(np.float32)
+    pate = PATEClassifier(**({"estimator": LogisticRegression()} | learners))
+    pate.set_params(n_teachers=10, n_queries=50, mechanism="gnmax")
+    pate.plan_privacy(X[:400], y[:400], X_public=PublicData(X[400:]))
+
+
+@pytest.mark.parametrize("role", ["estimator", "student"])
+@pytest.mark.parametrize("case", WRONG_OUTPUTS)
+def test_outputs_that_do_not_suit_the_loss_are_refused_before_any_cost(role, case):
+    with pytest.raises(ValueError, match=rf"^{role}=.*{OUTPUTS}"):
+        plan_with(**{"student": LogisticRegression(), role: WRONG_OUTPUTS[case]})
+
+
+@pytest.mark.parametrize("case", RIGHT_OUTPUTS)
+def test_outputs_that_suit_the_loss_are_not_refused(case):
+    plan_with(estimator=RIGHT_OUTPUTS[case], student=RIGHT_OUTPUTS[case])
+    DPSGDClassifier(RIGHT_OUTPUTS[case]).plan_privacy(np.zeros((60, 2)), [0, 1] * 30)
+
+
+@pytest.mark.parametrize(
+    "case", ["logits", "log-probabilities", "two softmax", "no nonlinearity"]
+)
+def test_they_are_refused_for_noisy_gradients_too(case):
+    with pytest.raises(ValueError, match=OUTPUTS):
+        DPSGDClassifier(WRONG_OUTPUTS[case]).plan_privacy(
+            np.zeros((60, 2)), [0, 1] * 30
+        )

@@ -1,6 +1,7 @@
 """Rehearsal of teachers and students on public rows, before any cost is recorded."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn_pate._estimators._class_codes import (
     predict_codes,
 )
 from sklearn_pate._estimators._isolation import one_thread, quiet, seeded_globals
+from sklearn_pate._estimators._probabilities import OF_OUTPUTS, check_probabilities
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import (
@@ -24,8 +26,7 @@ from sklearn_pate._inputs._features import (
     quotes_values,
     remedy_of,
 )
-from sklearn_pate._inputs._odd_values import columns_with_missing, text_columns
-from sklearn_pate._teachers._forms import Form
+from sklearn_pate._teachers._forms import Contribution, Form
 from sklearn_pate._teachers._training import Poll, Shard, train_shards
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.students._train_student import accepts_soft_labels, train_student
@@ -54,8 +55,8 @@ def rehearse_teacher(
     classes may be too rare in a shard for the teacher. Where `n_rows` is not public,
     and None, a draw is half of the public rows, repeated, so that no teacher fails for
     their number; fewer are tried first. If that half is less than a hundred, or there
-    are fewer public rows than a teacher has, only a failure for text or missing values
-    counts.
+    are fewer public rows than a teacher has, only a failure for text, missing values or
+    outputs that are no probabilities counts.
     """
     _check_outputs("estimator", estimator, form.n_classes)
     n_public = X_public.shape[0]
@@ -65,13 +66,13 @@ def rehearse_teacher(
     has_enough = n_distinct <= n_public
     if n_rows is None:
         has_enough = n_distinct >= _FEW_ROWS
-    if not has_enough and not _has_odd_values(X_public):
-        return
     n_distinct = max(min(n_distinct, n_public), 1)
     draws = [(n_distinct, n_named) for n_named in (form.n_classes, 2, form.n_classes)]
     if n_rows is None and n_distinct > _MANY_ROWS:
         draws.insert(0, (_MANY_ROWS, form.n_classes))
-    poll = Poll.by_this_thread(_brief(estimator), form, X_for_teachers, representation)
+    poll = Poll.by_this_thread(
+        _brief(estimator), _CheckedForm(form), X_for_teachers, representation
+    )
     failures = []
     for attempt, (n_drawn, n_named) in enumerate(draws):
         rng = np.random.RandomState(seed + attempt)
@@ -85,7 +86,7 @@ def rehearse_teacher(
             return
         failures.append(result.failure)
     failure = failures[-3]  # the first one on as many rows as the message tells
-    if has_enough or is_of_values(failure):
+    if has_enough or is_of_values(failure) or OF_OUTPUTS.search(failure):
         made = f"on {counted(n_distinct, 'public row')} with made-up labels"
         raise _refusal("estimator", estimator, failure, made, X_public)
 
@@ -140,7 +141,9 @@ def rehearse_student(
                 histograms=histograms,
                 hint=None if hint is None else hint(rows),
             )
-            predict_codes(fitted, _safe_indexing(X_public, last), n_classes)
+            unseen = _safe_indexing(X_public, last)
+            predict_codes(fitted, unseen, n_classes)
+            check_probabilities(fitted, unseen, n_classes)
         except Exception as error:
             vars(error).pop("__notes__", None)  # nothing is spent
             return error
@@ -236,10 +239,25 @@ def _refusal(
     )
 
 
-def _has_odd_values(X_public: Table) -> bool:
-    """Check whether a table has text or missing values."""
-    is_table = len(X_public.shape) == 2
-    return is_table and bool(text_columns(X_public) or columns_with_missing(X_public))
+@dataclass(frozen=True)
+class _CheckedForm:
+    """Form of what a teacher sends, of class probabilities that are checked."""
+
+    form: Form
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.form.n_classes
+
+    def read(self, teacher: Any, X_public: Any) -> Contribution:
+        """Return the contribution of a teacher, or raise ValueError."""
+        check_probabilities(teacher, X_public, self.n_classes)
+        return self.form.read(teacher, X_public)
+
+    def constant(self, code: int, n_public: int) -> Contribution:
+        """Return the contribution of a teacher of a single class."""
+        return self.form.constant(code, n_public)
 
 
 def _brief(estimator: Any) -> Any:

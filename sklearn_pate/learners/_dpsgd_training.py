@@ -15,6 +15,7 @@ from opacus.validators import ModuleValidator
 from sklearn.base import clone
 
 from sklearn_pate._estimators._isolation import MAX_SEED, one_thread, seeded_globals
+from sklearn_pate._estimators._probabilities import check_probabilities
 from sklearn_pate._estimators._progress import steps_of
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.mechanisms._noise import NoiseSource, standard_normal
@@ -326,6 +327,7 @@ def check_trainable(
                     "first axis, such as torch.nn.GroupNorm instead of BatchNorm."
                 )
             steps.step(np.arange(_N_ROWS))
+            check_probabilities(net, X.numpy(), n_classes)
         except _REFUSALS as error:
             raise ValueError(
                 f"estimator cannot be trained on rows of shape {row_shape} with "

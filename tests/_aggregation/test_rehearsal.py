@@ -258,27 +258,75 @@ def test_good_pipelines_pass(learner):
     clf.plan_privacy(private, Y, X_public=PublicData(public))
 
 
-def test_a_teacher_without_probabilities_of_its_classes_is_told_of():
-    class Odd(GaussianNB):
-        def predict_proba(self, X):
-            return super().predict_proba(X) - 1
+class Outputs(GaussianNB):
+    """Predicts as it should, but its probabilities are changed."""
 
-    clf = PETDLClassifier(
-        Odd(), DistillationClassifier(), n_teachers=10, public_batch_size=20
-    )
-    with pytest.raises(ValueError, match=r"^estimator=.* values that are no probab"):
-        clf.plan_privacy(X, Y, X_public=X_PUBLIC)
+    def __init__(self, change=None):
+        super().__init__()
+        self.change = change
+
+    def predict_proba(self, X):
+        return self.change(super().predict_proba(X))
+
+
+def negative(probabilities):
+    return probabilities - 1
+
+
+def missing(probabilities):
+    return np.full_like(probabilities, np.nan)
+
+
+def halved(probabilities):
+    return probabilities / 2
+
+
+def twice_as_wide(probabilities):
+    return np.hstack([probabilities, probabilities]) / 2
+
+
+def of_one_class(probabilities):
+    return probabilities[:, 1]
+
+
+def teach_votes(teacher, **parameters):
+    fit(pate(estimator=teacher, student=GaussianNB(), **parameters))
+
+
+def teach_scores(teacher, **parameters):
+    parameters = {"n_queries": "auto", "mechanism": "scores"} | parameters
+    fit(pate(estimator=teacher, **parameters))
+
+
+def teach_petdl(teacher, **parameters):
+    student = DistillationClassifier(GaussianNB())
+    fit(petdl(student, **parameters).set_params(estimator=teacher))
+
+
+@pytest.mark.parametrize(
+    "change", [negative, missing, halved, twice_as_wide, of_one_class]
+)
+@pytest.mark.parametrize(
+    "fit_with", [teach_votes, teach_scores, teach_petdl, fit_pate, fit_from_votes]
+)
+def test_outputs_that_are_no_probabilities_cost_nothing(change, fit_with, ledger):
+    with pytest.raises(ValueError, match=r"^(estimator|student)=.*no class probabil"):
+        fit_with(Outputs(change), ledger=ledger)
+    assert not ledger.entries()
 
 
 def test_of_one_public_row_nothing_is_tried():
     pate(student=NeverLearns(), n_queries=1).plan_privacy(X, Y, X_public=X_PUBLIC[:1])
 
 
-def test_with_fewer_public_rows_than_a_teacher_has_it_is_not_tried():
+def test_of_a_teacher_with_more_rows_than_are_public_outputs_alone_count():
     learner = pate(estimator=NeverLearns(), student=GaussianNB(), n_queries=10)
     learner.plan_privacy(X, Y, X_public=X_PUBLIC[:59])
     with pytest.raises(ValueError, match=r"^estimator="):
         learner.plan_privacy(X, Y, X_public=X_PUBLIC[:60])
+    learner.estimator = Outputs(negative)
+    with pytest.raises(ValueError, match="no class probabilities"):
+        learner.plan_privacy(X, Y, X_public=X_PUBLIC[:59])
 
 
 @pytest.mark.parametrize("n_public", [50, 200])

@@ -1,0 +1,103 @@
+"""Check of the class probabilities that a trained classifier predicts."""
+
+import re
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from sklearn_pate._estimators._class_codes import (
+    ContiguousClasses,
+    WrappingClassifier,
+    in_all_classes,
+    is_binary_network,
+)
+
+#: What is in the errors below, whose reason is not a number of rows.
+OF_OUTPUTS = re.compile("no class probabilities|needs logits")
+# Largest difference of a sum of probabilities from 1, in half precision.
+_ROUND_OFF = 0.01
+
+
+def check_probabilities(classifier: Any, X: Any, n_classes: int) -> None:
+    """Raise ValueError if a classifier has class probabilities that are none.
+
+    `classifier` was fitted on class indices, and on nothing sensitive.
+    """
+    if not hasattr(classifier, "predict_proba"):
+        return
+    network, inputs = _network(classifier, X)
+    if network is not None:
+        _check_outputs(network, inputs)
+    predicted = np.asarray(classifier.predict_proba(X))
+    predicted = in_all_classes(predicted, classifier, n_classes, absent=0.0)
+    problem = _why_none(predicted)
+    if predicted.shape != (X.shape[0], n_classes):
+        problem = f"shape {predicted.shape}"
+    if problem is not None:
+        raise ValueError(
+            f"predict_proba returned {problem} for {X.shape[0]} rows and {n_classes} "
+            "classes, which are no class probabilities; use a classifier whose "
+            "probabilities of each row sum to 1 (of a skorch network, set "
+            "predict_nonlinearity)"
+        )
+
+
+def _check_outputs(network: Any, X: Any) -> None:
+    """Raise ValueError if outputs of a skorch network do not suit its loss."""
+    from torch import nn  # skorch has imported it
+
+    loss, outputs = network.criterion_, np.asarray(network.forward(X))
+    if isinstance(loss, nn.NLLLoss):
+        problem = _why_none(outputs)
+        if problem is not None:
+            raise ValueError(
+                f"its module returned {problem}, which are no class probabilities, but "
+                "NLLLoss needs these; add a last softmax layer, or for logits set "
+                "criterion=torch.nn.CrossEntropyLoss"
+            )
+        return
+    if is_binary_network(network):
+        # After few steps of training, outputs may be within 0 and 1 by chance.
+        layers = [one for one in network.module_.modules() if not list(one.children())]
+        twice = isinstance(loss, nn.BCEWithLogitsLoss) and isinstance(
+            layers[-1], nn.Sigmoid
+        )
+    else:
+        twice = isinstance(loss, nn.CrossEntropyLoss) and _why_none(outputs) is None
+    if twice:
+        raise ValueError(
+            f"its module returned probabilities, but {type(loss).__name__} needs "
+            "logits; remove the last layer, which computes probabilities"
+        )
+
+
+def _why_none(values: NDArray[Any]) -> str | None:
+    """Describe values that are no class probabilities; None if they are."""
+    if values.dtype.kind != "f" or not np.isfinite(values).all():
+        return "NaN, infinity or other values than floats"
+    if (values < 0).any():
+        return "negative values"
+    if (np.abs(values.sum(axis=-1, dtype=np.float64) - 1) > _ROUND_OFF).any():
+        return "rows that do not sum to 1"
+    return None
+
+
+def _network(classifier: Any, X: Any) -> tuple[Any, Any]:
+    """Return the skorch network in a fitted classifier, and its inputs; None without.
+
+    It may be in a wrapper of this package, or the last step of a Pipeline.
+    """
+    while True:
+        if isinstance(classifier, (ContiguousClasses, WrappingClassifier)):
+            classifier = classifier.estimator_
+        elif isinstance(classifier, Pipeline):
+            X = classifier[:-1].transform(X) if len(classifier.steps) > 1 else X
+            classifier = classifier.steps[-1][1]
+        else:
+            break
+    skorch = sys.modules.get("skorch")
+    is_network = skorch is not None and isinstance(classifier, skorch.NeuralNet)
+    return (classifier if is_network else None), X
