@@ -5,7 +5,13 @@ import sys
 from collections.abc import Sequence
 
 from sklearn_pate import __version__
-from sklearn_pate._cli._model_commands import run_add, run_measure, run_plan, run_report
+from sklearn_pate._cli._model_commands import (
+    run_add,
+    run_ledger,
+    run_measure,
+    run_plan,
+    run_report,
+)
 from sklearn_pate._cli._options import TABLE, Parser, add_options
 from sklearn_pate._cli._site_commands import run_fit_votes, run_study, run_vote
 from sklearn_pate.exceptions import BudgetExceededError
@@ -19,6 +25,7 @@ _COMMANDS = {
     "measure": run_measure,
     "report": run_report,
     "add": run_add,
+    "ledger": run_ledger,
     "study": run_study,
     "vote": run_vote,
     "fit-votes": run_fit_votes,

@@ -1,4 +1,4 @@
-"""Commands ``plan``, ``measure``, ``report`` and ``add``: one model, or several."""
+"""Commands ``plan``, ``measure``, ``report``, ``add`` and ``ledger``."""
 
 import argparse
 import json
@@ -27,6 +27,7 @@ from sklearn_pate.accounting._value_checks import (
     capitalised,
     counted,
     fact_lines,
+    printable,
 )
 from sklearn_pate.inspection import PrivacyReport, plan_fit, plan_newton_fit
 from sklearn_pate.metrics import PrivateMetrics, private_metrics
@@ -35,7 +36,6 @@ from sklearn_pate.publication._card_check import checked_metrics, checked_statem
 from sklearn_pate.publication._model_file import (
     LARGEST_CARD,
     paths_of,
-    printable,
     read_file,
     read_index,
     read_pair,
@@ -150,6 +150,11 @@ def _ledger(path: str | None) -> PrivacyLedger | None:
         return None
     _check_is_file("ledger", path)
     return PrivacyLedger(path)
+
+
+def run_ledger(given: argparse.Namespace) -> None:
+    """Print what is spent and left of a budget, and all entries."""
+    print(_ledger(given.ledger))
 
 
 def run_report(given: argparse.Namespace) -> None:

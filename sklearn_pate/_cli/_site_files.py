@@ -22,13 +22,17 @@ from sklearn_pate._inputs._file_content import (
 from sklearn_pate._inputs._labels import check_classes
 from sklearn_pate._inputs._odd_values import as_words, read_numbers, without_words
 from sklearn_pate._votes._votes import VoteHeader, Votes
-from sklearn_pate.accounting._value_checks import check_count, counted, optional_module
+from sklearn_pate.accounting._value_checks import (
+    check_count,
+    counted,
+    optional_module,
+    printable,
+)
 from sklearn_pate.publication import PublishedClassifier
 from sklearn_pate.publication._model_file import (
     LARGEST_MODEL,
     TRUSTED,
     import_skops,
-    printable,
     read_file,
     unpack,
     untrusted_types,

@@ -28,7 +28,8 @@ def check_container(name: str, values: Any) -> None:
     """Raise for a container that numpy or scikit-learn would misread, by its type.
 
     These are masked arrays, lazy or wrapped dataframes, tensors that require a
-    gradient, and complex numbers. `name` stands for the values in the message.
+    gradient, complex numbers, and single values. `name` stands for the values in the
+    message.
     """
     # Attributes of the type: those of a pandas dataframe may be columns.
     kind = type(values)
@@ -51,6 +52,8 @@ def check_container(name: str, values: Any) -> None:
             "an array of complex numbers. Complex data not supported: pass real and "
             "imaginary parts as columns"
         )
+    elif getattr(values, "shape", None) == ():  # as above
+        problem = "a single value; pass an array with one entry per row"
     if problem is not None:
         raise ValueError(f"{name} is {problem}.")
 

@@ -209,7 +209,7 @@ def check_features(
         tags = get_tags(estimator).input_tags
         if not sp.issparse(X):
             X = as_array(X) if private else _as_public_array(X)
-            _check_dimensions(name, X)
+            check_dimensions(name, X)
         finite = "allow-nan" if tags.allow_nan else True
         X = check_array(
             X,
@@ -239,7 +239,7 @@ def check_numbers(
     received = X
     if not sp.issparse(X):
         X = X if is_frame(X) else as_array(X)
-        _check_dimensions("X", X)
+        check_dimensions("X", X)
         # Integers too, so that they are rounded via float64 as objects are.
         if is_frame(X) or (X.ndim > 1 and X.size and X.dtype.kind in "biuOUST"):
             X = read_numbers(X)
@@ -348,7 +348,7 @@ def _as_public_array(X: Any) -> NDArray[Any]:
     return array
 
 
-def _check_dimensions(name: str, X: Any) -> None:
+def check_dimensions(name: str, X: Any) -> None:
     """Raise for rows without columns; scikit-learn's error would show their values."""
     if len(shape := np.shape(X)) < 2:
         raise ValueError(

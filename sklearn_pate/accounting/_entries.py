@@ -14,7 +14,7 @@ from fractions import Fraction
 from math import inf
 from pathlib import Path
 from sqlite3 import Connection
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,13 @@ from numpy.typing import NDArray
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve, check_delta
 from sklearn_pate.accounting._statement import check_neighbours
-from sklearn_pate.accounting._value_checks import check_number, counted, read_text
+from sklearn_pate.accounting._value_checks import (
+    check_number,
+    control_character,
+    counted,
+    printable,
+    read_text,
+)
 from sklearn_pate.exceptions import BudgetExceededError, LedgerError
 
 if TYPE_CHECKING:
@@ -75,6 +81,12 @@ class PrivacyCost:
         for name in ("unit", "relation", "description", "dataset", "fit"):
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"{name}={getattr(self, name)!r} must be a str.")
+            if character := control_character(getattr(self, name)):
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} has the control character "
+                    f"{character}, which could hide or forge lines of the ledger's "
+                    "report; remove it."
+                )
         check_neighbours(self.unit, self.relation)
 
     @property
@@ -298,7 +310,7 @@ def _who() -> str:
         user = getpass.getuser()
     except (OSError, KeyError):  # a container may have users without names
         user = "unknown"
-    return f"{user}@{platform.node()}"
+    return printable(f"{user}@{platform.node()}")
 
 
 def create_once(
@@ -336,6 +348,20 @@ def file_exists(path: Path) -> bool:
         if not path.parent.is_dir():
             raise LedgerError(f"There is no folder {path.parent}; create it first.")
         return path.exists()
+
+
+def check_not_lost(path: Path, link: Any, key_file: Path) -> None:
+    """Raise if the file of a ledger is missing, but not a link to it, or its key."""
+    with _ledger_errors(path):
+        # First: a ledger that another process creates now has its file before its key.
+        of_ledger = (link, key_file, f"{path}-journal")
+        left = [one for one in of_ledger if os.path.lexists(one)]
+        if left and not path.exists():
+            raise LedgerError(
+                f"The ledger {path} is missing, but {left[0]} remains. Restore the "
+                "ledger: a new one would not contain the earlier entries. For another "
+                "data set, choose a path and a key_file that do not exist."
+            )
 
 
 def make_key(path: Path) -> bytes:
@@ -381,6 +407,8 @@ def _connected(path: Path) -> Iterator[sqlite3.Connection]:
         timeout=SECONDS_TO_WAIT,
         isolation_level=None,
     )
+    # Texts of a file from elsewhere could hide or forge lines of a report.
+    connection.text_factory = lambda text: printable(text.decode())
     try:
         # No write-ahead log, which is lost if its file is not copied along. EXTRA: a
         # commit also survives a power cut that undoes the removal of the journal.

@@ -2,6 +2,7 @@
 
 import math
 import os
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike
 from sklearn_pate.accounting._entries import (
     PrivacyCost,
     admits,
+    check_not_lost,
     costs,
     create_once,
     enter,
@@ -25,10 +27,11 @@ from sklearn_pate.accounting._entries import (
     total_costs,
     transaction,
 )
+from sklearn_pate.accounting._gdp import gdp_epsilon
 from sklearn_pate.accounting._profile import PrivacyProfile
-from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
-from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting._value_checks import WIDTH, counted
 from sklearn_pate.accounting.composition import RenyiFilter
 from sklearn_pate.exceptions import BudgetExceededError, LedgerError
 
@@ -158,8 +161,8 @@ def write_report(ledger: "PrivacyLedger", file: Connection) -> str:
     title = f"{ledger!r}, created {created}"
     if unit is None:
         return (
-            f"{title}: nothing was charged yet. The first entry sets the unit of "
-            "privacy and the neighbour relation."
+            f"{title}: nothing was charged yet, and 100% is left. The first "
+            "entry sets the unit of privacy and the neighbour relation."
         )
     entries = read_entries(file, ledger.filter)
     table = [HEADS, *(_cells(entry) for entry in entries)]
@@ -170,22 +173,29 @@ def write_report(ledger: "PrivacyLedger", file: Connection) -> str:
         ).rstrip()
         for row in table
     ]
-    return "\n".join(
-        [
-            title,
-            "",
-            "All releases charged here, now and later, are together "
-            f"(epsilon={ledger.epsilon!r}, delta={ledger.delta!r})-differentially "
-            f"private. Neighbouring data sets differ by one change: "
-            f"{NEIGHBOURS[unit, relation]}.",
-            f"{ledger.spent:.2%} of this budget is spent, in "
-            f"{counted(len(entries), 'entry')}. Estimate, "
-            f"not a guarantee: epsilon={_estimate(ledger, file):.3f} so far, if no fit "
-            "was chosen in view of another.",
-            "",
-            *rows,
-        ]
+    paragraphs = (
+        "All releases charged here, now and later, are together "
+        f"(epsilon={ledger.epsilon!r}, delta={ledger.delta!r})-differentially private. "
+        "Neighbouring data sets differ by one change: "
+        f"{NEIGHBOURS[unit, relation]}.",
+        f"{ledger.spent:.2%} of this budget is spent, in "
+        f"{counted(len(entries), 'entry')}, and {1 - ledger.spent:.2%} is left"
+        f"{_as_epsilon(ledger, file)}. {WHY_SHARES}",
+        f"Estimate, not a guarantee: epsilon={_estimate(ledger, file):.3f} so far, if "
+        "no fit was chosen in view of another.",
     )
+    wrapped = (textwrap.fill(one, WIDTH, break_on_hyphens=False) for one in paragraphs)
+    return "\n\n".join([title, *wrapped, "\n".join(rows)])
+
+
+def _as_epsilon(ledger: "PrivacyLedger", file: Connection) -> str:
+    """Describe what is left by the epsilon of one more Gaussian release."""
+    of_one = ledger.filter.cost(RdpCurve(DEFAULT_ORDERS, DEFAULT_ORDERS / 2))  # mu = 1
+    taken, left = ledger.filter.budget_fractions(of_one, total_costs(file))
+    if left <= 0:
+        return ""
+    epsilon = rounded_down(gdp_epsilon(math.sqrt(left / taken), ledger.delta))
+    return f": one release with Gaussian noise of epsilon={epsilon:g} at this delta"
 
 
 def _estimate(ledger: "PrivacyLedger", file: Connection) -> float:
@@ -205,6 +215,12 @@ def _estimate(ledger: "PrivacyLedger", file: Connection) -> float:
     return min(estimates)
 
 
+#: Reason why shares are not quotients of epsilons.
+WHY_SHARES = (
+    "A share is no quotient of epsilons: releases with noise cost less together than "
+    "the sum of their epsilons. With Gaussian noise, a third of the budget's epsilon "
+    "takes less than a third of the budget."
+)
 HEADS = (
     *("", "time (UTC)", "share", "epsilon", "delta", "dataset", "fit", "who"),
     "what",
@@ -243,8 +259,8 @@ class PrivacyLedger:
     ----------
     path : str or path-like
         File of the ledger, one for each sensitive data set. Keep the file on a local
-        disk, as file locks are unreliable on network drives. Make backups: a lost file,
-        or an older copy, lacks later entries.
+        disk, as file locks are unreliable on network drives. Make backups after every
+        entry: an older copy lacks later entries.
 
     epsilon : float, default=None
         Privacy budget of the data set. `epsilon` and `delta` create the file if it does
@@ -260,8 +276,8 @@ class PrivacyLedger:
         slightly fewer releases with Gaussian noise.
 
     key_file : str or path-like, default=None
-        File with the secret key of the fingerprints of data sets and fits, created if
-        missing. Default: `path` with ".key" added. Do not pass the key on with the
+        File with the secret key of the fingerprints of data sets and fits, created with
+        the ledger. Default: `path` with ".key" added. Do not pass the key on with the
         ledger, as a reader with the key can test guesses about the data.
 
     Attributes
@@ -284,8 +300,8 @@ class PrivacyLedger:
         If a parameter is out of range, or the file has another budget.
 
     LedgerError
-        If the file cannot be read, written or created, or was replaced by another
-        ledger. Every method may raise this error.
+        If the file cannot be read, written or created, is missing beside its key, or
+        was replaced by another ledger. Every method may raise this error.
 
     Notes
     -----
@@ -369,6 +385,7 @@ class PrivacyLedger:
                 f"epsilon={epsilon!r} and delta={delta!r} together are one budget; "
                 "pass both to create a ledger, or neither to open one."
             )
+        check_not_lost(self.path, path, self._key_file)
         exists = file_exists(self.path)
         if epsilon is not None and delta is not None:
             wanted = RenyiFilter.for_budget(epsilon, delta, orders)
@@ -376,6 +393,7 @@ class PrivacyLedger:
             if not exists:
                 limits = list(zip(wanted.orders, wanted.limits, strict=True))
                 create_once(self.path, epsilon, delta, limits, now())
+                make_key(self._key_file)  # tells later that the file was lost
         elif not exists:
             raise LedgerError(
                 f"There is no ledger at {self.path}; pass epsilon= and delta= to "
@@ -388,6 +406,7 @@ class PrivacyLedger:
             limits = file.execute(
                 "SELECT renyi_order, value FROM limits ORDER BY renyi_order"
             ).fetchall()
+        self._newest = 0  # entry that was read last
         self.filter = RenyiFilter(*zip(*limits, strict=True))
         if epsilon is not None and (epsilon, delta) != (self.epsilon, self.delta):
             raise ValueError(
@@ -436,6 +455,13 @@ class PrivacyLedger:
                     f"{self.path} now holds another ledger than the one that was "
                     f"opened; open it again: PrivacyLedger({str(self.path)!r})."
                 )
+            (newest,) = file.execute("SELECT MAX(id) FROM charges").fetchone()
+            if (newest or 0) < self._newest:
+                raise LedgerError(
+                    f"{self.path} lacks entries that it had before: it was replaced by "
+                    "an older copy. Restore a copy that has every entry."
+                )
+            self._newest = newest or 0
             yield file
 
     @property
@@ -546,7 +572,7 @@ class PrivacyLedger:
             Required for "row" and "group". For "party" there is only one relation.
 
         description : str
-            Description of the release for auditors, without private values.
+            Description of the release for auditors, in one line without private values.
 
         dataset : str, default=""
             Name of the data, without private values.
@@ -631,6 +657,9 @@ class PrivacyLedger:
         """
         with self.reading() as file:
             return write_report(self, file)
+
+    def __str__(self) -> str:
+        return self.report()
 
     def __repr__(self) -> str:
         return (

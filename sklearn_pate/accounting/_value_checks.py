@@ -3,6 +3,7 @@
 import re
 import textwrap
 import tomllib
+import unicodedata
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 WIDTH = 80
 # Larger whole numbers are not exact as floats.
 _LARGEST = 2**53
+# Characters that join letters of some scripts, and change no others.
+_JOINERS = "\u200c\u200d"
 
 
 def counted(number: float | None, noun: str) -> str:
@@ -36,6 +39,23 @@ def counted(number: float | None, noun: str) -> str:
 def capitalised(text: str) -> str:
     """Write a text with a capital at its start."""
     return text[:1].upper() + text[1:]
+
+
+def control_character(text: str) -> str | None:
+    """Name the first character that could hide or reorder text, such as "U+202E"."""
+    for one in text:
+        # Controls, formats such as text direction, surrogates, line separators.
+        is_control = unicodedata.category(one) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+        if is_control and one not in _JOINERS:
+            return f"U+{ord(one):04X}"
+    return None
+
+
+def printable(text: object) -> str:
+    """Escape characters that could hide or reorder others when a text is printed."""
+    return "".join(
+        one if one.isprintable() else f"\\u{{{ord(one):x}}}" for one in str(text)
+    )
 
 
 def fact_lines(facts: Mapping[str, str | list[str]]) -> list[str]:

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._estimators._isolation import check_cloneable, one_thread
+from sklearn_pate._inputs._containers import check_container
 from sklearn_pate._inputs._features import check_features, check_public_features
 from sklearn_pate._inputs._labels import (
     PublicData,
@@ -124,11 +125,12 @@ def cast_votes(
     check_count("shard", shard, 0)
     check_count("seed", seed, 0, 2**64 - 1)
     known = check_classes(classes)
+    check_container("y", y)
     X_public = X_public.X if isinstance(X_public, PublicData) else X_public
     features = _Features(estimator)
     X_public = check_public_features(features, X_public)
     form = VoteForm(len(known))
-    if np.shape(X)[0] == 0:
+    if np.shape(X)[:1] == (0,):
         return form.constant(-1, X_public.shape[0])
     X = check_features(features, X, reset=False, private=True)
     X = read_like_public(X, X_public, refuse=False)

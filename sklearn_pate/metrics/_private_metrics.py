@@ -21,7 +21,11 @@ from sklearn.utils.validation import (
 from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._containers import Table, as_objects, check_container
-from sklearn_pate._inputs._features import as_array, check_column_names
+from sklearn_pate._inputs._features import (
+    as_array,
+    check_column_names,
+    check_dimensions,
+)
 from sklearn_pate._inputs._labels import (
     check_label_type,
     class_indices,
@@ -457,7 +461,9 @@ def read_table(X: Any) -> Table:
     check_container("X", X)
     if sp.issparse(X):
         return X.tocsr()
-    return X if is_frame(X) else as_array(X)
+    X = X if is_frame(X) else as_array(X)
+    check_dimensions("X", X)
+    return X
 
 
 def _read_subgroups(subgroups: Any, n_rows: int) -> tuple[list[Any], NDArray[np.intp]]:

@@ -1,12 +1,15 @@
 """Description of a published model by the people responsible for it."""
 
 import re
-import unicodedata
 from dataclasses import dataclass, fields
 from typing import Any
 
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.accounting._value_checks import check_count, check_option
+from sklearn_pate.accounting._value_checks import (
+    check_count,
+    check_option,
+    control_character,
+)
 
 CURATOR_KINDS = ("government", "industry", "nonprofit")
 SECTORS = ("technology", "healthcare", "education", "government", "energy", "finance")
@@ -16,8 +19,6 @@ _LONGEST = 2000
 # One to three words that follow "one".
 _UNIT_NAME = re.compile(r"[^\W\d_](?:[^\W_]|['-])*(?: (?:[^\W_]|['-])+){0,2}")
 _ARTICLES = ("a", "an", "one", "the", "each", "every")
-#: Characters that join letters of some scripts, and change no others.
-JOINERS = "\u200c\u200d"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,12 +250,11 @@ def one_line(name: str, value: Any) -> str:
             f"{name} has {len(text)} characters, more than {_LONGEST}; shorten it, and "
             "name a document that has the rest."
         )
-    for character in text:
-        if unicodedata.category(character)[0] == "C" and character not in JOINERS:
-            raise ValueError(
-                f"{name} has the control character U+{ord(character):04X}, which could "
-                "hide or reorder text; remove it."
-            )
+    if character := control_character(text):
+        raise ValueError(
+            f"{name} has the control character {character}, which could hide or "
+            "reorder text; remove it."
+        )
     return text
 
 

@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
 from sklearn_pate._estimators._class_codes import is_of, last_step, with_last_step
+from sklearn_pate.accounting._value_checks import printable
 from sklearn_pate.publication._privacy_card import (
     canonical_text,
     check_card,
@@ -166,13 +167,6 @@ def check_sizes(model: bytes, text: bytes) -> None:
         with_plain_members(model, "The model")
     except ValueError as error:
         raise ValueError(f"{error} Publish a smaller student.") from error
-
-
-def printable(error: Exception | str) -> str:
-    """Escape characters that could hide or reorder others when an error is printed."""
-    return "".join(
-        one if one.isprintable() else f"\\u{{{ord(one):x}}}" for one in str(error)
-    )
 
 
 def _unpacked(

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import unicodedata
 from collections.abc import Collection
 from importlib import import_module
 from numbers import Integral, Real
@@ -17,6 +16,7 @@ from sklearn_pate._inputs._file_content import strict_json
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._value_checks import control_character
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, TwoPartRelease
@@ -27,7 +27,7 @@ from sklearn_pate.mechanisms._noisy_training import (
     SampledMechanism,
 )
 from sklearn_pate.mechanisms._selected_fit import SelectedFit
-from sklearn_pate.publication._deployment import JOINERS, Deployment
+from sklearn_pate.publication._deployment import Deployment
 
 #: Mechanisms of this package, whose cost can be computed from the card.
 OWN = {
@@ -391,7 +391,12 @@ def check_card(card: dict[str, Any], path: Path | str) -> None:
         if is_count and not 0 < value <= _LARGEST_COUNT:
             raise ValueError(f"{path} is damaged: its {name} is {value}.")
         for text in _texts(value):
-            _check_text(text, name, path)
+            if character := control_character(text):
+                raise ValueError(
+                    f"{path} has the control character {character} in its {name}, "
+                    "which could hide or reorder text; ask the publisher of the model "
+                    "to remove it."
+                )
 
 
 def _is_assumption(item: dict[str, Any]) -> bool:
@@ -413,19 +418,6 @@ def _is_made_of_pairs(card: dict[str, Any], name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _check_text(text: str, name: str, path: Path | str) -> None:
-    for character in text:
-        if character.isprintable() or character in JOINERS:
-            continue
-        # Controls, formats such as text direction, surrogates, line separators.
-        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
-            raise ValueError(
-                f"{path} has the control character U+{ord(character):04X} in its "
-                f"{name}, which could hide or reorder text; ask the publisher of the "
-                "model to remove it."
-            )
 
 
 def _texts(value: Any) -> list[str]:

@@ -29,7 +29,7 @@ from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._file_content import check_can_write, write_files
 from sklearn_pate._inputs._labels import plain_label
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.accounting._value_checks import counted, printable
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.metrics import PrivateMetrics
@@ -45,7 +45,6 @@ from sklearn_pate.publication._model_file import (
     check_sizes,
     import_skops,
     paths_of,
-    printable,
     reachable,
     read_pair,
     restored,

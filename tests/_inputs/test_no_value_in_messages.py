@@ -23,7 +23,8 @@ from sklearn_pate import (
 from sklearn_pate.distributed import cast_votes
 from sklearn_pate.learners import PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.model_selection import PrivateSearchCV
+from sklearn_pate.metrics import private_metrics
+from sklearn_pate.model_selection import PrivateSearchCV, fit_and_measure
 
 SENTINEL = 7654321
 TEXT = "Zanzibar7654321"
@@ -50,6 +51,15 @@ WRONG = {
     "a series": {"X": pd.Series(X[:, 1])},
     "one text": {"X": TEXT},
     "a number": {"X": SENTINEL},
+    "a number, an array": {"X": np.array(SENTINEL)},
+    "a number of numpy": {"X": np.float64(SENTINEL)},
+    "one text, an array": {"X": np.array(TEXT)},
+    "one object, an array": {"X": np.array(TEXT, dtype=object)},
+    "y a number": {"y": np.array(SENTINEL)},
+    "y one text, an array": {"y": np.array(TEXT)},
+    "y a number of numpy": {"y": np.int64(SENTINEL)},
+    "groups a number": {"groups": np.array(SENTINEL)},
+    "groups one text, an array": {"groups": np.array(TEXT)},
     "ragged": {"X": RAGGED},
     "text": {"X": TEXTS},
     "text, a list": {"X": TEXTS.tolist()},
@@ -96,6 +106,7 @@ WRONG = {
 NET = NeuralNetClassifier(
     nn.Linear(3, 2), criterion=nn.CrossEntropyLoss, max_epochs=1, batch_size=20
 )
+PUBLIC_MODEL = GaussianNB().fit(X_PUBLIC, np.arange(30) % 2)
 PUBLIC = {"X_public": PublicData(X_PUBLIC)}
 NOISE = {"noise_scale": 500.0, "epsilon": None}
 VOTING = {"n_queries": 5, "epsilon": None, "mechanism": GNMax(50)}
@@ -153,8 +164,20 @@ def count(X, y, groups):
     Votes.from_labels([y], classes=[0, 1])
 
 
+def measure(X, y, groups):
+    private_metrics(PUBLIC_MODEL, X, y, epsilon=1.0, groups=groups)
+
+
+def fit_and_score(X, y, groups):
+    learner = learners.DPNaiveBayesClassifier((-3, 3), classes=[0, 1])
+    if groups is not None:
+        learner.set_params(privacy_unit="group")
+    fit_and_measure(learner, X, y, **({} if groups is None else {"groups": groups}))
+
+
 CALLS = {name: partial(fit, name) for name in LEARNERS}
 CALLS |= {"cast_votes": cast, "Votes": count}
+CALLS |= {"private_metrics": measure, "fit_and_measure": fit_and_score}
 
 
 def test_all_learners_are_called():

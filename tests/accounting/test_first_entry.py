@@ -132,8 +132,9 @@ def test_its_report_states_the_exact_epsilon_and_a_spent_budget(ledger):
     (entry,) = ledger.entries()
     assert entry.epsilon == cost["profile"].epsilon_at(DELTA)
     report = ledger.report()
-    assert "(epsilon=1.0, delta=1e-05)-differentially private" in report
-    assert "100.00% of this budget is spent, in 1 entry" in report
+    text = " ".join(report.split())
+    assert "(epsilon=1.0, delta=1e-05)-differentially private" in text
+    assert "100.00% of this budget is spent, in 1 entry, and 0.00% is left." in text
     assert "epsilon=1.000 so far" in report
     assert report.splitlines()[-1].split()[3] == "100.00%"
 

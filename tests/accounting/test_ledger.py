@@ -5,6 +5,7 @@ import os
 import pickle
 import re
 import sqlite3
+from contextlib import closing
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -16,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_pate import BudgetExceededError, LedgerError, PATEClassifier, PrivacyLedger
 from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._entries import costs, total_costs
+from sklearn_pate.accounting._gdp import largest_gdp_mu
 from sklearn_pate.accounting.bounds import pure_dp_curve
 from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.mechanisms import PermuteAndFlip
@@ -316,14 +318,60 @@ def test_the_report_shows_guarantee_budget_and_entries(path, ledger):
     assert "nothing was charged yet" in ledger.report()
     charge(ledger, 0.01, description="first", dataset="wards")
     charge(ledger, 0.02, description="second", dataset="wards")
-    report = ledger.report()
-    assert "(epsilon=3.0, delta=1e-06)-differentially private" in report
+    report = str(ledger)
+    text = " ".join(report.split())
+    assert "(epsilon=3.0, delta=1e-06)-differentially private" in text
     assert "replace one row" in report
-    assert f"{ledger.spent:.2%} of this budget is spent, in 2 entries" in report
+    spent, left = f"{ledger.spent:.2%}", f"{1 - ledger.spent:.2%}"
+    assert f"{spent} of this budget is spent, in 2 entries, and {left} is left" in text
     estimate = (curve(0.01) + curve(0.02)).to_epsilon(1e-6)
     assert f"epsilon={estimate:.3f} so far" in report
     assert [line.split()[0] for line in report.splitlines()[-2:]] == ["1", "2"]
     assert report.splitlines()[-1].endswith("second")
+
+
+def test_what_is_left_admits_a_gaussian_release_of_the_stated_epsilon(ledger):
+    charge(ledger, 0.03)
+    (epsilon,) = re.findall(r"noise of epsilon=(\S+)", " ".join(str(ledger).split()))
+    mu = largest_gdp_mu(float(epsilon), ledger.delta)
+    assert ledger.fits(curve(mu**2 / 2))
+    assert not ledger.fits(curve(1.02 * mu**2 / 2))
+
+
+CONTROLS = ["\n", "\x1b[2J", "\r", "\x00", "\u2028", "\u202e", "\ud800"]
+
+
+@pytest.mark.parametrize("control", CONTROLS, ids=ascii)
+@pytest.mark.parametrize("name", ["description", "dataset", "fit"])
+def test_a_text_that_could_forge_a_line_is_not_recorded(ledger, name, control):
+    with pytest.raises(ValueError, match=rf"{name}=.* the control character U\+"):
+        charge(ledger, **{name: f"a{control}2  2026-01-01 00:00:00  0.00%"})
+    assert ledger.entries() == []
+
+
+@pytest.mark.parametrize("text", ["é", "中", "می‌خواهم", "😀"])
+def test_a_text_may_be_of_any_language(ledger, text):
+    charge(ledger, description=text, dataset=text)
+    assert ledger.spent > 0
+
+
+@pytest.mark.parametrize("column", ["time", "who", "dataset", "fit", "description"])
+def test_texts_of_a_file_from_elsewhere_are_shown_printable(path, ledger, column):
+    charge(ledger)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute(f"UPDATE charges SET {column} = ?", ("\n\u202e".join("ab"),))
+        file.execute("UPDATE budget SET created = ?", ("2026\x1b[2J",))
+    (entry,) = ledger.entries()
+    assert getattr(entry, column) == r"a\u{a}\u{202e}b"
+    report = ledger.report()
+    assert report.replace("\n", "").isprintable()
+
+
+def test_a_name_of_a_user_is_recorded_printable(ledger, monkeypatch):
+    monkeypatch.setenv("LOGNAME", "eve\n2  2026-01-01")
+    charge(ledger)
+    (entry,) = ledger.entries()
+    assert entry.who.startswith(r"eve\u{a}2")
 
 
 def test_entries_make_a_table(ledger):

@@ -174,10 +174,9 @@ def test_the_key_is_for_this_user_only_and_made_once(path, ledger):
     assert key not in path.read_bytes()
 
 
-def test_a_given_key_is_used_and_a_short_one_refused(tmp_path, path):
-    (tmp_path / "key").write_bytes(bytes(range(40)))
+def test_the_given_key_file_is_used_and_a_short_key_refused(tmp_path, path):
     ledger = PrivacyLedger(path, epsilon=3, delta=1e-6, key_file=tmp_path / "key")
-    assert ledger.key == bytes(range(40))
+    assert ledger.key == (tmp_path / "key").read_bytes()
     (tmp_path / "key").write_bytes(b"secret")
     with pytest.raises(LedgerError, match="has 6 bytes, but a key needs 32"):
         _ = ledger.key
@@ -195,12 +194,76 @@ def test_a_file_may_have_any_name(tmp_path, name):
     ledger = PrivacyLedger(tmp_path / name, epsilon=3, delta=1e-6)
     charge(ledger)
     assert PrivacyLedger(tmp_path / name).spent > 0
-    assert sorted(os.listdir(tmp_path)) == [name]
+    assert sorted(os.listdir(tmp_path)) == [name, f"{name}.key"]
+
+
+def remove(*paths):
+    for path in map(Path, paths):
+        path.unlink()
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:4096])
+
+
+def link(path, to):
+    path.unlink()
+    path.symlink_to(to)
+
+
+LOST = {
+    "gone": remove,
+    "a link to nothing": lambda path: link(path, path.with_name("away")),
+    "empty": lambda path: path.write_bytes(b""),
+    "cut": cut,
+    "a folder": lambda path: remove(path) or path.mkdir(),
+    "a link to itself": lambda path: link(path, path),
+    "another file": lambda path: path.write_bytes(b"text" * 4096),
+}
+
+
+@pytest.mark.parametrize(
+    "budget", [{}, {"epsilon": 3, "delta": 1e-6}], ids=["open", "new"]
+)
+@pytest.mark.parametrize("lost", LOST)
+def test_a_lost_ledger_never_starts_a_new_budget(tmp_path, path, lost, budget):
+    charge(PrivacyLedger(path, epsilon=3, delta=1e-6))
+    LOST[lost](path)
+    with pytest.raises((LedgerError, ValueError)):
+        PrivacyLedger(path, **budget)
+    assert not (tmp_path / "away").exists()
+
+
+def test_a_ledger_that_is_missing_beside_its_key_is_to_be_restored(tmp_path, path):
+    given = {"epsilon": 3, "delta": 1e-6, "key_file": tmp_path / "secret"}
+    PrivacyLedger(path, **given)
+    kept = path.read_bytes()
+    path.unlink()
+    with pytest.raises(LedgerError, match=r"missing, but .*secret remains\. Restore"):
+        PrivacyLedger(path, **given)
+    path.write_bytes(kept)
+    assert PrivacyLedger(path, **given).entries() == []
+
+
+def test_a_journal_tells_that_a_ledger_is_missing(path):
+    Path(f"{path}-journal").touch()
+    with pytest.raises(LedgerError, match=r"missing, but .*-journal remains"):
+        PrivacyLedger(path, epsilon=3, delta=1e-6)
+
+
+def test_an_older_copy_in_its_place_is_refused(path, ledger):
+    charge(ledger)
+    kept = path.read_bytes()
+    charge(ledger)
+    assert len(ledger.entries()) == 2
+    path.write_bytes(kept)
+    with pytest.raises(LedgerError, match="lacks entries that it had before"):
+        charge(ledger)
 
 
 def test_another_ledger_in_its_place_is_refused(path, ledger):
     kept = pickle.dumps(ledger)
-    path.unlink()
+    remove(path, f"{path}.key")
     PrivacyLedger(path, epsilon=0.1, delta=1e-6)
     for one in (ledger, pickle.loads(kept)):
         with pytest.raises(

@@ -35,6 +35,7 @@ from sklearn_pate.accounting._statement import (
     plans_privacy,
     round_up,
 )
+from sklearn_pate.accounting._value_checks import printable
 from sklearn_pate.inspection._leaks import leaks_of_steps
 from sklearn_pate.inspection.report._blocks import two_digits_up
 from sklearn_pate.inspection.report._sections import missing_in, unit_assumption
@@ -299,7 +300,7 @@ def _metrics(metrics: PrivateMetrics, total: PrivacySpent) -> dict[str, Any]:
 
 
 def _name_of_subgroup(value: Any) -> str:
-    return "missing" if value is None else str(value)
+    return "missing" if value is None else printable(value)
 
 
 def _figure(name: str, value: Any) -> float | dict[str, float]:

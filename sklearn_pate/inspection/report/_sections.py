@@ -11,13 +11,14 @@ from sklearn_pate.accounting._assumptions import (
     ROW_BY_ROW,
     Assumption,
 )
+from sklearn_pate.accounting._ledger import WHY_SHARES
 from sklearn_pate.accounting._statement import (
     HEADINGS,
     risk_of,
     sentences_of,
     write_epsilon,
 )
-from sklearn_pate.accounting._value_checks import capitalised, counted
+from sklearn_pate.accounting._value_checks import capitalised, counted, printable
 from sklearn_pate.inspection.report._blocks import (
     QUESTIONS,
     TEXTS,
@@ -140,7 +141,9 @@ def named_estimates(
     for name, one in figures.items():
         text = name.replace("roc_auc", "AUC").replace("_", " ")
         of_class = {} if "low" in one else one
-        named |= {f"{text} of {label}": inner for label, inner in of_class.items()}
+        named |= {
+            f"{text} of {printable(label)}": inner for label, inner in of_class.items()
+        }
         if "low" in one:
             named[text] = one
     return named
@@ -452,6 +455,7 @@ def _ledger(ledger: dict[str, Any]) -> Section:
         guesses=at_most(ledger["guesses"]),
         spent=f"{ledger['spent']:.2%}",
         entries=counted(len(entries), "entry"),
+        shares=WHY_SHARES,
     )
     rows = (
         (
