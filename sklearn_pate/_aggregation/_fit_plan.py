@@ -21,7 +21,8 @@ from sklearn_pate._aggregation._outlook import (
 )
 from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._calibrate import check_delta_is_small
-from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
+from sklearn_pate.accounting._neighbours import NEIGHBOURS, check_neighbours
+from sklearn_pate.accounting._statement import write_epsilon
 from sklearn_pate.accounting._value_checks import (
     WIDTH,
     capitalised,
@@ -133,6 +134,9 @@ class FitPlan:
     margin_for_99: float | None = None
     n_coordinates: int | None = None
     n_tables: int | None = None
+
+    def __post_init__(self) -> None:
+        check_neighbours(self.unit, self.relation)
 
     @classmethod
     def of_votes(

@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from sklearn_pate.accounting._gdp import gdp_epsilon
+from sklearn_pate.accounting._neighbours import check_add_up, check_neighbours
 from sklearn_pate.accounting._profile import (
     PrivacyProfile,
     curve_profile,
@@ -157,6 +158,9 @@ class Cost:
     curve: RdpCurve
     exact: ExactCost | None = None
 
+    def __post_init__(self) -> None:
+        check_neighbours(self.unit, self.relation)
+
     @property
     def mu(self) -> float | None:
         """Parameter mu of Gaussian differential privacy, if a bound is known.
@@ -248,12 +252,8 @@ class Cost:
     def __add__(self, other: "Cost") -> "Cost":
         if not isinstance(other, Cost):
             return NotImplemented
-        if (self.unit, self.relation) != (other.unit, other.relation):
-            raise ValueError(
-                f"A cost for unit={self.unit!r} with relation={self.relation!r} and a "
-                f"cost for unit={other.unit!r} with relation={other.relation!r} do "
-                "not add up; state both for the same unit and relation."
-            )
+        own = self.unit, self.relation
+        check_add_up("Costs", own, (other.unit, other.relation))
         exact = None
         if isinstance(self.exact, GaussianTest) and other.exact is not None:
             exact = other.exact.after(self.exact.mu)

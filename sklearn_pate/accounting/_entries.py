@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_pate.accounting._neighbours import check_neighbours
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import RdpCurve, check_delta
-from sklearn_pate.accounting._statement import check_neighbours
 from sklearn_pate.accounting._value_checks import (
     check_number,
     control_character,

@@ -28,9 +28,10 @@ from sklearn_pate.accounting._entries import (
     transaction,
 )
 from sklearn_pate.accounting._gdp import gdp_epsilon
+from sklearn_pate.accounting._neighbours import NEIGHBOURS
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._statement import NEIGHBOURS, write_epsilon
+from sklearn_pate.accounting._statement import write_epsilon
 from sklearn_pate.accounting._value_checks import WIDTH, counted
 from sklearn_pate.accounting.composition import RenyiFilter
 from sklearn_pate.exceptions import BudgetExceededError, LedgerError

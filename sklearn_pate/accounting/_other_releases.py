@@ -9,9 +9,9 @@ import numpy as np
 from sklearn_pate.accounting._calibrate import check_epsilon
 from sklearn_pate.accounting._entries import entry_cost
 from sklearn_pate.accounting._ledger import PrivacyLedger
+from sklearn_pate.accounting._neighbours import check_neighbours
 from sklearn_pate.accounting._profile import PrivacyProfile, lower_hull
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
-from sklearn_pate.accounting._statement import check_neighbours
 from sklearn_pate.accounting._value_checks import check_positive, optional_module
 from sklearn_pate.accounting.composition import add_remove_to_replace_one
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
@@ -255,7 +255,7 @@ class OtherRelease:
             "add-remove": package.NeighboringRelation.ADD_OR_REMOVE_ONE,
             "replace-one": package.NeighboringRelation.REPLACE_ONE,
         }
-        if relation not in relations:
+        if relation not in [*relations]:
             raise ValueError(
                 f"relation={relation!r} does not apply to an event of dp-accounting; "
                 f"pass one of {[*relations]}."

@@ -18,6 +18,12 @@ from sklearn_pate.accounting._assumptions import (
 )
 from sklearn_pate.accounting._calibrate import six_digits
 from sklearn_pate.accounting._cost import Cost, GaussianTest
+from sklearn_pate.accounting._neighbours import (
+    NEIGHBOURS,
+    by_unit_and_relation,
+    check_add_up,
+    check_neighbours,
+)
 from sklearn_pate.accounting._profile import (
     PrivacyProfile,
     compose_profiles,
@@ -40,19 +46,8 @@ _EXACT = Context(prec=60)
 _TEXTS = read_table("sklearn_pate.accounting", "statement.toml")
 
 
-def _by_unit_and_relation(name: str) -> dict[tuple[str, str], str]:
-    """Return texts by unit of privacy and relation."""
-    return {
-        (unit, relation): text
-        for unit, texts in _TEXTS[name].items()
-        for relation, text in texts.items()
-    }
-
-
-#: Difference between neighbouring data sets, by unit of privacy and relation.
-NEIGHBOURS = _by_unit_and_relation("neighbours")
 #: Content that the guarantee hides, by unit of privacy and relation.
-PROTECTED = _by_unit_and_relation("protected")
+PROTECTED = by_unit_and_relation("protected")
 #: Quantities that are not protected, by the code of the assumption that it is public.
 UNPROTECTED: dict[str, str] = _TEXTS["unprotected"]
 #: Headings of the facts.
@@ -281,15 +276,6 @@ def _composition_of(spent: "PrivacySpent", kind: str, codes: set[str]) -> str:
     if FLOATING_POINT.code in codes and kind == "learner":
         return "parts"
     return _COMPOSITION.get(kind, "renyi")
-
-
-def check_neighbours(unit: str, relation: str) -> None:
-    """Raise unless a neighbour relation is known for a unit of privacy."""
-    if (unit, relation) not in NEIGHBOURS:
-        raise ValueError(
-            f"unit={unit!r} with relation={relation!r} is unknown; (unit, relation) "
-            f"must be one of {[*NEIGHBOURS]}."
-        )
 
 
 @dataclass(frozen=True)
@@ -571,12 +557,8 @@ class PrivacySpent:
     def __add__(self, other: "PrivacySpent") -> "PrivacySpent":
         if not isinstance(other, PrivacySpent):
             return NotImplemented
-        if (self.unit, self.relation) != (other.unit, other.relation):
-            raise ValueError(
-                f"Statements for unit={self.unit!r} with relation={self.relation!r} "
-                f"and for unit={other.unit!r} with relation={other.relation!r} do not "
-                "add up; state both for the same unit and relation."
-            )
+        own = self.unit, self.relation
+        check_add_up("Statements", own, (other.unit, other.relation))
         exact = None
         if self.mu is not None and other.mu is not None:
             exact = GaussianTest(float(np.hypot(self.mu, other.mu)))

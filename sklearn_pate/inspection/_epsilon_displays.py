@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, check_scoring
 
 from sklearn_pate._estimators._class_codes import last_step
+from sklearn_pate.accounting._neighbours import check_neighbours
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import is_positive
 from sklearn_pate.inspection._vote_displays import (
@@ -251,6 +252,10 @@ class EpsilonDeltaDisplay:
     stated: Mapping[str, tuple[float, float]]
     unit: str | None = None
     relation: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.unit, self.relation) != (None, None):
+            check_neighbours(self.unit, self.relation)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the display.
@@ -511,6 +516,10 @@ class PrivacyUtilityDisplay:
     unit: str | None = None
     relation: str | None = None
     score_name: str = "score"
+
+    def __post_init__(self) -> None:
+        if (self.unit, self.relation) != (None, None):
+            check_neighbours(self.unit, self.relation)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the display.

@@ -145,8 +145,8 @@ class MeanScores(GaussianSum):
             Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         before : Cost, default=None
-            Privacy cost of noisy counts that are released before the scores. `epsilon`
-            includes this cost.
+            Privacy cost, for the same neighbours, of noisy counts that are released
+            before the scores. `epsilon` includes this cost.
 
         Returns
         -------

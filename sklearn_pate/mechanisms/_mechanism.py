@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE
 from sklearn_pate.accounting._cost import Cost, ExactCost
+from sklearn_pate.accounting._neighbours import check_add_up, check_neighbours
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count, is_positive
 
@@ -108,9 +109,10 @@ class Mechanism(BaseEstimator, ABC):
         """
         check_count("n_queries", n_queries, 0, np.inf)  # has a cost, however many
         check_count("n_classes", n_classes)
+        relation = self.relation(unit)
         curve = self._curve(n_queries, n_classes, orders)
         exact = self._known_exact(n_queries, n_classes)
-        return Cost(unit, self.relation(unit), curve, exact)
+        return Cost(unit, relation, curve, exact)
 
     @abstractmethod
     def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
@@ -208,7 +210,26 @@ class Mechanism(BaseEstimator, ABC):
         ValueError
             If the privacy cost does not hold for this unit of privacy.
         """
+        relation = self._relation(unit)
+        check_neighbours(unit, relation)
+        return relation
+
+    def _relation(self, unit: str) -> str:
+        """Return the relation for a unit, which is checked afterwards."""
         return "add-remove-or-change" if unit == "group" else "replace-one"
+
+    def _check_before(self, before: Cost | None) -> None:
+        """Raise ValueError unless the cost of a release before this one adds up."""
+        if before is None:
+            return
+        if not isinstance(before, Cost):
+            raise ValueError(
+                f"before={before!r} must be a Cost, such as the result of cost() of "
+                "the mechanism that releases the counts."
+            )
+        own = before.unit, self.relation(before.unit)
+        costs = f"Costs of `before` and {type(self).__name__}"
+        check_add_up(costs, (before.unit, before.relation), own)
 
     @property
     def parts(self) -> "tuple[Any, Any]":

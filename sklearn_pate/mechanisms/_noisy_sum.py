@@ -77,9 +77,8 @@ class MarginalCounts(Mechanism):
         counts = np.asarray(counts, dtype=np.int64)
         return counts + noise.discrete_gaussian(self.sigma, counts.shape)
 
-    def relation(self, unit: str) -> str:
-        """Return the neighbour relation of the privacy cost."""
-        return "add-remove" if self.add_remove else super().relation(unit)
+    def _relation(self, unit: str) -> str:
+        return "add-remove" if self.add_remove else super()._relation(unit)
 
     @property
     def _squared_distance(self) -> int:
@@ -161,6 +160,7 @@ class GaussianSum(Mechanism):
         self, epsilon: float | None, delta: float, before: Cost | None
     ) -> Self:
         """Return a clone with its noise set, for one fit, after another release."""
+        self._check_before(before)
         ready = clone(self)
         if epsilon is not None:
             self._check_noise_unset(epsilon)
@@ -309,8 +309,8 @@ class NoisySum(GaussianSum):
             Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         before : Cost, default=None
-            Privacy cost of noisy counts that are released before the sum. `epsilon`
-            includes this cost.
+            Privacy cost, for the same neighbours, of noisy counts that are released
+            before the sum. `epsilon` includes this cost.
 
         Returns
         -------
@@ -355,8 +355,7 @@ class TwoPartRelease(Mechanism):
         """The counts and the mechanism."""
         return self.counts, self.mechanism
 
-    def relation(self, unit: str) -> str:
-        """Return the neighbour relation of the second part."""
+    def _relation(self, unit: str) -> str:
         return self.mechanism.relation(unit)
 
     def cost(

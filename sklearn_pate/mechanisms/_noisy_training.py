@@ -120,7 +120,7 @@ class DPSGDSteps(Mechanism):
             self.noise_multiplier, self.sampling_rate, self.n_steps, self.accountant
         )
 
-    def relation(self, unit: str) -> str:
+    def _relation(self, unit: str) -> str:
         """Return the neighbour relation: a row is added or removed."""
         if unit != "row":
             raise ValueError(
@@ -264,7 +264,7 @@ class NoisyObjective(Mechanism):
             return None
         return PureCost(self._curve(n_queries, n_classes, DEFAULT_ORDERS))
 
-    def relation(self, unit: str) -> str:
+    def _relation(self, unit: str) -> str:
         """Return the neighbour relation, which depends on the noise."""
         if unit != "row":
             raise ValueError(
@@ -461,7 +461,7 @@ class SampledMechanism(Mechanism):
         """Return the source of samples."""
         return PoissonSampler(self.sampling_rate, noise)
 
-    def relation(self, unit: str) -> str:
+    def _relation(self, unit: str) -> str:
         """Return the neighbour relation: a unit has one vote in each of its samples."""
         return "add-remove"
 
@@ -488,6 +488,7 @@ class SampledMechanism(Mechanism):
         Epsilon covers what is released before, too.
         """
         self.check()
+        self._check_before(before)
         ready = clone(self)
         if epsilon is None:
             ready._check_noise()

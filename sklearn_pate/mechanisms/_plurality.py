@@ -246,8 +246,8 @@ class PluralityMechanism(Mechanism):
             Delta of the (epsilon, delta) guarantee, in (0, 1).
 
         before : Cost, default=None
-            Privacy cost of noisy counts that are released before the queries. `epsilon`
-            includes this cost.
+            Privacy cost, for the same neighbours, of noisy counts that are released
+            before the queries. `epsilon` includes this cost.
 
         Returns
         -------
@@ -263,6 +263,7 @@ class PluralityMechanism(Mechanism):
         check_count("n_teachers", n_teachers)
         check_count("n_queries", n_queries)
         check_count("n_classes", n_classes, 2)
+        self._check_before(before)
         ready = self._for_teachers(n_teachers)
         if epsilon is None:
             ready._check_ready()

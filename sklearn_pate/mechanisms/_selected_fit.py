@@ -142,11 +142,8 @@ class SelectedFit(Mechanism):
         trial = upper_envelope([fit, self._score()])
         return self._law().pure_cost(fit.pure_epsilon, trial)
 
-    def relation(self, unit: str) -> str:
-        """Return the neighbour relation of the fits."""
-        if self.add_remove:
-            return "add-remove"
-        return "add-remove-or-change" if unit == "group" else "replace-one"
+    def _relation(self, unit: str) -> str:
+        return "add-remove" if self.add_remove else super()._relation(unit)
 
     def in_one_line(self) -> str:
         """Write the winner's mechanism, the number of trials, candidates and noise."""

@@ -39,7 +39,7 @@ class NoisyMeansNoise(Mechanism):
     def _curve(self, n_queries, n_classes, orders):
         return pure_dp_curve(self.epsilon)
 
-    def relation(self, unit):
+    def _relation(self, unit):
         return "replace-one"
 
     def in_one_line(self):

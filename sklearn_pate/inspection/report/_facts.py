@@ -20,6 +20,7 @@ from sklearn_pate.accounting._assumptions import (
     Assumption,
 )
 from sklearn_pate.accounting._ledger import PrivacyLedger, read_entries
+from sklearn_pate.accounting._neighbours import NEIGHBOURS
 from sklearn_pate.accounting._profile import (
     PrivacyProfile,
     compose_profiles,
@@ -27,7 +28,6 @@ from sklearn_pate.accounting._profile import (
     lower_hull,
 )
 from sklearn_pate.accounting._statement import (
-    NEIGHBOURS,
     THOUSAND,
     PrivacySpent,
     kind_of,
