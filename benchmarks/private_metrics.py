@@ -53,6 +53,8 @@ N_BINS = 20
 CLASSES = np.array([0, 1])
 KEPT = Path(__file__).parent / "work" / "private_metrics.jsonl"
 AGES = {4: "under 40", 6: "40 to 59", 8: "60 to 79", 10: "80 and over"}
+# Values of subgroups, from the documentation of the data.
+VALUES = {"sex": ["Female", "Male"], "protocol_type": ["icmp", "tcp", "udp"]}
 
 
 class GivenScores(ClassifierMixin, BaseEstimator):
@@ -222,11 +224,14 @@ class Case:
     scores: np.ndarray
     y: np.ndarray
     subgroups: np.ndarray
+    #: Declared values of subgroups.
+    values: list[str]
     groups: np.ndarray | None
 
     def __getitem__(self, rows):
         groups = None if self.groups is None else self.groups[rows]
-        return Case(self.scores[rows], self.y[rows], self.subgroups[rows], groups)
+        subgroups = self.subgroups[rows]
+        return Case(self.scores[rows], self.y[rows], subgroups, self.values, groups)
 
 
 @cache
@@ -237,12 +242,12 @@ def case(name):
     scores = model.predict_proba(data.X_test)[:, 1]
     frame, groups = data.frame_test, None
     if name == "diabetes":
-        subgroups = _age_bands(frame["age"])
+        subgroups, values = _age_bands(frame["age"]), [*AGES.values()]
         groups = data.groups_test
     else:
         column = {"adult": "sex", "kddcup99": "protocol_type"}[name]
-        subgroups = frame[column].astype(str).to_numpy()
-    return Case(scores, data.y_test, subgroups, groups)
+        subgroups, values = frame[column].astype(str).to_numpy(), VALUES[column]
+    return Case(scores, data.y_test, subgroups, values, groups)
 
 
 def _age_bands(ages):
@@ -270,6 +275,7 @@ def measure(of_case, epsilon):
             delta=DELTA,
             groups=of_case.groups,
             subgroups=of_case.subgroups,
+            subgroup_values=of_case.values,
             random_state=0,
         )
 
@@ -342,7 +348,8 @@ def errors(of_case, epsilon, n_draws=N_DRAWS):
             ),
             "sampling": sampling[name],
         }
-    for value, of_subgroup in first.by_subgroup.items():
+    for value in of_case.values:  # no row has another
+        of_subgroup = first.by_subgroup[value]
         part = same[same.subgroups == value]
         true = true_metrics(part.scores, part.y, first.edges_[0])
         row["subgroups"][value] = {
@@ -364,7 +371,7 @@ def data_set(name):
 def ten_thousand():
     """Return 10,000 rows of Diabetes, which stand for themselves."""
     first = case("diabetes")[:10_000]
-    return Case(first.scores, first.y, np.full(10_000, "all"), None)
+    return Case(first.scores, first.y, np.full(10_000, "all"), ["all"], None)
 
 
 def target():

@@ -66,6 +66,7 @@ metrics = private_metrics(
     epsilon=0.5,
     groups=patient[ours],
     subgroups=band[ours],
+    subgroup_values=bands,
     random_state=0,
 )
 print(metrics)

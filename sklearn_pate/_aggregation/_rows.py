@@ -178,10 +178,11 @@ def split_inputs(
     if domain is None:
         warn_of_text(X_public)
     X = read_like_public(X, X_public, refuse=synthetic is None)
+    has_id = np.ones(len(codes), bool) if group_of_row is None else group_of_row >= 0
     problems = data_problems(
         classes[~np.isin(np.arange(len(classes)), codes)],
-        int(np.count_nonzero(codes < 0)),
-        0 if group_of_row is None else int(np.count_nonzero(group_of_row < 0)),
+        int(np.count_nonzero(has_id & (codes < 0))),
+        int(np.count_nonzero(~has_id)),
     )
     codes = of_groups(codes, group_of_row, estimator.classes)
     assumptions.append(COLUMNS)
@@ -236,7 +237,7 @@ def read_rows(
     if groups is not None:
         ids, group_of_row = group_ids(groups)
         check_consistent_length(X, group_of_row)
-    classes, codes, label_set = read_labels(estimator.classes, y)
+    classes, codes, label_set = read_labels(estimator.classes, y, group_of_row)
     check_delta_is_small(estimator.delta, X.shape[0], "rows")
     return X, codes, ids, group_of_row, classes, label_set
 
@@ -268,13 +269,18 @@ def check_synthetic_rows(estimator: Any, rows: Table) -> Table:
 
 
 def read_labels(
-    given: ArrayLike | None, y: Any
+    given: ArrayLike | None, y: Any, group_of_row: NDArray[np.intp] | None = None
 ) -> tuple[NDArray[Any], NDArray[np.intp], Assumption]:
     """Return the classes, the class indices of private labels, and the assumption made.
 
     A label outside `given` has index -1. The type of y may raise a ValueError, no value
-    of it does.
+    of it does. Without `given`, a row without a group, of index -1, adds no class, and
+    has index -1: it is not learned from.
     """
+    if given is None and group_of_row is not None:
+        kept, codes = np.flatnonzero(group_of_row >= 0), np.full(len(group_of_row), -1)
+        classes, codes[kept] = read_classes(_safe_indexing(y, kept))
+        return classes, codes, LABEL_SET_READ
     if given is None:
         return *read_classes(y), LABEL_SET_READ
     classes = check_classes(given)

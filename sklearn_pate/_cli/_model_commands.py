@@ -120,6 +120,10 @@ def run_measure(given: argparse.Namespace) -> None:
         name for name in (given.label, given.group, given.subgroup) if name is not None
     ]
     X, columns = read_rows(given.rows, model, others)
+    subgroups: Any = columns.get(given.subgroup)
+    values = given.subgroup_values
+    if subgroups is not None and values is not None:
+        subgroups = labels_like(subgroups, values)
     with plain_warnings(given.parser):
         # The privacy is spent on the next line.
         metrics = private_metrics(
@@ -129,7 +133,8 @@ def run_measure(given: argparse.Namespace) -> None:
             epsilon=given.epsilon,
             delta=given.delta,
             groups=columns.get(given.group),
-            subgroups=columns.get(given.subgroup),
+            subgroups=subgroups,
+            subgroup_values=values,
             ledger=ledger,
             random_state=0,  # so that a ledger knows the call again
         )
@@ -138,7 +143,7 @@ def run_measure(given: argparse.Namespace) -> None:
     print(metrics)
     of_subgroups = {} if given.subgroup is None else metrics.by_subgroup
     for value, one in of_subgroups.items():
-        print(f"\n{given.subgroup} {'missing' if value is None else value}\n{one}")
+        print(f"\n{given.subgroup} {value}\n{one}")
     print(f"\n{metrics.privacy_spent_}")
     if given.output is not None:
         print(f"\nWritten: {given.output}. It may be published.")

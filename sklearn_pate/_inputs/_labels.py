@@ -116,11 +116,13 @@ def class_indices(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     return np.array(codes, dtype=np.intp)
 
 
-def check_label_type(labels: Any, classes: NDArray[Any], name: str = "y") -> None:
+def check_label_type(
+    labels: Any, classes: NDArray[Any], name: str = "y", among: str = "classes"
+) -> None:
     """Raise if no label of the type that a container declares can be a class.
 
     No value of a label decides. Labels in a list, or in an array of objects, have no
-    declared type. `name` stands for the labels in the message.
+    declared type. `name` and `among` stand for labels and classes in the message.
     """
     declared = _declared_type(labels)
     if declared is None or issubclass(declared, (np.object_, type(None))):
@@ -139,7 +141,7 @@ def check_label_type(labels: Any, classes: NDArray[Any], name: str = "y") -> Non
         what, can_match = f"of type {declared.__name__}", declared is object
     if not can_match:
         raise ValueError(
-            f"No label of {name} can be in classes={known}, as {name} is declared to "
+            f"No label of {name} can be in {among}={known}, as {name} is declared to "
             f"be {what}; give both the same type."
         )
 

@@ -55,9 +55,9 @@ class PartitionFacts:
     """What the client learns of a partition. Sensitive."""
 
     n_rows: int
-    #: Distinct labels.
+    #: Distinct labels of rows with an id.
     labels: NDArray[Any]
-    #: Number of rows with a label outside of the given classes.
+    #: Number of these rows with a label outside of the given classes.
     n_other: int
     n_without_id: int
     #: Number of rows with a class and an id.
@@ -73,7 +73,7 @@ class PartitionLabels:
     """Labels and ids of a partition, which stay on its worker. Sensitive."""
 
     facts: PartitionFacts
-    #: Indices of the labels in those of the facts.
+    #: Indices of the labels in those of the facts, -1 without an id.
     codes: NDArray[np.signedinteger]
     #: Hash of the index of the rows, in their order; None for arrays.
     index: str | None
@@ -83,8 +83,9 @@ class PartitionLabels:
 
     def class_codes(self, classes: NDArray[Any]) -> NDArray[np.intp]:
         """Return the class index of each row; -1 without a class or an id."""
-        codes = class_indices(self.facts.labels, classes)[self.codes]
-        codes[~self.has_id] = -1
+        codes = np.full(len(self.codes), -1)
+        of_label = class_indices(self.facts.labels, classes)
+        codes[self.has_id] = of_label[self.codes[self.has_id]]
         return codes
 
 
@@ -389,12 +390,9 @@ def read_labels_of(
 ) -> PartitionLabels:
     """Read the labels and ids of a partition; with X, hash all of it."""
     X, y, groups = read(X), read(y), read(groups)
-    codes, labels = pd.factorize(np.asarray(y), use_na_sentinel=False)
-    usable = np.ones(len(codes), dtype=bool)
-    if classes is not None:
-        usable = (class_indices(labels, classes) >= 0)[codes]
-    n_other = int(np.count_nonzero(~usable))
-    hashes, only_id, has_id = None, None, np.ones(len(codes), dtype=bool)
+    values = np.asarray(y)
+    codes, has_id = np.full(len(values), -1), np.ones(len(values), dtype=bool)
+    hashes, only_id = None, None
     if groups is not None:
         texts, has_id = spelled_ids(groups)
         if len(texts) != len(codes):
@@ -404,12 +402,17 @@ def read_labels_of(
         present = texts[has_id]
         if np.all(present == present[:1]):
             only_id = bytes(present[0]) if present.size else b""
+    # A row without an id is not learned from, and adds no label.
+    codes[has_id], labels = pd.factorize(values[has_id], use_na_sentinel=False)
+    usable = has_id.copy()
+    if classes is not None:
+        usable[has_id] = (class_indices(labels, classes) >= 0)[codes[has_id]]
     facts = PartitionFacts(
         len(codes),
         labels,
-        n_other,
+        int(np.count_nonzero(has_id & ~usable)),
         int(np.count_nonzero(~has_id)),
-        int(np.count_nonzero(usable & has_id)),
+        int(np.count_nonzero(usable)),
         only_id,
         None if X is None else joblib.hash((X, y, groups)),
     )

@@ -22,6 +22,8 @@ _OF_CLASSES = {
     "middle_errors": np.float64,
 }
 _FORMAT = {"format": "sklearn_pate metrics", "format_version": 2}
+#: Public name of the subgroup of all values that were not declared.
+OTHER = "other or missing"
 # Most cells of a subgroup, whose simulation takes memory, and of all subgroups.
 _MOST_CELLS, _MOST_IN_ALL = 2**13, 2**18
 # Difference of figures that random numbers of another version explain: five standard
@@ -117,6 +119,7 @@ def fields_of(values: dict[str, Any]) -> dict[str, Any]:
         n_classes < 2
         or len({*classes}) < n_classes
         or len({*subgroups}) < max(n_subgroups, 1)
+        or (subgroups != [None] and subgroups[-1] != OTHER)
         or not all(str(one).isprintable() for one in (*classes, *subgroups))
         or len(edges) != n_scored
         or [one.shape for one in middles] != shapes

@@ -29,7 +29,7 @@ from sklearn_pate._inputs._features import (
 from sklearn_pate._inputs._labels import (
     check_label_type,
     class_indices,
-    is_missing,
+    plain_label,
 )
 from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._teachers._shards import group_ids, one_row_of_groups
@@ -38,7 +38,7 @@ from sklearn_pate.accounting._assumptions import (
     COLUMNS,
     MODEL_IS_PUBLIC,
     SCORES_OF_ROW,
-    SUBGROUPS_PUBLIC,
+    SUBGROUPS_DECLARED,
     Assumption,
 )
 from sklearn_pate.accounting._calibrate import (
@@ -64,7 +64,7 @@ from sklearn_pate.metrics._counts import (
     quantile_edges,
     score_rows,
 )
-from sklearn_pate.metrics._metrics_file import metrics_statement
+from sklearn_pate.metrics._metrics_file import OTHER, metrics_statement
 from sklearn_pate.metrics._results import PrivateMetrics
 
 # Share of the squared mu for the confusion matrix and the places of the bins.
@@ -84,6 +84,7 @@ def private_metrics(
     delta: float = 1e-5,
     groups: ArrayLike | None = None,
     subgroups: ArrayLike | None = None,
+    subgroup_values: ArrayLike | None = None,
     bins: Any = "auto",
     class_prior: float | None = None,
     ledger: PrivacyLedger | None = None,
@@ -125,8 +126,12 @@ def private_metrics(
 
     subgroups : array-like of shape (n_rows,), default=None
         Subgroup of each row, such as an age band, for metrics by subgroup at no further
-        privacy cost. The set of subgroups must be public. Counts of a subgroup have as
-        much noise as counts of all rows.
+        privacy cost. Counts of a subgroup have as much noise as counts of all rows.
+
+    subgroup_values : array-like of shape (n_values,), default=None
+        Values of `subgroups` to measure, as texts or numbers, chosen **without a look
+        at private rows**. Rows with another value, or none, are one further subgroup,
+        "other or missing". This subgroup is published even if it is empty.
 
     bins : "auto" or array-like of shape (n_edges,), default="auto"
         Edges between bins of scores, increasing, between 0 and 1. The edges must be
@@ -201,7 +206,8 @@ def private_metrics(
     True
     """
     classes = check_model(model)
-    rows = read_rows(X, y, classes, groups, subgroups)
+    values = check_subgroups(subgroups, subgroup_values)
+    rows = read_rows(X, y, classes, groups, subgroups, values)
     check_columns(model, rows.X)
     plan = plan_measurement(
         rows,
@@ -267,7 +273,7 @@ class MeasuredRows:
     #: Distinct ids of groups, and the index of each row's one; None without groups.
     ids: NDArray[np.bytes_] | None
     group_of_row: NDArray[np.intp] | None
-    #: Values of subgroups, one None without any, which are public; and their indices.
+    #: Declared values of subgroups, then `OTHER`, or one None; and their indices.
     subgroups: list[Any]
     of_subgroup: NDArray[np.intp]
 
@@ -382,7 +388,7 @@ def plan_measurement(
     second = MarginalCounts(n_tables=n_scored).for_share(1 - _SHARE, epsilon, delta)
     both = TwoPartRelease(first, second)
     unit = "row" if rows.ids is None else "group"
-    of_subgroups = () if rows.subgroups == [None] else (SUBGROUPS_PUBLIC,)
+    of_subgroups = () if rows.subgroups == [None] else (SUBGROUPS_DECLARED,)
     cost, assumptions = as_drawn(
         both.cost(unit=unit),
         (*assumptions, SCORES_OF_ROW, COLUMNS, CHOSEN_BLINDLY, *of_subgroups),
@@ -439,9 +445,17 @@ def check_columns(model: Any, X: Table) -> None:
 
 
 def read_rows(
-    X: Any, y: Any, classes: NDArray[Any], groups: Any, subgroups: Any
+    X: Any,
+    y: Any,
+    classes: NDArray[Any],
+    groups: Any,
+    subgroups: Any,
+    values: list[Any],
 ) -> MeasuredRows:
-    """Check the shapes of private rows, and read labels, groups and subgroups."""
+    """Check the shapes of private rows, and read labels, groups and subgroups.
+
+    `values` of subgroups are those of `check_subgroups`.
+    """
     X = read_table(X)
     check_container("y", y)
     check_consistent_length(X, y)
@@ -451,9 +465,15 @@ def read_rows(
     if groups is not None:
         ids, group_of_row = group_ids(groups)
         check_consistent_length(X, group_of_row)
-    return MeasuredRows(
-        X, labels, ids, group_of_row, *_read_subgroups(subgroups, len(labels))
-    )
+    of_subgroup = np.zeros(len(labels), dtype=np.intp)
+    if subgroups is not None:
+        declared = np.array(values[:-1], dtype=object)
+        check_container("subgroups", subgroups)
+        check_label_type(subgroups, declared, "subgroups", "subgroup_values")
+        of_subgroup = class_indices(subgroups, declared)
+        check_consistent_length(X, of_subgroup)
+        of_subgroup[of_subgroup < 0] = len(values) - 1
+    return MeasuredRows(X, labels, ids, group_of_row, values, of_subgroup)
 
 
 def read_table(X: Any) -> Table:
@@ -466,21 +486,35 @@ def read_table(X: Any) -> Table:
     return X
 
 
-def _read_subgroups(subgroups: Any, n_rows: int) -> tuple[list[Any], NDArray[np.intp]]:
-    """Return the values of subgroups and the index of each row's one."""
+def check_subgroups(subgroups: Any, values: Any) -> list[Any]:
+    """Return the declared values of subgroups and `OTHER`, [None] without any."""
+    if subgroups is None and values is None:
+        return [None]
     if subgroups is None:
-        return [None], np.zeros(n_rows, dtype=np.intp)
-    check_container("subgroups", subgroups)
-    given = as_objects(subgroups).tolist()
-    if len(given) != n_rows:
         raise ValueError(
-            f"subgroups has {counted(len(given), 'value')} and X has "
-            f"{counted(n_rows, 'row')}; pass one value per row."
+            f"subgroup_values={values!r} needs subgroups, the subgroup of each row; "
+            "pass both, or leave it out."
         )
-    given = [None if is_missing(one) else one for one in given]
-    values = sorted(set(given), key=lambda one: (one is None, str(one)))
-    place = {value: number for number, value in enumerate(values)}
-    return values, np.array([place[one] for one in given], dtype=np.intp)
+    given = as_objects(values)
+    plain = [
+        plain_label(one)
+        for one in given.ravel().tolist()
+        if isinstance(one, (str, int, float, np.generic))
+    ]
+    texts = {str(one) for one in plain} - {OTHER}
+    if (
+        given.ndim != 1
+        or plain != given.tolist()
+        or not 0 < len(plain) == len(texts) == len({*plain})
+        or not all(one.isprintable() for one in texts)
+    ):
+        raise ValueError(
+            f"subgroup_values={values!r} must list the possible values of subgroups, "
+            "chosen without a look at private rows: texts or numbers, each once, such "
+            "as ['under 60', '60 or more']. All other and missing values are counted "
+            f"as {OTHER!r}."
+        )
+    return [*plain, OTHER]
 
 
 def warn_if_hidden(plan: Measurement, class_prior: float | None) -> None:

@@ -130,7 +130,8 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Class labels of the model.
 
     subgroups_ : list
-        Values of `subgroups`, or [None] without subgroups.
+        Declared values of `subgroups`, then "other or missing". [None] without
+        subgroups.
 
     confusion_ : ndarray of int of shape (n_subgroups, n_classes^2 + 1)
         Noisy counts by label, then by prediction. The last number counts rows that the
@@ -196,7 +197,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Returns
         -------
         metrics : dict
-            Metrics of each subgroup, by value of `subgroups`.
+            Metrics of each subgroup, by its value in ``subgroups_``.
         """
         return {
             value: _Estimates.of_counts(self._counts(place), self.classes_)
@@ -358,7 +359,8 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         """
         if len(self.subgroups_) < 2:
             raise ValueError(
-                "These metrics have no subgroups; pass subgroups to private_metrics."
+                "These metrics have no subgroups; pass subgroups and subgroup_values "
+                "to private_metrics."
             )
         if metric not in self:
             raise ValueError(f"metric={metric!r} is unknown; use one of {[*self]}.")

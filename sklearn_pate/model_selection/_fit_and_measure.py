@@ -1,7 +1,7 @@
 """A private fit and its metrics in one call, at the larger of both costs."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,12 +11,15 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._aggregation._entry import record_release
-from sklearn_pate._aggregation._rows import read_labels
 from sklearn_pate._estimators._class_codes import last_step
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._containers import check_container
 from sklearn_pate._teachers._shards import group_ids, hold_out_rows
-from sklearn_pate.accounting._assumptions import MODEL_IS_PUBLIC
+from sklearn_pate.accounting._assumptions import (
+    LABEL_SET,
+    MODEL_IS_PUBLIC,
+    Assumption,
+)
 from sklearn_pate.accounting._cost import Cost, ExactCost, GaussianTest
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._profile import PrivacyProfile
@@ -31,13 +34,19 @@ from sklearn_pate.mechanisms._noise import noise_from
 from sklearn_pate.metrics import PrivateMetrics
 from sklearn_pate.metrics._private_metrics import (
     check_bins,
+    check_subgroups,
     plan_measurement,
     read_rows,
     read_table,
     warn_if_hidden,
 )
 from sklearn_pate.model_selection._split import PrivateRows, split_groups
-from sklearn_pate.model_selection._trials import check_spent, check_steps, plan_fit
+from sklearn_pate.model_selection._trials import (
+    check_spent,
+    check_steps,
+    plan_fit,
+    set_classes,
+)
 
 # Units and relations for which the larger of both costs is proved.
 _PROVED = (("row", "replace-one"), ("group", "add-remove-or-change"))
@@ -87,6 +96,7 @@ def fit_and_measure(
     delta: float = 1e-5,
     test_size: float = 0.25,
     subgroups: ArrayLike | None = None,
+    subgroup_values: ArrayLike | None = None,
     bins: Any = "auto",
     class_prior: float | None = None,
     ledger: PrivacyLedger | None = None,
@@ -128,7 +138,7 @@ def fit_and_measure(
         Share of the rows, or of the groups, for the metrics. The share does not change
         the privacy cost of the metrics.
 
-    subgroups, bins, class_prior : object
+    subgroups, subgroup_values, bins, class_prior : object
         As in :func:`~sklearn_pate.metrics.private_metrics`.
 
     ledger : PrivacyLedger, default=None
@@ -202,12 +212,14 @@ def fit_and_measure(
     """
     _check_estimator(estimator)
     check_number("test_size", test_size, 0, 1, closed="neither")
-    bins = check_bins(bins)
+    bins, values = check_bins(bins), check_subgroups(subgroups, subgroup_values)
     check_container("y", y)
-    X, y = read_table(X), y if hasattr(y, "__getitem__") else np.asarray(y)
-    check_consistent_length(X, y)
+    X = read_table(X)
+    check_consistent_length(X, y, subgroups)
     given = last_step(estimator).get_params(deep=False).get("classes")
-    rows = PrivateRows(X, y, read_labels(given, y)[1], fit_params)
+    rows, classes, label_set = PrivateRows.read(X, y, given, fit_params)
+    estimator = clone(estimator)
+    set_classes(estimator, classes)
     seed = int(check_random_state(random_state).randint(MAX_SEED))
     with warnings.catch_warnings(), noise_from(None):
         warnings.simplefilter("ignore")  # planning on the part repeats them
@@ -215,15 +227,14 @@ def fit_and_measure(
     groups = rows.groups() if unit == "group" else None
     fitted_on, measured = _parts(rows, unit, test_size, seed)
     training = rows.take(fitted_on)
-    classes = read_labels(given, training.y)[0]
-    X_scored, y_scored, *others = (
+    X_scored, y_scored, of_group, of_subgroup = (
         None if one is None else _safe_indexing(one, measured)
-        for one in (X, y, groups, subgroups)
+        for one in (X, rows.y, groups, subgroups)
     )
-    scored = read_rows(X_scored, y_scored, classes, *others)
+    scored = read_rows(X_scored, y_scored, classes, of_group, of_subgroup, values)
     # Seeded noise has the scale that it would have without a seed.
     with noise_from(None):
-        of_fit = plan_fit(estimator, training)
+        of_fit = _assuming(label_set, plan_fit(estimator, training))
     if metrics_epsilon is None:
         metrics_epsilon = _epsilon_of_fit(of_fit, delta)
     plan = plan_measurement(
@@ -238,16 +249,24 @@ def fit_and_measure(
     statement = _larger_cost(of_fit, plan.statement)
     record_release(ledger, statement, (rows.X, rows.codes, groups))
     # The privacy is spent on these lines: by the fit, then by the metrics.
-    model = clone(estimator).fit(training.X, training.y, **training.params)
-    check_spent(last_step(model), statement.curve.values)
+    model = estimator.fit(training.X, training.y, **training.params)
+    learner = last_step(model)
+    check_spent(learner, statement.curve.values)
+    learner.privacy_spent_ = _assuming(label_set, learner.privacy_spent_)
     if len(model.classes_) != len(classes):
         raise RuntimeError(
-            f"{type(last_step(model)).__name__} has "
+            f"{type(learner).__name__} has "
             f"{counted(len(model.classes_), 'class')}, but {len(classes)} were "
             "planned; set classes= of the estimator. The cost is spent."
         )
     metrics = plan.release(model, scored, seed, None)
     return MeasuredFit(model, metrics, statement)
+
+
+def _assuming(label_set: Assumption, spent: PrivacySpent) -> PrivacySpent:
+    """Return a statement with another assumption about the labels."""
+    changed = (label_set if one is LABEL_SET else one for one in spent.assumptions)
+    return replace(spent, assumptions=tuple(changed))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sklearn_pate._aggregation._checks import check_target
 from sklearn_pate._aggregation._entry import record_release
-from sklearn_pate._aggregation._rows import read_labels
 from sklearn_pate._estimators._class_codes import (
     DelegatedPredictionMixin,
     last_step,
@@ -543,7 +542,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         """Plan a search: everything that comes before the first trial."""
         self._check_parameters()
         noise = NoiseSource()
-        rows, classes = self._receive(X, y, fit_params)
+        rows, classes, label_set = self._receive(X, y, fit_params)
         candidates = list_candidates(self.estimator, self.param_grid, classes)
         distribution, mean = self.n_trials_distribution, self.mean_n_trials
         seed = int(check_random_state(self.random_state).randint(MAX_SEED))
@@ -575,7 +574,6 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
             pure_fits=costs.pure is not None,
             add_remove=first.relation == "add-remove",
         )
-        label_set = LABEL_SET_READ if self.classes is None else LABEL_SET
         statement = state_search(mechanism, costs, self.delta, label_set)
         noise = noise.as_stated(statement.assumptions)
         ceilings = [
@@ -588,18 +586,15 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
 
     def _receive(
         self, X: Any, y: Any, fit_params: dict[str, Any]
-    ) -> tuple[PrivateRows, NDArray[Any]]:
+    ) -> tuple[PrivateRows, NDArray[Any], Assumption]:
         """Check the arguments of `fit`, and read the labels."""
         check_target(self, y)
         X = check_features(self, X, reset=True, private=True)
         check_consistent_length(X, y)
         check_delta_is_small(self.delta, X.shape[0], "rows")
-        classes, codes, _ = read_labels(self.classes, y)
-        if not hasattr(y, "__getitem__"):
-            y = np.asarray(y)
         if get_config()["enable_metadata_routing"]:
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
-        return PrivateRows(X, y, codes, fit_params), classes
+        return PrivateRows.read(X, y, self.classes, fit_params)
 
     def _predictor(self) -> Any:
         return getattr(self, "best_estimator_", None)

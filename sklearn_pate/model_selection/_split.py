@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.validation import _num_samples
+from sklearn.utils.validation import _num_samples, check_consistent_length
 
+from sklearn_pate._aggregation._rows import read_labels
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._labels import PublicData
@@ -19,6 +20,7 @@ from sklearn_pate._teachers._shards import (
     shard_groups,
     shard_rows,
 )
+from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._value_checks import Constraint, check_parameters, counted
 from sklearn_pate.mechanisms._noise import NoiseSource
 
@@ -177,6 +179,22 @@ class PrivateRows(NamedTuple):
     y: ArrayLike
     codes: NDArray[np.intp]
     params: dict[str, object]
+
+    @classmethod
+    def read(
+        cls, X: Table, y: Any, given: ArrayLike | None, params: dict[str, object]
+    ) -> tuple["PrivateRows", NDArray[Any], Assumption]:
+        """Read labels; return rows, classes, and the assumption about the classes.
+
+        Without `given` classes, those of all rows with an id are taken.
+        """
+        y = y if hasattr(y, "__getitem__") else np.asarray(y)
+        rows, group_of_row = cls(X, y, np.zeros(0, dtype=np.intp), params), None
+        if (groups := rows.groups()) is not None:
+            _, group_of_row = group_ids(groups)
+        check_consistent_length(X, y, group_of_row)
+        classes, codes, label_set = read_labels(given, y, group_of_row)
+        return rows._replace(codes=codes), classes, label_set
 
     @property
     def n_rows(self) -> int:

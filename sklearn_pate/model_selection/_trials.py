@@ -84,9 +84,7 @@ def list_candidates(
         _check(candidate)
         _check_seeds(candidate, params)
         _switch_off_output(candidate)
-        learner = last_step(candidate)
-        if learner.get_params(deep=False).get("classes", classes) is None:
-            learner.set_params(classes=classes.tolist())
+        set_classes(candidate, classes)
         is_frozen = any(
             isinstance(part, FrozenEstimator)
             for part in candidate.get_params().values()
@@ -94,6 +92,13 @@ def list_candidates(
         assumptions = (FROZEN_IS_PUBLIC,) if is_frozen else ()
         candidates.append(Candidate(params, candidate, assumptions))
     return candidates
+
+
+def set_classes(estimator: Any, classes: NDArray[Any]) -> None:
+    """Set the classes of a learner that would read them from its part of the rows."""
+    learner = last_step(estimator)
+    if learner.get_params(deep=False).get("classes", classes) is None:
+        learner.set_params(classes=classes.tolist())
 
 
 def plan_fit(estimator: Any, rows: PrivateRows) -> PrivacySpent:

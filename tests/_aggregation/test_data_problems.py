@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate.learners import PETDLClassifier
+from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData
+from sklearn_pate.learners import (
+    DPNaiveBayesClassifier,
+    PETDLClassifier,
+    PrivateKNNClassifier,
+)
 from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.model_selection import PrivateSearchCV
 
 N_ROWS = 300
 GROUPS = np.arange(N_ROWS) // 2
@@ -89,3 +94,42 @@ def test_petdl_reports_it_too(blobs):
         classes=[0, 1, 2, 9],
     ).fit(X, y, X_public=PublicData(X_public))
     assert petdl.privacy_analysis_.data_problems == ["No row has the label 9."]
+
+
+PATE = PATEClassifier(
+    LogisticRegression(), LogisticRegression(), n_teachers=10, epsilon=8
+)
+COUNTS = DPNaiveBayesClassifier({0: (-9, 9), 1: (-9, 9)})
+BY_GROUP = {
+    "votes": PATE,
+    "scores": PATEClassifier(
+        LogisticRegression(), n_teachers=10, epsilon=8, mechanism="scores"
+    ),
+    "Newton": DPNewtonClassifier(epsilon=8, n_groups=200),
+    "counts": COUNTS,
+    "neighbours": PrivateKNNClassifier(LogisticRegression(), epsilon=8),
+    "PETDL": PETDLClassifier(
+        LogisticRegression(), LogisticRegression(), n_teachers=10, public_batch_size=30
+    ),
+    "search": PrivateSearchCV(
+        COUNTS.set_params(privacy_unit="group"), {"epsilon": [1, 2]}, mean_n_trials=2
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn_pate.PrivacyUtilityWarning")
+@pytest.mark.parametrize("label", ["rare", None])
+@pytest.mark.parametrize("name", BY_GROUP)
+def test_a_row_without_an_id_adds_no_class(blobs, name, label):
+    X, y, X_public, _ = blobs
+    labels, groups = NAMES[y].astype(object), (np.arange(600) // 2).astype(object)
+    labels[7], groups[7] = label, None
+    learner = BY_GROUP[name]
+    if name != "search":
+        learner.set_params(privacy_unit="group")
+    has_public = name not in ("counts", "search")
+    public = {"X_public": PublicData(X_public)} if has_public else {}
+    fitted = learner.fit(X, labels, groups=groups, **public)
+    assert fitted.classes_.tolist() == NAMES.tolist()
+    assert "set of labels, which was read" in fitted.privacy_spent_.in_one_line()

@@ -59,6 +59,9 @@ def folder(models, monkeypatch, tmp_path):
     return tmp_path
 
 
+BANDS = ("--subgroup", "band", "--subgroup-values", "old,young")
+
+
 def measure(*options, model="model.skops", rows="rows.csv"):
     arguments = ["measure", model, rows, "--label", "outcome", "--epsilon", "2"]
     assert main([*arguments, *options]) == 0
@@ -72,7 +75,7 @@ def refused(capsys, *options, **files):
 
 
 def test_metrics_are_printed_and_written_with_their_statement(folder, capsys):
-    measure("-o", "metrics.json", "--subgroup", "band")
+    measure("-o", "metrics.json", *BANDS)
     printed = capsys.readouterr().out
     metrics = PrivateMetrics.load("metrics.json")
     assert str(metrics["roc_auc"]) in printed
@@ -80,6 +83,7 @@ def test_metrics_are_printed_and_written_with_their_statement(folder, capsys):
     assert metrics.classes_.tolist() == ["no", "yes"]
     assert "\nband old\n" in printed
     assert "\nband young\n" in printed
+    assert "\nband other or missing\n" in printed
     assert "This release of metrics is (epsilon=2.000" in printed
     assert "Written: metrics.json. It may be published." in printed
     assert all(len(line) <= 80 for line in printed.splitlines())
@@ -135,6 +139,7 @@ def test_nothing_is_released_unless_the_file_can_be_written(folder, capsys):
     [
         (["--label", "cause"], {}, "rows.csv has no column 'cause'"),
         (["--subgroup", "sex"], {}, "rows.csv has no column 'sex'"),
+        (["--subgroup", "band"], {}, "--subgroup-values None must list the possible"),
         (["--epsilon", "0"], {}, "--epsilon 0.0 must be a positive"),
         (["--ledger", "none.sqlite"], {}, "--ledger none.sqlite is not a file"),
         ([], {"rows": "rows.txt"}, "rows.txt must end in .csv or .parquet"),
@@ -146,7 +151,7 @@ def test_an_invalid_option_is_refused(folder, capsys, options, files, message):
 
 
 def test_a_report_has_the_metrics_of_the_file(folder, capsys):
-    measure("-o", "metrics.json", "--subgroup", "band")
+    measure("-o", "metrics.json", *BANDS)
     assert main(["report", "model.skops", "--metrics", "metrics.json"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     metrics = PrivateMetrics.load("metrics.json")

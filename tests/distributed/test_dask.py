@@ -320,6 +320,19 @@ def test_rows_without_an_id_or_a_class_are_left_out(client, table, X_public):
     ]
 
 
+def test_a_row_without_an_id_adds_no_class(client, table, X_public):
+    clf = make(encoded(LogisticRegression()), privacy_unit="group")
+    table = table.copy()
+    table.loc[3:40, "patient"] = None
+    table.loc[7, "label"] = 9
+    fitted(clf, cut(table), X_public)
+    assert clf.classes_.tolist() == [0, 1]
+    votes, problems = counts(clf), clf.privacy_analysis_.data_problems
+    fitted(clf, cut(table).compute(), X_public)
+    np.testing.assert_array_equal(counts(clf), votes)
+    assert clf.privacy_analysis_.data_problems == problems
+
+
 def changed(ddf, number, change):
     """Change one partition, unknown to the collection."""
     parts = [

@@ -17,7 +17,8 @@ def measured():
     """Rows, labels and metrics of two classes, with subgroups; slope 0.5 is right."""
     X, y = scored_rows(4000, slope=0.5)
     subgroups = np.where(np.arange(4000) % 3, "young", "old")
-    metrics = private_metrics(FirstColumn(), X, y, epsilon=2.0, subgroups=subgroups)
+    by_age = {"subgroups": subgroups, "subgroup_values": ["old", "young"]}
+    metrics = private_metrics(FirstColumn(), X, y, epsilon=2.0, **by_age)
     return X, y, metrics
 
 

@@ -102,7 +102,7 @@ OTHERS = {
     "delta": {"delta": 1e-6},
     "bins": {"bins": [0.3, 0.5]},
     "other bins": {"bins": [0.3, 0.6]},
-    "subgroups": {"subgroups": np.arange(3000) % 2},
+    "subgroups": {"subgroups": np.arange(3000) % 2, "subgroup_values": [0, 1]},
     "groups": {"groups": np.arange(3000) // 2},
     "seed": {"random_state": 1},
 }

@@ -25,9 +25,8 @@ def test_metrics_are_read_as_they_were_written(name, request, tmp_path):
     read = PrivateMetrics.load(tmp_path / "metrics.json")
     assert {**read} == {**metrics}
     assert read.privacy_spent_ == metrics.privacy_spent_
-    assert {key: {**one} for key, one in read.by_subgroup.items()} == {
-        key: {**one} for key, one in metrics.by_subgroup.items()
-    }
+    # Noise alone has metrics that are NaN, which equal nothing.
+    assert str(read.by_subgroup) == str(metrics.by_subgroup)
     assert read.to_dict() == metrics.to_dict()
 
 
@@ -43,12 +42,18 @@ def test_a_group_as_unit_and_missing_subgroups_are_read_again(tmp_path):
     subgroups = np.array(["a", None] * 300, dtype=object)
     groups = np.arange(600) // 2
     metrics = private_metrics(
-        FirstColumn(), X, y, epsilon=3.0, subgroups=subgroups, groups=groups
+        FirstColumn(),
+        X,
+        y,
+        epsilon=3.0,
+        subgroups=subgroups,
+        subgroup_values=["a"],
+        groups=groups,
     )
     metrics.save(tmp_path / "metrics.json")
     read = PrivateMetrics.load(tmp_path / "metrics.json")
     assert read.n_rows_ is None
-    assert read.subgroups_ == ["a", None]
+    assert read.subgroups_ == ["a", "other or missing"]
     assert read.privacy_spent_ == metrics.privacy_spent_
 
 
@@ -99,7 +104,9 @@ FORGED = {
     "no number of rows": lambda one: one.update(n_rows=None),
     "another version": lambda one: one.update(format_version=3),
     "an unknown field": lambda one: one.update(note="trust me"),
-    "a subgroup that hides text": lambda one: one.update(subgroups=["\u202eold", "y"]),
+    "a subgroup that hides text": lambda one: one.update(
+        subgroups=["\u202eold", "y", "other or missing"]
+    ),
     "too many classes": lambda one: one.update(classes=[*range(1000)]),
 }
 

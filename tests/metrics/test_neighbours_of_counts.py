@@ -21,7 +21,7 @@ from tests.metrics.exact_counts import (
 )
 
 CONTAINERS = ("object", "list", "pandas", "float", "sparse")
-SUBGROUPS = np.arange(N_ROWS) % 3
+BY_SUBGROUP = {"subgroups": np.arange(N_ROWS) % 3, "subgroup_values": [0, 1, 2]}
 # Several tests draw examples inside a test that patches.
 patched = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30
@@ -54,13 +54,13 @@ def test_a_replaced_row_moves_one_count_of_each_table(container, monkeypatch):
         return in_container(X, container), list(y) if container == "list" else y
 
     X, y = columns()
-    before = exact_counts(monkeypatch, *held(X, y), subgroups=SUBGROUPS)
+    before = exact_counts(monkeypatch, *held(X, y), **BY_SUBGROUP)
     for odd in ODD:
         for x, label in (((odd, 1.0), 0), ((1.0, odd), odd), ((odd, odd), "unknown")):
             rows, labels = held(*replaced(X, y, x=x, label=label))
             if rows is not None:
                 found = squared_distances(
-                    monkeypatch, before, rows, labels, subgroups=SUBGROUPS
+                    monkeypatch, before, rows, labels, **BY_SUBGROUP
                 )
                 assert is_within(found), (odd, found)
 
@@ -205,7 +205,7 @@ def test_a_subgroup_counted_twice_is_found(monkeypatch):
         return counts
 
     label = 1 - columns()[1][REPLACED]
-    moved = {"x": (-50.0, 0.0), "label": label, "subgroups": SUBGROUPS}
+    moved = {"x": (-50.0, 0.0), "label": label} | BY_SUBGROUP
     assert is_within(distances_of_rows(monkeypatch, **moved))
     monkeypatch.setattr(_counts.ScoredRows, "confusion", with_all_rows)
     assert not is_within(distances_of_rows(monkeypatch, **moved))

@@ -11,7 +11,7 @@ from tests.seeding import equal_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore:With 12 rows")
 
-SUBGROUPS = ["a", "b"] * 6
+BY_SUBGROUP = {"subgroups": ["a", "b"] * 6, "subgroup_values": ["a", "b"]}
 RELEASE = MarginalCounts.release
 
 
@@ -29,7 +29,7 @@ def noise_of(monkeypatch, release, n_releases=60):
     with monkeypatch.context() as patch:
         patch.setattr(MarginalCounts, "release", spy)
         for _ in range(n_releases):
-            metrics = private_metrics(Touchy(), X, y, epsilon=2, subgroups=SUBGROUPS)
+            metrics = private_metrics(Touchy(), X, y, epsilon=2, **BY_SUBGROUP)
     return np.array(first), np.concatenate(second), metrics
 
 
@@ -42,8 +42,9 @@ def has_noise_everywhere(noise):
 def test_every_cell_has_noise_of_the_stated_scale(monkeypatch):
     first, second, metrics = noise_of(monkeypatch, RELEASE)
     assert has_noise_everywhere(first)
-    # Two subgroups with five cells of the confusion matrix; 66 cells of scores.
-    assert first.shape == (60, 76)
+    # Two subgroups and all others, each with five cells of the confusion matrix; 66
+    # cells of scores.
+    assert first.shape == (60, 81)
     assert len(np.unique(metrics.confusion_)) > 1
     for noise, sigma in zip((first, second), metrics.noise_scales_, strict=True):
         # Six standard deviations of a standard deviation.

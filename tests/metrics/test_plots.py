@@ -77,7 +77,12 @@ def test_equal_subgroups_do_not_differ_and_others_do():
     flipped = np.where(np.arange(4000) < 2000, y, 1 - y)  # scores are wrong in half
     for labels, differ in ((y, False), (flipped, True)):
         metrics = private_metrics(
-            FirstColumn(), X, labels, epsilon=2.0, subgroups=np.arange(4000) >= 2000
+            FirstColumn(),
+            X,
+            labels,
+            epsilon=2.0,
+            subgroups=np.arange(4000) >= 2000,
+            subgroup_values=[False, True],
         )
         ax = metrics.plot_subgroups("accuracy")
         for bar, sign in zip(ax.containers, (1, -1), strict=True):
@@ -90,17 +95,24 @@ def test_equal_subgroups_do_not_differ_and_others_do():
 def test_a_subgroup_that_the_noise_hides_has_no_interval(metric):
     X, y = scored_rows(3000)
     subgroups = np.where(np.arange(3000) < 5, "few", "many")
-    metrics = private_metrics(FirstColumn(), X, y, epsilon=1.0, subgroups=subgroups)
+    by_size = {"subgroups": subgroups, "subgroup_values": ["few", "many"]}
+    metrics = private_metrics(FirstColumn(), X, y, epsilon=1.0, **by_size)
     ax = metrics.plot_subgroups(metric)
     ticks = [text.get_text() for text in ax.get_yticklabels()]
-    assert ticks == ["few\n(hidden by noise)", "many"]
+    hidden = [f"{one}\n(hidden by noise)" for one in ("few", "other or missing")]
+    assert ticks == [hidden[0], "many", hidden[1]]
     assert len(ax.containers) == 1
 
 
 def test_a_metric_of_a_class_is_drawn_by_its_name(of_three_classes, measured):
     X, y, _ = of_three_classes
     metrics = private_metrics(
-        FirstColumn(3), X, y, epsilon=2.0, subgroups=np.arange(2000) % 2
+        FirstColumn(3),
+        X,
+        y,
+        epsilon=2.0,
+        subgroups=np.arange(2000) % 2,
+        subgroup_values=[0, 1],
     )
     ax = metrics.plot_subgroups(("roc_auc", 1))
     assert ax.get_xlabel() == "AUC of 1 minus that of all rows"

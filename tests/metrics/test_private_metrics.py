@@ -23,7 +23,7 @@ from sklearn_pate.accounting._assumptions import (
     COLUMNS,
     MODEL_IS_PUBLIC,
     SCORES_OF_ROW,
-    SUBGROUPS_PUBLIC,
+    SUBGROUPS_DECLARED,
 )
 from sklearn_pate.exceptions import PrivacyLeakWarning, PrivacyUtilityWarning
 from sklearn_pate.metrics import PrivateMetrics, private_metrics
@@ -98,10 +98,12 @@ def test_calibration_error_is_that_of_the_bins():
 def test_subgroups_are_measured_apart(two):
     X, y = two
     subgroups = np.where(np.arange(N_ROWS) % 3, "high", "low")
-    metrics = private_metrics(FirstColumn(), X, y, epsilon=MUCH, subgroups=subgroups)
+    by_height = {"subgroups": subgroups, "subgroup_values": ["high", "low"]}
+    metrics = private_metrics(FirstColumn(), X, y, epsilon=MUCH, **by_height)
     is_close(metrics, true_metrics(X[:, 0], y))
-    assert metrics.subgroups_ == ["high", "low"]
-    for value, of_subgroup in metrics.by_subgroup.items():
+    assert metrics.subgroups_ == ["high", "low", "other or missing"]
+    for value in ("high", "low"):
+        of_subgroup = metrics.by_subgroup[value]
         part = subgroups == value
         true = true_metrics(X[part, 0], y[part])
         # Scores within bins are guessed for all rows.
@@ -237,10 +239,10 @@ def test_the_statement_names_what_is_assumed(two):
     assert "number of rows" in plain.facts.unprotected
     subgroups = np.arange(N_ROWS) % 2
     by_subgroup = private_metrics(
-        FirstColumn(), X, y, epsilon=1.0, subgroups=subgroups
+        FirstColumn(), X, y, epsilon=1.0, subgroups=subgroups, subgroup_values=[0]
     ).privacy_spent_
-    assert SUBGROUPS_PUBLIC in by_subgroup.assumptions
-    assert "set of subgroups" in by_subgroup.facts.unprotected
+    assert SUBGROUPS_DECLARED in by_subgroup.assumptions
+    assert "declared values of subgroups" in by_subgroup.facts.unprotected
     assert by_subgroup.epsilon == plain.epsilon
 
 
@@ -257,7 +259,14 @@ WRONG = {
     "bins beyond 1": ({"bins": [0.5, 1.0]}, r"bins=\[0.5, 1.0\] must be 'auto'"),
     "class_prior": ({"class_prior": 0.7}, "class_prior=0.7 must be the share of the"),
     "short groups": ({"groups": [1, 2]}, "inconsistent numbers of samples"),
-    "short subgroups": ({"subgroups": [1, 2]}, "subgroups has 2 values and X has 2000"),
+    "short subgroups": (
+        {"subgroups": [1, 2], "subgroup_values": [1]},
+        "inconsistent numbers of samples",
+    ),
+    "values without subgroups": (
+        {"subgroup_values": [1]},
+        r"subgroup_values=\[1\] needs subgroups",
+    ),
     "no ids": ({"groups": [None] * 2000}, "groups holds no id at all"),
 }
 

@@ -93,9 +93,10 @@ def test_the_share_to_measure_on_is_a_parameter(scored_rows):
 def test_public_rows_and_subgroups_reach_their_parts(scored_rows):
     subgroups = np.arange(2000) % 2
     public = PublicData(X)
-    measured = fit_and_measure(Scored(), X, Y, subgroups=subgroups, X_public=public)
+    by_parity = {"subgroups": subgroups, "subgroup_values": [0, 1]}
+    measured = fit_and_measure(Scored(), X, Y, X_public=public, **by_parity)
     assert FITS[0]["X_public"] is public
-    assert measured.metrics.subgroups_ == [0, 1]
+    assert measured.metrics.subgroups_ == [0, 1, "other or missing"]
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])

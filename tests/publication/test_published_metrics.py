@@ -29,7 +29,8 @@ SUBGROUPS = np.where(np.arange(2500) % 2, "young", "old")
 
 def measure(model, **parameters):
     """Measure a model on the rows that it was not fitted on."""
-    options = {"epsilon": 2.0, "subgroups": SUBGROUPS} | parameters
+    by_age = {"subgroups": SUBGROUPS, "subgroup_values": ["old", "young"]}
+    options = {"epsilon": 2.0} | by_age | parameters
     return private_metrics(model, X[1000:], Y[1000:], **options)
 
 
@@ -57,7 +58,7 @@ def test_metrics_come_back_with_the_model_and_their_own_statement(published, sav
         assert {**loaded.metrics_} == {**published.metrics_}
         assert loaded.metrics_.privacy_spent_ == published.metrics_.privacy_spent_
         assert loaded.privacy_spent_.epsilon == 1
-        assert loaded.metrics_.by_subgroup.keys() == {"old", "young"}
+        assert loaded.metrics_.subgroups_ == ["old", "young", "other or missing"]
 
 
 def test_the_card_has_figures_only_beside_their_statement(published, saved):

@@ -287,7 +287,7 @@ def _metrics(metrics: PrivateMetrics, total: PrivacySpent) -> dict[str, Any]:
         **{name: values[name] for name in ("statement", "epsilon", "delta", "n_rows")},
         "figures": values["figures"],
         "by_subgroup": [
-            {"subgroup": _name_of_subgroup(value), "figures": one}
+            {"subgroup": printable(value), "figures": one}
             for value, one in zip(
                 values["subgroups"], values["by_subgroup"], strict=False
             )
@@ -297,10 +297,6 @@ def _metrics(metrics: PrivateMetrics, total: PrivacySpent) -> dict[str, Any]:
             "delta": float(total.delta),
         },
     }
-
-
-def _name_of_subgroup(value: Any) -> str:
-    return "missing" if value is None else printable(value)
 
 
 def _figure(name: str, value: Any) -> float | dict[str, float]:

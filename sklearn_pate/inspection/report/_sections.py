@@ -325,21 +325,20 @@ def _metrics(metrics: dict[str, Any] | None) -> list[Block]:
     """Write private metrics, by subgroup, and their own statement."""
     if metrics is None:
         return []
-    columns = {"All rows": named_estimates(metrics["figures"])}
-    columns |= {
-        one["subgroup"]: named_estimates(one["figures"])
-        for one in metrics["by_subgroup"]
-    }
+    of_all = {"subgroup": "All rows", "figures": metrics["figures"]}
+    columns = [
+        (one["subgroup"], named_estimates(one["figures"]))
+        for one in (of_all, *metrics["by_subgroup"])
+    ]
     tables: list[Block] = []
     for start in range(0, len(columns), _MOST_COLUMNS):
-        shown = dict([*columns.items()][start : start + _MOST_COLUMNS])
+        names, shown = zip(*columns[start : start + _MOST_COLUMNS], strict=True)
         rows = tuple(
-            (name, *(estimate_text(one[name]) for one in shown.values()))
-            for name in columns["All rows"]
+            (name, *(estimate_text(one[name]) for one in shown)) for name in shown[0]
         )
         caption = "Metrics on private rows, with 95 % intervals"
         more = ", more subgroups" if start else ""
-        tables.append(Table(f"{caption}{more}", ("Metric", *shown), rows))
+        tables.append(Table(f"{caption}{more}", ("Metric", *names), rows))
     cost, total = _private(metrics), _private(metrics["total"])
     return [*tables, _text("metrics", cost=cost, total=total)]
 
