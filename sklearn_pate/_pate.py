@@ -84,7 +84,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     estimator : classifier, default=None
         The teacher; None is ``LogisticRegression(max_iter=1000)``. Preprocessing that
         learns from data must be part of the teacher, in a Pipeline. A teacher must
-        store nothing outside the fitted estimator, such as in files.
+        store nothing outside the fitted estimator, such as in files. Parameters that
+        name labels, such as `class_weight`, use the labels in y.
 
     student : classifier, default=None
         The student, whose training has no privacy cost. None is the released mean for
@@ -178,7 +179,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     Attributes
     ----------
     student_ : classifier
-        The student, fitted on class indices. May be published.
+        The student, which predicts class indices. May be published.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.

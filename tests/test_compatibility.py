@@ -21,7 +21,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._estimators._class_codes import ContiguousClasses, fit_class_indices
+from sklearn_pate._estimators._class_codes import RelabeledClassifier, fit_class_indices
 from sklearn_pate.mechanisms import GNMax
 from tests.witness import Witness
 
@@ -243,14 +243,14 @@ def test_scaling_in_place_before_a_refusal_does_not_count_twice(copy, digits):
     rows = np.isin(y, [2, 5, 9])
     scaled = make_pipeline(StandardScaler(copy=copy), Insists(random_state=0))
     fitted = fit_class_indices(scaled, X[rows].copy(), y[rows])
-    assert isinstance(fitted, ContiguousClasses)
+    assert isinstance(fitted, RelabeledClassifier)
     assert fitted.score(X[rows], y[rows]) == 1
 
 
 def test_indices_without_gaps_predict_the_indices_that_were_seen(digits):
     X, y = digits
     rows = np.isin(y, [2, 5, 9])
-    own = ContiguousClasses(Insists(random_state=0)).fit(X[rows], y[rows])
+    own = RelabeledClassifier(Insists(random_state=0)).fit(X[rows], y[rows])
     plain = DecisionTreeClassifier(random_state=0).fit(X[rows], y[rows])
     np.testing.assert_array_equal(own.predict(X), plain.predict(X))
     np.testing.assert_array_equal(own.predict_proba(X), plain.predict_proba(X))

@@ -13,6 +13,7 @@ from sklearn_pate._aggregation._design import Design
 from sklearn_pate._aggregation._entry import ReleasePlan
 from sklearn_pate._aggregation._rehearsal import rehearse_teacher
 from sklearn_pate._aggregation._rows import PublicInputs
+from sklearn_pate._estimators._class_codes import on_labels
 from sklearn_pate._estimators._isolation import Seeds
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table
@@ -71,6 +72,11 @@ class Aggregation(ABC, Generic[Sums, Released]):
         return self.public.content
 
     @property
+    def teacher(self) -> Any:
+        """Teacher, made to learn labels or class indices."""
+        return on_labels("estimator", self.design.teacher, self.public.classes)
+
+    @property
     @abstractmethod
     def representation(self) -> BaseEstimator | None:
         """Transformer of the rows of teachers, fitted on public rows."""
@@ -99,7 +105,7 @@ class Aggregation(ABC, Generic[Sums, Released]):
         self._rehearse_student()
         if self.shards:
             rehearse_teacher(
-                self.design.teacher,
+                self.teacher,
                 self.public.X_public,
                 self.represented,
                 self.form,
@@ -167,7 +173,7 @@ def train_teachers(
         )
     with phase("training teachers", n_teachers) as advance:
         sums, problems = train(
-            aggregation.design.teacher,
+            aggregation.teacher,
             shards=aggregation.shards,
             X_public=aggregation.represented,
             form=aggregation.form,

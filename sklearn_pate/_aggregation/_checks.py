@@ -9,7 +9,11 @@ from joblib import Memory
 from numpy.typing import NDArray
 
 from sklearn_pate._aggregation._design import as_mechanism, as_query_strategy
-from sklearn_pate._estimators._class_codes import check_classifier
+from sklearn_pate._estimators._class_codes import (
+    accepts_soft_labels,
+    accepts_unlabeled,
+    check_classifier,
+)
 from sklearn_pate._estimators._isolation import check_cloneable
 from sklearn_pate._inputs._containers import Table, check_container
 from sklearn_pate._inputs._labels import PublicData
@@ -18,7 +22,6 @@ from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._value_checks import check_count, check_parameters, counted
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
 from sklearn_pate.mechanisms import MeanScores
-from sklearn_pate.students._train_student import accepts_soft_labels, accepts_unlabeled
 
 
 def check_target(estimator: Any, y: Any) -> None:

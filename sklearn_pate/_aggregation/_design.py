@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.pipeline import make_pipeline
 
-from sklearn_pate._estimators._class_codes import is_of
+from sklearn_pate._estimators._class_codes import accepts_unlabeled, is_of
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate.accounting._gdp import largest_gdp_mu
 from sklearn_pate.accounting._value_checks import counted
@@ -36,7 +36,6 @@ from sklearn_pate.students import (
     UncertaintyQueries,
 )
 from sklearn_pate.students._basis import ScoreBasis
-from sklearn_pate.students._train_student import accepts_unlabeled
 
 # Squared radius of a ball of scores over its noise, for each class but one.
 _LEAST_SIGNAL = 12

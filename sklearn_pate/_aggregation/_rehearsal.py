@@ -11,6 +11,8 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from sklearn_pate._estimators._class_codes import (
+    RelabeledClassifier,
+    accepts_soft_labels,
     is_binary_network,
     last_step,
     predict_codes,
@@ -29,7 +31,7 @@ from sklearn_pate._inputs._features import (
 from sklearn_pate._teachers._forms import Contribution, Form
 from sklearn_pate._teachers._training import Poll, Shard, train_shards
 from sklearn_pate.accounting._value_checks import counted
-from sklearn_pate.students._train_student import accepts_soft_labels, train_student
+from sklearn_pate.students._train_student import train_student
 
 # Rows of the first rehearsal of a student, and rows of each class. Ten folds work.
 _FEW_ROWS, _FEW_OF_CLASS = 100, 10
@@ -232,6 +234,8 @@ def _refusal(
     name: str, estimator: Any, failure: str, made: str, X_public: Table
 ) -> ValueError:
     """Return the error of a rehearsal, its cause first."""
+    if isinstance(estimator, RelabeledClassifier):
+        estimator = estimator.estimator
     return ValueError(
         f"{name}={in_short(estimator)} fails: {cause_of(failure)}. It was tried {made}."
         " Nothing was charged. "

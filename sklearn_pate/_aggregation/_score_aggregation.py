@@ -21,6 +21,7 @@ from sklearn_pate._aggregation._outlook import (
 from sklearn_pate._aggregation._prepared_rows import ScoredRows, score_rows
 from sklearn_pate._aggregation._rehearsal import rehearse_student
 from sklearn_pate._aggregation._rows import PublicInputs
+from sklearn_pate._estimators._class_codes import accepts_soft_labels, on_labels
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers._forms import ScoreForm
@@ -31,7 +32,7 @@ from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.exceptions import StudentWarning, warn_user
 from sklearn_pate.students import DistillationClassifier, ScoreFunction
 from sklearn_pate.students._basis import resolve_threshold
-from sklearn_pate.students._train_student import accepts_soft_labels, train_student
+from sklearn_pate.students._train_student import train_student
 
 
 @dataclass(frozen=True)
@@ -164,9 +165,9 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
     def _student(self) -> BaseEstimator:
         """Return the student, made to learn from class probabilities."""
         student = self.design.student
-        if accepts_soft_labels(student):
-            return student
-        return DistillationClassifier(student, random_state=self.seeds.student)
+        if not accepts_soft_labels(student):
+            student = DistillationClassifier(student, random_state=self.seeds.student)
+        return on_labels("student", student, self.public.classes, soft=True)
 
     def attributes(self, released: ReleasedScores) -> dict[str, Any]:
         """Return what was released, as fitted attributes."""

@@ -17,6 +17,7 @@ from sklearn_pate._aggregation._outlook import why_many_queries, why_useless
 from sklearn_pate._aggregation._prepared_rows import comparable, represent
 from sklearn_pate._aggregation._rehearsal import rehearse_student
 from sklearn_pate._aggregation._rows import PublicInputs
+from sklearn_pate._estimators._class_codes import accepts_unlabeled, on_labels
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers._forms import VoteForm
@@ -32,7 +33,7 @@ from sklearn_pate.students import (
     RandomQueries,
     RepresentativeQueries,
 )
-from sklearn_pate.students._train_student import accepts_unlabeled, train_student
+from sklearn_pate.students._train_student import train_student
 
 # "auto": below this fraction of the public rows, representative rows are queried. More
 # queries cover the public rows in any case, and random rows are found faster.
@@ -143,9 +144,17 @@ class VoteAggregation(Aggregation[Votes, Answers]):
         )
         yield from (one for one in (why, many) if one is not None)
 
+    @property
+    def student(self) -> Any:
+        """Student, made to learn labels or class indices."""
+        soft = self.release.mechanism.releases_histograms
+        return on_labels("student", self.design.student, self.public.classes, soft=soft)
+
     def _rehearse_student(self) -> None:
+        for one in self.queries.strategy.classifiers(self.design.student):
+            on_labels("query_strategy", one, self.public.classes)
         rehearse_student(
-            self.design.student,
+            self.student,
             self.public.X_public,
             n_labeled=self.design.n_queries,
             n_classes=self.n_classes,
@@ -182,8 +191,9 @@ class VoteAggregation(Aggregation[Votes, Answers]):
             session = QuerySession(
                 answer,
                 self.public.X_public,
-                self.design.student,
+                self.student,
                 n_classes=self.n_classes,
+                classes=self.public.classes,
                 n_queries=self.design.n_queries,
                 seed=self.seeds.queries,
                 features=queries.features,
@@ -195,7 +205,7 @@ class VoteAggregation(Aggregation[Votes, Answers]):
     def teach(self, released: Answers) -> BaseEstimator:
         """Train a clone of the student on public rows and released answers alone."""
         return train_student(
-            self.design.student,
+            self.student,
             self.public.X_public,
             released.rows,
             released.answers,

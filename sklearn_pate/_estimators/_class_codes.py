@@ -28,10 +28,23 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_pate._estimators._isolation import check_cloneable, seeded_clone
 from sklearn_pate._inputs._features import check_features
+from sklearn_pate._inputs._labels import class_indices
 from sklearn_pate.accounting._value_checks import counted
 
 # Finite, as calibration and chains refuse infinity.
 _LOWEST_SCORE = float(np.finfo(np.float32).min)
+# Their parts get numbers instead of labels, even without this package.
+_NUMBERING = {
+    "BaggingClassifier",
+    "OneVsOneClassifier",
+    "OneVsRestClassifier",
+    "OutputCodeClassifier",
+    "StackingClassifier",
+    "VotingClassifier",
+}
+# Parameters that name labels, and those that do if they are dicts.
+_OF_LABELS = {"class_names", "classes", "labels", "outlier_label", "pos_label"}
+_OF_DICTS = {"class_weight", "class_weights", "sampling_strategy"}
 
 
 def estimator_hash(*estimators: object) -> str:
@@ -51,23 +64,135 @@ def fingerprint(key: bytes, *digests: str) -> str:
     return hmac.new(key, "\n".join(digests).encode(), "sha256").hexdigest()
 
 
-def fit_class_indices(estimator: Any, X: Any, codes: NDArray[np.intp]) -> Any:
+def fit_class_indices(
+    estimator: Any, X: Any, codes: NDArray[np.intp], **weights: Any
+) -> Any:
     """Fit on class indices, renumbered without gaps if the classifier insists on that.
 
     A shard, or the answers, may lack a class. Most classifiers take class indices with
     gaps; xgboost does not. `estimator` is fitted in place, or a
-    :class:`ContiguousClasses` around a clone of it is returned.
+    :class:`RelabeledClassifier` around a clone of it is returned. An estimator that
+    `on_labels` wrapped, and that refuses the labels, gets class indices.
     """
-    parts = [estimator, *estimator.get_params(deep=True).values()]
-    if any(is_binary_network(one) for one in parts):  # in a pipeline or a search, too
+    if isinstance(estimator, RelabeledClassifier):
+        untouched = deepcopy(X)  # a step that scales in place may come before the error
+        try:
+            return estimator.fit(X, codes, **weights)
+        except Exception:
+            if _label_parameter(estimator.estimator) is not None:
+                raise
+        estimator, X = clone(estimator.estimator), untouched
+    if any(is_binary_network(one) for one in _parts(estimator)):
         codes = codes.astype(np.float32)
     if len(np.unique(codes)) == codes.max() + 1:  # no gap
-        return estimator.fit(X, codes)
-    untouched = deepcopy(X)  # a step that scales in place may come before the error
+        return estimator.fit(X, codes, **weights)
+    untouched = deepcopy(X)
     try:
-        return estimator.fit(X, codes)
+        return estimator.fit(X, codes, **weights)
     except Exception:
-        return ContiguousClasses(clone(estimator)).fit(untouched, codes)
+        return RelabeledClassifier(clone(estimator)).fit(untouched, codes, **weights)
+
+
+def on_labels(
+    name: str, estimator: Any, classes: NDArray[Any], *, soft: bool = False
+) -> Any:
+    """Wrap an estimator so that labels, not class indices, reach it in `fit`.
+
+    Its parameters, such as `class_weight`, then mean what they say. An estimator that
+    takes unlabelled rows or soft labels gets class indices, and the estimator in it
+    gets labels. ValueError is raised if a parameter of one that gets class indices
+    names labels. Where labels are class indices, nothing changes.
+    """
+    labels = np.asarray(classes.tolist())
+    is_wrapped = estimator is None or isinstance(estimator, RelabeledClassifier)
+    if is_wrapped or np.array_equal(labels, np.arange(len(labels))):
+        return estimator
+    last, inside, parameter = last_step(estimator), None, None
+    if accepts_unlabeled(last) or (soft and accepts_soft_labels(last)):
+        if hasattr(getattr(last, "estimator", None), "fit"):
+            inside = in_last_step(estimator, "estimator")
+        parameter = _label_parameter(estimator, f"{inside}__")
+    elif any(is_network(one) or accepts_unlabeled(one) for one in _parts(estimator)):
+        parameter = _label_parameter(estimator)
+    else:
+        numbering = (one for one in _parts(estimator) if _numbers_labels(one))
+        parameter = next(filter(None, map(_label_parameter, numbering)), None)
+        if parameter is None:
+            return RelabeledClassifier(estimator, labels)
+    if parameter is not None:
+        raise ValueError(
+            f"{parameter} in {name}={type(estimator).__name__}(...) names labels, but "
+            f"belongs to an estimator that gets class indices, 0 to {len(labels) - 1}. "
+            "Replace the labels in y and classes= by these numbers, and use them in "
+            f"{parameter}."
+        )
+    if inside is None:
+        return estimator
+    inner = on_labels(name, last.estimator, classes)
+    return clone(estimator).set_params(**{inside: inner})
+
+
+def _parts(estimator: Any) -> list[Any]:
+    """List an estimator and all its parameters, as in a pipeline or a search."""
+    return [estimator, *estimator.get_params(deep=True).values()]
+
+
+def _label_parameter(estimator: Any, but: str = "None__") -> str | None:
+    """Return a parameter that names labels, and does not begin with `but`."""
+    for path, value in estimator.get_params(deep=True).items():
+        name = path.rpartition("__")[2]
+        is_named = name in _OF_LABELS and value is not None
+        is_dict = name in _OF_DICTS and isinstance(value, dict)
+        if (is_named or is_dict) and not path.startswith(but):
+            return path
+    return None
+
+
+def _numbers_labels(estimator: Any) -> bool:
+    """Check for an ensemble of scikit-learn that numbers the labels of its parts."""
+    kinds = type(estimator).__mro__
+    return any(kind.__name__ in _NUMBERING for kind in kinds)
+
+
+def accepts_unlabeled(student: Any) -> bool:
+    """Check whether a student takes rows with y = -1, and so gets all public rows.
+
+    True for scikit-learn's semi-supervised classifiers, for any estimator with an
+    attribute ``accepts_unlabeled = True``, and for a Pipeline that ends in one.
+    """
+    declared = declares(student, "accepts_unlabeled")
+    if declared is not None:
+        return declared
+    from sklearn.semi_supervised import (  # slow to import
+        LabelPropagation,
+        LabelSpreading,
+        SelfTrainingClassifier,
+    )
+
+    return isinstance(
+        last_step(student), (SelfTrainingClassifier, LabelSpreading, LabelPropagation)
+    )
+
+
+def accepts_soft_labels(student: Any) -> bool:
+    """Check whether each row of y may be a histogram, or probabilities.
+
+    True for any estimator with an attribute ``accepts_soft_labels = True``, and for a
+    Pipeline that ends in one.
+    """
+    return bool(declares(student, "accepts_soft_labels"))
+
+
+def declares(student: Any, attribute: str) -> bool | None:
+    """Read an attribute of the last step of a student; None without it."""
+    declared = getattr(last_step(student), attribute, None)
+    return None if declared is None else bool(declared)
+
+
+def is_network(estimator: Any) -> bool:
+    """Check for a network of skorch, whose loss takes class indices."""
+    skorch = sys.modules.get("skorch")
+    return skorch is not None and isinstance(estimator, skorch.NeuralNet)
 
 
 def is_binary_network(estimator: Any) -> bool:
@@ -396,26 +521,44 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         """Check that the classifier is fitted; return the rows, checked."""
 
 
-class ContiguousClasses(
+class RelabeledClassifier(
     DelegatedPredictionMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
 ):
-    """Classifier that renumbers the classes in y as 0..m-1 for its inner classifier."""
+    """Classifier of class indices whose inner classifier gets other labels.
 
-    def __init__(self, estimator: Any) -> None:
+    `labels` are those of the classes; None numbers the classes in y as 0..m-1.
+    """
+
+    def __init__(self, estimator: Any, labels: NDArray[Any] | None = None) -> None:
         self.estimator = estimator
+        self.labels = labels
 
-    def fit(self, X: Any, y: NDArray[np.intp]) -> Self:
-        """Fit a clone of the inner classifier on renumbered class indices."""
+    def fit(self, X: Any, y: NDArray[np.intp], **weights: Any) -> Self:
+        """Fit a clone of the inner classifier on other labels than class indices."""
         self.classes_, own_codes = np.unique(y, return_inverse=True)
-        self.estimator_ = fit_class_indices(clone(self.estimator), X, own_codes)
+        inner = clone(self.estimator)
+        if self.labels is None:
+            self.estimator_ = fit_class_indices(inner, X, own_codes, **weights)
+        else:
+            self.estimator_ = inner.fit(X, self.labels[y], **weights)
         return self
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Predict class indices; -1 where the inner classifier predicts none."""
-        own_codes = read_codes(
-            self.estimator_.predict(X), X.shape[0], len(self.classes_)
-        )
+        predicted = self.estimator_.predict(X)
+        if self.labels is not None:
+            return class_indices(predicted, self.labels)
+        own_codes = read_codes(predicted, X.shape[0], len(self.classes_))
         return np.where(own_codes < 0, -1, self.classes_[own_codes]).astype(np.intp)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a fitted attribute of the inner classifier, such as coefficients."""
+        is_fitted = name[0] != "_" and name[-1] == "_" and name != "estimator_"
+        if is_fitted:
+            return getattr(self.estimator_, name)
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}"
+        )
 
     def _predictor(self) -> Any:
         return getattr(self, "estimator_", None)
@@ -432,6 +575,15 @@ def last_step(estimator: Any) -> Any:
     while isinstance(estimator, Pipeline):
         estimator = estimator.steps[-1][1]
     return estimator
+
+
+def in_last_step(estimator: Any, name: str) -> str:
+    """Return the name, in a Pipeline, of a parameter of its last step."""
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        step, estimator = estimator.steps[-1]
+        prefix += f"{step}__"
+    return prefix + name
 
 
 def with_last_step(estimator: Any, last: Any) -> Any:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from sklearn_pate._estimators._class_codes import (
-    ContiguousClasses,
+    RelabeledClassifier,
     WrappingClassifier,
     in_all_classes,
     is_binary_network,
@@ -91,10 +91,12 @@ def _network(classifier: Any, X: Any) -> tuple[Any, Any]:
     It may be in a wrapper of this package, or the last step of a Pipeline.
     """
     while True:
-        if isinstance(classifier, (ContiguousClasses, WrappingClassifier)):
+        if isinstance(classifier, (RelabeledClassifier, WrappingClassifier)):
             classifier = classifier.estimator_
         elif isinstance(classifier, Pipeline):
-            X = classifier[:-1].transform(X) if len(classifier.steps) > 1 else X
+            # Steps of imbalanced-learn that resample have no transform.
+            front = classifier[:-1] if len(classifier.steps) > 1 else None
+            X = front.transform(X) if hasattr(front, "transform") else X
             classifier = classifier.steps[-1][1]
         else:
             break

@@ -55,6 +55,10 @@ _REMEDIES = {
         "Cast X and X_public to float32, or add a step in {name}= that casts them "
         "before the network"
     ),
+    r"Invalid classes inferred": (
+        "Replace the labels in y and classes= by the numbers 0, 1, ..., and use them "
+        "in {name}="
+    ),
     r"inconsistent numbers of samples": (
         "A text vectorizer reads one column: name it, as in "
         "make_column_transformer((vectorizer, 'text'))"

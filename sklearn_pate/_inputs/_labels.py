@@ -150,7 +150,7 @@ def _declared_type(labels: Any) -> type | None:
     """Return the type of labels that a container declares, None if there is none."""
     if is_frame(labels):
         labels = _safe_indexing(labels, 0, axis=1)
-    dtype = getattr(labels, "dtype", getattr(labels, "type", None))
+    dtype: Any = getattr(labels, "dtype", getattr(labels, "type", None))
     categories = getattr(dtype, "categories", None)
     if hasattr(dtype, "to_python"):  # polars, whose categories are text
         return cast(type, dtype.to_python())

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 
 from sklearn_pate._estimators._class_codes import (
-    ContiguousClasses,
+    RelabeledClassifier,
     in_all_classes,
     read_codes,
     soften_probabilities,
@@ -249,7 +249,7 @@ def _representation(
         if len(steps) > 1:
             X_public = teacher[:-1].transform(X_public)
         teacher = steps[-1][1]
-    if isinstance(teacher, ContiguousClasses):
+    if isinstance(teacher, RelabeledClassifier):
         return _representation(teacher.estimator_, X_public, probabilities)
     if not hasattr(teacher, "module_"):
         return probabilities

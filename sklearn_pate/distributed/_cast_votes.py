@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length
 
+from sklearn_pate._estimators._class_codes import on_labels
 from sklearn_pate._estimators._isolation import check_cloneable, one_thread
 from sklearn_pate._inputs._containers import check_container
 from sklearn_pate._inputs._features import check_features, check_public_features
@@ -140,15 +141,14 @@ def cast_votes(
     rows = np.flatnonzero(codes >= 0)
     [teacher_seed] = teacher_seeds(seed, np.array([shard]))
     task = Shard(shard, rows_of(X, rows), codes[rows], teacher_seed)
-    poll = Poll.by_this_thread(estimator, form, X_public)
+    poll = Poll.by_this_thread(on_labels("estimator", estimator, known), form, X_public)
     with one_thread():
         [result] = train_shards(poll, [task])
     if result.failure is not None:
         kind = result.failure.removeprefix(ON_PUBLIC_ROWS).partition(":")[0]
         warn_user(
             f"The teacher of shard {shard} failed and abstains ({kind}; this is "
-            "sensitive). Try estimator.fit on these rows, with y encoded as class "
-            "indices.",
+            "sensitive). Try estimator.fit on these rows.",
             TeacherWarning,
         )
     if result.contribution is None:

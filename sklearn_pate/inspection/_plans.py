@@ -24,7 +24,7 @@ from sklearn_pate._aggregation._entry import release_of_design
 from sklearn_pate._aggregation._fit_plan import MARGINS, FitPlan
 from sklearn_pate._aggregation._outlook import why_scores_useless
 from sklearn_pate._aggregation._rows import PublicInputs, number_of_units
-from sklearn_pate._estimators._class_codes import last_step
+from sklearn_pate._estimators._class_codes import accepts_unlabeled, last_step
 from sklearn_pate._inputs._labels import PublicData, read_classes
 from sklearn_pate._pate import PATEClassifier
 from sklearn_pate._synthetic._domain import count_tables
@@ -37,7 +37,6 @@ from sklearn_pate.inspection._leaks import splits_by_labels
 from sklearn_pate.learners._newton import DPNewtonClassifier
 from sklearn_pate.mechanisms import MeanScores, PluralityMechanism
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
-from sklearn_pate.students._train_student import accepts_unlabeled
 
 Learner = PATEClassifier | DPNewtonClassifier
 

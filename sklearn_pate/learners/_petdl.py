@@ -229,7 +229,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     Attributes
     ----------
     student_ : classifier
-        The student, fitted on class indices. May be published.
+        The student, which predicts class indices. May be published.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.

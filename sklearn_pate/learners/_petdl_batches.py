@@ -21,6 +21,7 @@ from sklearn_pate._aggregation._entry import (
 from sklearn_pate._aggregation._outlook import why_useless
 from sklearn_pate._aggregation._prepared_rows import comparable, represent
 from sklearn_pate._aggregation._rehearsal import rehearse_student
+from sklearn_pate._estimators._class_codes import on_labels
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table
@@ -127,6 +128,11 @@ class SumAggregation(Aggregation[SoftVotes, ReleasedSum]):
         sums = StoredSums(self.release.mechanism, entry, self.release.noise())
         return self.batches.read(sums.draw(0, soft_votes.sum)[np.newaxis])
 
+    @property
+    def student(self) -> Any:
+        """Student, which learns soft labels."""
+        return on_labels("student", self.design.student, self.public.classes, soft=True)
+
     @phase("training the student")
     def teach(self, released: ReleasedSum) -> BaseEstimator:
         """Train a clone of a student on public rows and the released sum only."""
@@ -142,7 +148,7 @@ class SumAggregation(Aggregation[SoftVotes, ReleasedSum]):
                 batches.of_row, released.similarities, batches.hint_epochs
             )
         return train_student(
-            self.design.student,
+            self.student,
             self.public.X_public,
             rows,
             released.values.argmax(axis=1)[of_row],
@@ -179,7 +185,7 @@ class SumAggregation(Aggregation[SoftVotes, ReleasedSum]):
             return RelationalHint(of_row[rows], similarities, max_epochs=1)
 
         rehearse_student(
-            self.design.student,
+            self.student,
             self.public.X_public,
             n_labeled=int(np.sum(of_row >= 0)),
             n_classes=batches.layout.n_classes,

@@ -21,6 +21,7 @@ from sklearn_pate._aggregation._vote_aggregation import (
     VoteAggregation,
     prepare_queries,
 )
+from sklearn_pate._estimators._class_codes import accepts_unlabeled
 from sklearn_pate._estimators._isolation import Seeds
 from sklearn_pate._estimators._progress import phase, progress_of
 from sklearn_pate._inputs._labels import private_rows_by_position
@@ -35,7 +36,6 @@ from sklearn_pate.mechanisms import PluralityMechanism
 from sklearn_pate.mechanisms._noisy_training import PoissonSampler, SampledMechanism
 from sklearn_pate.students import GraphSelfTrainingClassifier
 from sklearn_pate.students._queries import numeric_features
-from sklearn_pate.students._train_student import accepts_unlabeled
 
 # Largest whole numbers that are exact in float64 and in float32.
 _EXACT, _EXACT_STORED = 2**53, 2**24
@@ -346,7 +346,7 @@ class PrivateKNNClassifier(StudentClassifier):
     Attributes
     ----------
     student_ : classifier
-        The student, fitted on class indices. May be published.
+        The student, which predicts class indices. May be published.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.

@@ -69,7 +69,7 @@ TRUSTED = (
     | frozenset(
         f"sklearn_pate.{name}"
         for name in (
-            "_estimators._class_codes.ContiguousClasses",
+            "_estimators._class_codes.RelabeledClassifier",
             "_synthetic._domain.Bins",
             "_synthetic._domain.Values",
             "_synthetic._log_odds.LogOdds",

@@ -21,7 +21,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._estimators._class_codes import (
-    ContiguousClasses,
+    RelabeledClassifier,
     StudentPredictionMixin,
     is_of,
 )
@@ -440,7 +440,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         student = getattr(self, "student_", None)
-        if isinstance(student, ContiguousClasses):
+        if isinstance(student, RelabeledClassifier):
             student = student.estimator
         if student is not None:
             of_student = get_tags(_reader(student))
@@ -476,11 +476,18 @@ def _reader(student: Any) -> Any:
     return first if getattr(first, "_reads_any_value", False) else student
 
 
+def _kind_of(student: Any) -> str:
+    """Return the full name of a student's class, without a wrapper for labels."""
+    if isinstance(student, RelabeledClassifier):
+        student = student.estimator_
+    return full_name(type(student))
+
+
 def _check_student(student: Any, card: dict[str, Any]) -> None:
     """Raise unless a student is that of a card, and has no HTML in it."""
-    if full_name(type(student)) != card["model"]:
+    if _kind_of(student) != card["model"]:
         raise ValueError(
-            f"the student is a {full_name(type(student))}, but the card names a "
+            f"the student is a {_kind_of(student)}, but the card names a "
             f"{card['model']}"
         )
     n_features = card["n_features"]
@@ -514,7 +521,7 @@ def _make_card(
         "format_version": FORMAT_VERSION,
         **release_fields(published.privacy_spent_, mechanism, deployment),
         "metrics": None if metrics is None else metrics.to_dict(),
-        "model": full_name(type(published.student_)),
+        "model": _kind_of(published.student_),
         "classes": [plain_label(label) for label in published.classes_.tolist()],
         "n_features": published.n_features_in_,
         "feature_names": None if names is None else [str(name) for name in names],

@@ -14,14 +14,16 @@ from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._estimators._class_codes import (
     WrappingClassifier,
+    accepts_unlabeled,
     check_classifier,
     check_transformer,
+    fit_class_indices,
+    on_labels,
 )
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._labels import UNLABELED, read_targets
 from sklearn_pate.accounting._value_checks import Constraint, check_parameters
 from sklearn_pate.exceptions import warn_user
-from sklearn_pate.students._train_student import accepts_unlabeled
 
 # Relative residual at which conjugate gradients stop.
 _TOLERANCE = 1e-12
@@ -43,7 +45,7 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
     Parameters
     ----------
     estimator : classifier, default=None
-        Classifier to train on rows, with the labels from the graph as class indices.
+        Classifier to train on rows, with the labels from the graph.
         None is ``RandomForestClassifier()``.
 
     representation : transformer, default=None
@@ -77,7 +79,7 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
     Attributes
     ----------
     estimator_ : classifier
-        The estimator, fitted on class indices.
+        The estimator, which predicts class indices.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels.
@@ -203,10 +205,13 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         labels = _labels(distributions, codes)
         reached = spread.sum(axis=1) > _NEGLIGIBLE
         confidence = np.where(reached, distributions.max(axis=1), -np.inf)
-        estimator = self._train(X, labels, confidence, seeds[1])
+        estimator = self._train(X, labels, classes, confidence, seeds[1])
         for _ in range(self.n_rounds - 1):
             own = estimator.predict_proba(X)
-            estimator = self._train(X, _labels(own, codes), own.max(axis=1), seeds[1])
+            labels_of_round = _labels(own, codes)
+            estimator = self._train(
+                X, labels_of_round, classes, own.max(axis=1), seeds[1]
+            )
 
         self.classes_ = classes
         self.label_distributions_ = distributions
@@ -236,6 +241,7 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         self,
         X: Any,
         labels: NDArray[np.intp],
+        classes: NDArray[Any],
         confidence: NDArray[np.float64],
         seed: int,
     ) -> Any:
@@ -247,11 +253,12 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
             chosen.append(most_confident_first[: math.ceil(self.share * len(rows))])
         rows = np.sort(np.concatenate(chosen))
         estimator = self._seeded(self._unfitted(), seed)
+        estimator = on_labels("estimator", estimator, classes)
         if accepts_unlabeled(estimator):
             targets = np.full(len(labels), UNLABELED)
             targets[rows] = labels[rows]
             return estimator.fit(X, targets)
-        return estimator.fit(_safe_indexing(X, rows), labels[rows])
+        return fit_class_indices(estimator, _safe_indexing(X, rows), labels[rows])
 
     def _check_parameters(self) -> None:
         estimator = self._unfitted()

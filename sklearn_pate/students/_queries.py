@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
-from sklearn_pate._estimators._class_codes import in_all_classes
+from sklearn_pate._estimators._class_codes import in_all_classes, on_labels
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._labels import UNLABELED
 from sklearn_pate.accounting._value_checks import Constraint, check_parameters
@@ -97,6 +97,10 @@ class QuerySession:
         Numeric features of public rows, learned from public rows alone, in which
         similar rows are near each other. None if the strategy needs no features.
 
+    classes : ndarray of shape (n_classes,), default=None
+        Labels of the classes, in which parameters of a classifier name them. None for
+        class indices.
+
     Attributes
     ----------
     random_state : RandomState
@@ -151,6 +155,7 @@ class QuerySession:
         n_queries: int,
         seed: int,
         features: NDArray[np.float64] | None = None,
+        classes: NDArray[Any] | None = None,
     ) -> None:
         self._answer = answer
         # Not None for a strategy that needs them.
@@ -158,6 +163,7 @@ class QuerySession:
         self.X_public = X_public
         self.student = student
         self.n_classes = n_classes
+        self.classes = classes
         self.n_queries = n_queries
         self.random_state = check_random_state(seed)
         self.queried = np.empty(0, dtype=np.intp)
@@ -236,8 +242,12 @@ class QuerySession:
         """
         if len(np.unique(self.answers[self.answers != UNLABELED])) < 2:
             return np.full((self.n_public, self.n_classes), 1 / self.n_classes)
+        if student is None:
+            student = self.student
+        elif self.classes is not None:
+            student = on_labels("student", student, self.classes)
         trained = train_student(
-            self.student if student is None else student,
+            student,
             self.X_public,
             self.queried,
             self.answers,

@@ -10,15 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
 from sklearn.dummy import DummyClassifier
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_consistent_length, has_fit_parameter
 
 from sklearn_pate._estimators._class_codes import (
+    RelabeledClassifier,
     WrappingClassifier,
+    accepts_soft_labels,
+    accepts_unlabeled,
     check_classifier,
+    declares,
     fit_class_indices,
-    last_step,
+    in_last_step,
+    on_labels,
     soften_probabilities,
 )
 from sklearn_pate._estimators._isolation import MAX_SEED, seeded_clone, seeded_globals
@@ -71,7 +75,7 @@ class DistillationClassifier(WrappingClassifier):
     Parameters
     ----------
     estimator : classifier, default=None
-        Classifier to train on class indices. None is ``RandomForestClassifier()``. If
+        Classifier to train. None is ``RandomForestClassifier()``. If
         `fit` of the classifier accepts `sample_weight`, each row is used once per
         class, weighted by the class probability. Otherwise, and for a Pipeline, ten
         copies of each row are labelled in proportion to the class probabilities.
@@ -89,7 +93,7 @@ class DistillationClassifier(WrappingClassifier):
     Attributes
     ----------
     estimator_ : classifier
-        The estimator, fitted on class indices.
+        The estimator, which predicts class indices.
 
     classes_ : ndarray of shape (n_classes,)
         Class labels; 0, 1, ... after a fit on soft labels.
@@ -170,7 +174,8 @@ class DistillationClassifier(WrappingClassifier):
             self.classes_ = np.arange(probabilities.shape[1])
         else:
             self.classes_, codes = read_classes(y)
-            self.estimator_ = estimator.fit(X, codes)
+            labelled = on_labels("estimator", estimator, self.classes_)
+            self.estimator_ = fit_class_indices(labelled, X, codes)
         return self
 
 
@@ -190,7 +195,7 @@ def _distil(estimator: Any, X: Any, probabilities: NDArray[np.float64]) -> Any:
         X = _safe_indexing(X, rows)
         # With metadata routing, an ensemble or a search inside refuses weights.
         with config_context(enable_metadata_routing=False):
-            return estimator.fit(X, codes, sample_weight=weights)
+            return fit_class_indices(estimator, X, codes, sample_weight=weights)
     counts = _copies(probabilities)
     rows, codes = np.nonzero(counts)
     repeats = counts[rows, codes]
@@ -203,6 +208,8 @@ def _distil(estimator: Any, X: Any, probabilities: NDArray[np.float64]) -> Any:
 
 def _uses_weights(estimator: Any) -> bool:
     """Check whether weights reach all that is trained: an inner estimator may not."""
+    if isinstance(estimator, RelabeledClassifier):
+        estimator = estimator.estimator
     is_nested = any("__" in name for name in estimator.get_params())
     return not is_nested and has_fit_parameter(estimator, "sample_weight")
 
@@ -220,57 +227,13 @@ def _copies(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.diff(before, axis=1, prepend=0)
 
 
-def accepts_unlabeled(student: Any) -> bool:
-    """Check whether a student takes rows with y = -1, and so gets all public rows.
-
-    True for scikit-learn's semi-supervised classifiers, for any estimator with an
-    attribute ``accepts_unlabeled = True``, and for a Pipeline that ends in one.
-    """
-    declared = _declares(student, "accepts_unlabeled")
-    if declared is not None:
-        return declared
-    from sklearn.semi_supervised import (  # slow to import
-        LabelPropagation,
-        LabelSpreading,
-        SelfTrainingClassifier,
-    )
-
-    return isinstance(
-        last_step(student), (SelfTrainingClassifier, LabelSpreading, LabelPropagation)
-    )
-
-
-def accepts_soft_labels(student: Any) -> bool:
-    """Check whether each row of y may be a histogram, or probabilities.
-
-    True for any estimator with an attribute ``accepts_soft_labels = True``, and for a
-    Pipeline that ends in one.
-    """
-    return bool(_declares(student, "accepts_soft_labels"))
-
-
 def accepts_hints(student: Any) -> bool:
     """Check whether the `fit` of a student takes a `RelationalHint` as `hint`.
 
     True for any estimator that accepts unlabelled rows and has an attribute
     ``accepts_hints = True``, and for a Pipeline that ends in one.
     """
-    return bool(_declares(student, "accepts_hints")) and accepts_unlabeled(student)
-
-
-def _declares(student: Any, attribute: str) -> bool | None:
-    """Read an attribute of the last step of a student; None without it."""
-    declared = getattr(last_step(student), attribute, None)
-    return None if declared is None else bool(declared)
-
-
-def _name_in_fit(student: Any, name: str) -> str:
-    """Return the name, in the `fit` of a Pipeline, of a parameter of its last step."""
-    prefix = ""
-    while isinstance(student, Pipeline):
-        step, student = student.steps[-1]
-        prefix += f"{step}__"
-    return prefix + name
+    return bool(declares(student, "accepts_hints")) and accepts_unlabeled(student)
 
 
 def train_student(
@@ -304,7 +267,7 @@ def train_student(
     with seeded_globals(seed), _explained_errors():
         if accepts_unlabeled(student):
             unlabeled[rows] = labels
-            hints = {} if hint is None else {_name_in_fit(student, "hint"): hint}
+            hints = {} if hint is None else {in_last_step(student, "hint"): hint}
             # A copy, as the other fits of a search share the public rows.
             X_public = deepcopy(X_public)
             if not hints:

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._estimators._class_codes import ContiguousClasses
+from sklearn_pate._estimators._class_codes import RelabeledClassifier
 from sklearn_pate._teachers._forms import VoteForm
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.students import DistillationClassifier
@@ -108,8 +108,8 @@ def test_a_vote_may_be_an_object():
 @pytest.mark.parametrize("value", [-1, 0.9, 7])
 def test_indices_without_gaps_predict_no_other_class(value, odd):
     X, codes = np.arange(6.0)[:, np.newaxis], np.array([1, 1, 4, 4, 4, 4])
-    own = ContiguousClasses(Odd()).fit(X, codes)
+    own = RelabeledClassifier(Odd()).fit(X, codes)
     odd(value)
     assert own.predict(X).tolist() == [-1, 1, 4, 4, 4, 4]
-    column = ContiguousClasses(Column()).fit(X, codes)
+    column = RelabeledClassifier(Column()).fit(X, codes)
     assert column.predict(X).tolist() == codes.tolist()

@@ -228,9 +228,9 @@ def test_a_seed_repeats_a_fit_and_none_leaves_the_parts_as_they_are(few_labels):
     seeded = GraphSelfTrainingClassifier(forest, PCA(5), random_state=0)
     first, second = (seeded.fit(X, labels).predict_proba(X) for _ in range(2))
     np.testing.assert_array_equal(first, second)
-    assert seeded.estimator_.random_state != 7
+    assert seeded.estimator_.estimator.random_state != 7
     left = GraphSelfTrainingClassifier(forest).fit(X, labels)
-    assert left.estimator_.random_state == 7
+    assert left.estimator_.estimator.random_state == 7
 
 
 @pytest.mark.parametrize(

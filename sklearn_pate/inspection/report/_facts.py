@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._estimators._class_codes import ContiguousClasses
+from sklearn_pate._estimators._class_codes import RelabeledClassifier
 from sklearn_pate.accounting._assumptions import (
     FROZEN_IS_PUBLIC,
     QUALITY_ROWS_PUBLIC,
@@ -475,7 +475,7 @@ def _model_of(learner: Any) -> Any:
     for name in ("best_estimator_", "student_", "model_", "network_"):
         if hasattr(learner, name):
             return _model_of(getattr(learner, name))
-    if isinstance(learner, ContiguousClasses):
+    if isinstance(learner, RelabeledClassifier):
         return _model_of(learner.estimator)
     return learner
 
