@@ -327,7 +327,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
         groups : array-like of shape (n_rows,), default=None
             Group id of each row, for ``privacy_unit="group"``: integers or strings. A
-            row without an id is left out.
+            row without an id is left out. A group with more rows counts more, except
+            with `synthetic`: see :doc:`/guide/data`.
 
         Returns
         -------

@@ -337,6 +337,7 @@ class FitPlan:
             **(self._of_newton() if self.n_teachers is None else self._of_teachers()),
             "mechanism": self.mechanism,
             **self._of_rows(),
+            **self._of_groups(),
             "publishable": f"epsilon={epsilon}, delta={self.delta:g}",
             "neighbours": self.neighbours,
         }
@@ -375,6 +376,19 @@ class FitPlan:
         return {
             "public rows": "drawn from noisy counts of "
             f"{counted(self.n_tables, 'column')}"
+        }
+
+    def _of_groups(self) -> dict[str, str]:
+        if self.unit != "group":
+            return {}
+        if self.n_teachers is not None and self.n_tables is None:
+            of_group = "a teacher learns from all rows of its groups"
+            return {"groups": f"{of_group}; a group with more rows counts more"}
+        of_group = "the mean of its rows" if self.n_teachers is None else "one row"
+        return {
+            "groups": f"each contributes {of_group}. If the outcome decides how many "
+            "rows a group has, as with one row for each year until an event, pass one "
+            "row a group, with the year of the event as its label"
         }
 
     def _table(self) -> str:

@@ -320,7 +320,8 @@ class DPNewtonClassifier(
 
         groups : array-like of shape (n_rows,), default=None
             Group id of each row, for ``privacy_unit="group"``: integers or strings. A
-            row without an id is left out.
+            row without an id is left out. Pass one row a group if the outcome decides
+            how many rows a group has: see :doc:`/guide/data`.
 
         Returns
         -------

@@ -398,7 +398,8 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
             Public rows, without labels.
 
         groups : array-like of shape (n_rows,), default=None
-            Group id of each row, for ``privacy_unit="group"``.
+            Group id of each row, for ``privacy_unit="group"``. A group with more rows
+            counts more, except with `synthetic`: see :doc:`/guide/data`.
 
         Returns
         -------

@@ -496,7 +496,8 @@ class PrivateKNNClassifier(StudentClassifier):
             Public rows, without labels.
 
         groups : array-like of shape (n_rows,), default=None
-            Group id of each row, for ``privacy_unit="group"``.
+            Group id of each row, for ``privacy_unit="group"``. Pass one row a group if
+            the outcome decides how many rows a group has: see :doc:`/guide/data`.
 
         Returns
         -------

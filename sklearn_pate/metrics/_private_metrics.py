@@ -121,8 +121,8 @@ def private_metrics(
 
     groups : array-like of shape (n_rows,), default=None
         Group id of each row, such as the id of a patient, to protect groups. A keyed
-        hash of the id chooses one row of each group to count. With None, the unit is a
-        row.
+        hash of the id chooses one row of each group to count. Pass one row a group if
+        the outcome decides how many rows a group has: see :doc:`/guide/data`.
 
     subgroups : array-like of shape (n_rows,), default=None
         Subgroup of each row, such as an age band, for metrics by subgroup at no further
