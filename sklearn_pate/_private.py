@@ -126,7 +126,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
 
         ValueError
             If `deployment` is not a Deployment, or reveals a number of units that the
-            statement protects. Also if `metrics` are for other classes, have no
+            statement protects. Also if `metrics` are of another model, have no
             guarantee, or protect another unit or relation.
 
         Warns

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ _OF_CLASSES = {
     "middles": np.float64,
     "middle_errors": np.float64,
 }
-_FORMAT = {"format": "sklearn_pate metrics", "format_version": 2}
+_FORMAT = {"format": "sklearn_pate metrics", "format_version": 3}
 #: Public name of the subgroup of all values that were not declared.
 OTHER = "other or missing"
 # Most cells of a subgroup, whose simulation takes memory, and of all subgroups.
@@ -71,6 +72,7 @@ def values_of(metrics: Any) -> dict[str, Any]:
         "assumptions": [
             {"code": one.code, "sentence": one.sentence} for one in spent.assumptions
         ],
+        "model_fingerprint": metrics.model_fingerprint_,
         "n_rows": metrics.n_rows_,
         "noise_scales": [*metrics.noise_scales_],
         "classes": [plain_label(one) for one in metrics.classes_.tolist()],
@@ -131,8 +133,11 @@ def fields_of(values: dict[str, Any]) -> dict[str, Any]:
         or any(np.any((one < 0) | (one > 1)) for one in (*middles, *middle_errors))
         or values["unit"] != ("row" if values["n_rows"] is not None else "group")
         or values["n_tables"] != 1 + 2 * n_scored
+        or not re.fullmatch("[0-9a-f]{64}", values["model_fingerprint"])
     ):
-        raise ValueError("their counts, bins, classes and unit do not fit together")
+        raise ValueError(
+            "their counts, bins, classes, model or unit do not fit together"
+        )
     first, second = values["noise_scales"]
     both = TwoPartRelease(
         MarginalCounts(first, n_tables=values["n_tables"] - n_scored),
@@ -152,6 +157,7 @@ def fields_of(values: dict[str, Any]) -> dict[str, Any]:
         "noise_scales_": (first, second),
         "n_rows_": values["n_rows"],
         "privacy_spent_": metrics_statement(both, cost, values["delta"], assumptions),
+        "model_fingerprint_": values["model_fingerprint"],
     }
 
 

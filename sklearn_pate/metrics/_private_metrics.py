@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 
 from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
 from sklearn_pate._estimators._isolation import MAX_SEED
+from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate._inputs._containers import Table, as_objects, check_container
 from sklearn_pate._inputs._features import (
     as_array,
@@ -317,7 +318,7 @@ class Measurement:
 
         Each draw is recorded in the ledger entry before it is made.
         """
-        classes = np.asarray(model.classes_)
+        classes, of_model = np.asarray(model.classes_), model_fingerprint(model)
         counted = rows.counted(seed)
         scores, predicted = score_rows(model, rows.X, counted, classes)
         n_subgroups = len(rows.subgroups)
@@ -369,6 +370,7 @@ class Measurement:
             (float(self.first.sigma), float(self.second.sigma)),
             self.n_rows,
             self.statement,
+            of_model,
         )
 
 

@@ -14,6 +14,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, get_tags
 
+from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate._inputs._file_content import (
     check_can_write,
     strict_json,
@@ -161,6 +162,10 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     privacy_spent_ : PrivacySpent
         The privacy statement.
 
+    model_fingerprint_ : str
+        SHA-256 of all that the measured model predicts by. A private classifier, what
+        it publishes, and a saved file of it have the same fingerprint.
+
     See Also
     --------
     private_metrics : Measure a classifier.
@@ -189,6 +194,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     noise_scales_: tuple[float, float]
     n_rows_: int | None
     privacy_spent_: PrivacySpent
+    model_fingerprint_: str
 
     @cached_property
     def by_subgroup(self) -> dict[Any, Mapping[Any, Estimate]]:
@@ -284,15 +290,14 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Raises
         ------
         ValueError
-            If `model` has other classes, or its statement has another unit or neighbour
-            relation. Also if the noise is too large to know the number of rows of a
-            class.
+            If `model` is not the model that was measured, or its statement has another
+            unit or neighbour relation. Also if the noise is too large to know the
+            number of rows of a class.
         """
-        classes = np.asarray(getattr(model, "classes_", ()))
-        if not np.array_equal(classes, self.classes_):
+        if model_fingerprint(model) != self.model_fingerprint_:
             raise ValueError(
-                f"model has classes_={classes.tolist()!r}, but these metrics have "
-                f"{self.classes_.tolist()!r}; pass the model that was measured."
+                f"model, a {type(model).__name__}, is not the model of these metrics; "
+                "pass the model that was measured."
             )
         self._recalibrations()
         recalibrated = RecalibratedClassifier(model, self)

@@ -8,7 +8,6 @@ from reprlib import Repr
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_pate.accounting._assumptions import (
     ASSUMPTIONS,
@@ -89,21 +88,25 @@ def checked_metrics(card: dict[str, Any], spent: PrivacySpent) -> PrivateMetrics
         metrics = PrivateMetrics._from_values(card["metrics"])
     except ValueError as error:
         raise ValueError(f"its metrics are wrong: {error}") from error
-    check_metrics(metrics, np.array(card["classes"]), spent)
+    if canonical_text(card["metrics"]["classes"]) != canonical_text(card["classes"]):
+        raise ValueError("its metrics are of other classes")
+    check_metrics(metrics, [card["model_fingerprint"]], spent)
     return metrics
 
 
-def check_metrics(metrics: Any, classes: NDArray[Any], spent: PrivacySpent) -> None:
+def check_metrics(
+    metrics: Any, fingerprints: Collection[str], spent: PrivacySpent
+) -> None:
     """Raise ValueError unless metrics can be published with a model."""
     if not isinstance(metrics, PrivateMetrics):
         raise ValueError(
             f"metrics={metrics!r} must be PrivateMetrics; measure the model by "
             "private_metrics(model, X, y, epsilon=...)."
         )
-    if not np.array_equal(metrics.classes_, classes):
+    if metrics.model_fingerprint_ not in fingerprints:
         raise ValueError(
-            f"metrics are of classes {metrics.classes_.tolist()}, but the model has "
-            f"{classes.tolist()}; pass the metrics of this model."
+            "metrics are of another model; pass those that private_metrics returned "
+            "for this model, or for what it publishes."
         )
     own = metrics.privacy_spent_
     if not np.isfinite(own.epsilon):

@@ -22,6 +22,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn_pate._estimators._class_codes import is_of, last_step, with_last_step
 from sklearn_pate.accounting._value_checks import printable
 from sklearn_pate.publication._privacy_card import (
+    VERSION,
     canonical_text,
     check_card,
     full_name,
@@ -454,6 +455,8 @@ def versions_of(model: Any) -> dict[str, str]:
     found["scikit-learn"] = found.pop("sklearn")
     # In some packages it is a module, which prints with its path.
     named = {
-        name: str(found[name]) for name in sorted(found) if isinstance(found[name], str)
+        name: str(version)  # of torch, it is an instance of a subclass
+        for name, version in sorted(found.items())
+        if isinstance(version, str) and VERSION.fullmatch(version)
     }
     return {"python": platform.python_version()} | named

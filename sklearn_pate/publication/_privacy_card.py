@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Collection
+from datetime import date, timedelta
 from importlib import import_module
 from numbers import Integral, Real
 from pathlib import Path
@@ -16,7 +17,7 @@ from sklearn_pate._inputs._file_content import strict_json
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.accounting._value_checks import control_character
+from sklearn_pate.accounting._value_checks import control_character, printable
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, TwoPartRelease
@@ -60,7 +61,7 @@ _LARGEST = 2**53
 # The cost of each takes about 0.1 ms and 6 KB.
 _MOST_FITS = 10_000
 FORMAT = "sklearn_pate privacy card"
-FORMAT_VERSION = 12
+FORMAT_VERSION = 13
 
 _NOTHING = type(None)
 # The type of every field, but for the sha256 of the model file.
@@ -88,6 +89,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "profile": (list,),
     "curve": (list,),
     "model": (str,),
+    "model_fingerprint": (str,),
     "classes": (list,),
     "n_features": (int,),
     "feature_names": (list, _NOTHING),
@@ -106,6 +108,13 @@ _ITEMS: dict[str, tuple[type, ...]] = {
 _OF_STATEMENT = ("n_teachers", "n_queries", "n_tables")
 _COUNTS = (*_OF_STATEMENT, "n_features")
 _LARGEST_COUNT = 2**53
+# Texts that cannot be compared with the rest of a card, and are no free text.
+VERSION = re.compile(r"[A-Za-z0-9_.+!-]{1,64}")
+_PATTERNS = {
+    "model_fingerprint": re.compile("[0-9a-f]{64}"),
+    "date": re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),
+    "versions": VERSION,
+}
 # A list of two values without spaces, over several lines; strings have no line breaks.
 _PAIR = re.compile(r"\[\n\s+(\S+),\n\s+(\S+)\n\s+\]")
 
@@ -397,6 +406,19 @@ def check_card(card: dict[str, Any], path: Path | str) -> None:
                     "which could hide or reorder text; ask the publisher of the model "
                     "to remove it."
                 )
+            is_right = name not in _PATTERNS or _PATTERNS[name].fullmatch(text)
+            if not is_right or (name == "date" and not _is_past(text)):
+                raise ValueError(
+                    f"{path} is damaged: its {name} has {printable(text[:64])!r}."
+                )
+
+
+def _is_past(text: str) -> bool:
+    """Check that a date exists, and is not after today in any time zone."""
+    try:
+        return date.fromisoformat(text) <= date.today() + timedelta(days=1)
+    except ValueError:
+        return False
 
 
 def _is_assumption(item: dict[str, Any]) -> bool:

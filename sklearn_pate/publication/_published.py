@@ -25,6 +25,7 @@ from sklearn_pate._estimators._class_codes import (
     StudentPredictionMixin,
     is_of,
 )
+from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._file_content import check_can_write, write_files
 from sklearn_pate._inputs._labels import plain_label
@@ -312,6 +313,12 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
                 "the student's classes."
             ) from error
         published._take_statement(card_path, *parts, trusted=trusted)
+        if model_fingerprint(published) != card["model_fingerprint"]:
+            raise ValueError(
+                f"{model_path} holds another model than {card_path} describes: get "
+                "both files again. If packages changed since it was saved, install "
+                f"{_enumerate(card['versions'])}."
+            )
         if saved_with != sklearn.__version__:
             warn_user(
                 InconsistentVersionWarning(
@@ -409,7 +416,10 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         try:
             saved = skops_io.dumps(content)
             types = skops_io.get_untrusted_types(data=saved)
-            self._from_parts(unpack(skops_io, saved, types), self._card)
+            loaded = self._from_parts(unpack(skops_io, saved, types), self._card)
+            loaded.privacy_spent_ = self.privacy_spent_
+            if model_fingerprint(loaded) != self._card["model_fingerprint"]:
+                raise ValueError("it changes when it is loaded")
         except Exception as error:
             raise ValueError(
                 f"The student, a {name}, cannot be saved ({type(error).__name__}: "
@@ -425,6 +435,9 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             )
         to_trust = (set(types) - TRUSTED) | classes_to_trust(fields)
         return add_card(saved, canonical_text(self._card)), to_trust
+
+    def _published_model(self) -> Any:
+        return self.student_
 
     def _unfitted_student(self) -> Any:
         return getattr(self, "student_", None)  # fitted from the start
@@ -522,6 +535,7 @@ def _make_card(
         **release_fields(published.privacy_spent_, mechanism, deployment),
         "metrics": None if metrics is None else metrics.to_dict(),
         "model": _kind_of(published.student_),
+        "model_fingerprint": model_fingerprint(published),
         "classes": [plain_label(label) for label in published.classes_.tolist()],
         "n_features": published.n_features_in_,
         "feature_names": None if names is None else [str(name) for name in names],
@@ -571,7 +585,7 @@ def publish(
 
     ValueError
         If `estimator` is not a private classifier of this package, or another parameter
-        contradicts its statement. For example, `metrics` protect another unit, or
+        contradicts its statement. For example, `metrics` are of another model, or
         `deployment` states a number of units that is protected.
 
     Warns
@@ -603,7 +617,7 @@ def publish(
     >>> print(f"{published.card['epsilon']:.2f} for one {published.card['unit']}")
     0.84 for one party
     """
-    if not hasattr(estimator, "_published_model"):
+    if not hasattr(type(estimator), "_released_by"):
         raise ValueError(
             f"estimator is of type {type(estimator).__name__}, which cannot be "
             "published; pass a private classifier of sklearn_pate, such as "
@@ -613,7 +627,7 @@ def publish(
     spent, mechanism = estimator.privacy_spent_, estimator._released_by
     deployment = checked_deployment(deployment, spent)
     if metrics is not None:
-        check_metrics(metrics, estimator.classes_, spent)
+        check_metrics(metrics, [model_fingerprint(estimator)], spent)
     published = PublishedClassifier()
     published.student_ = estimator._published_model()
     published.classes_ = estimator.classes_.copy()

@@ -102,7 +102,7 @@ FORGED = {
     "equal classes": lambda one: one.update(classes=[1, 1]),
     "one class": lambda one: one.update(classes=[1]),
     "no number of rows": lambda one: one.update(n_rows=None),
-    "another version": lambda one: one.update(format_version=3),
+    "another version": lambda one: one.update(format_version=4),
     "an unknown field": lambda one: one.update(note="trust me"),
     "a subgroup that hides text": lambda one: one.update(
         subgroups=["\u202eold", "y", "other or missing"]

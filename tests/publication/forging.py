@@ -168,12 +168,12 @@ def number(name, value):
     return change
 
 
-#: Given by the publisher, or about the computer: nothing to compare these with.
-FREE = {"date", "deployment", "feature_names", "versions"}
+#: Given by the publisher: nothing to compare these with.
+FREE = {"deployment", "feature_names"}
 #: Compared when the files are opened.
 OF_FILE = {"format", "format_version", "model"}
 #: Compared with the student, which a reader of the statement alone does not load.
-OF_STUDENT = {"classes", "n_features"}
+OF_STUDENT = {"classes", "model_fingerprint", "n_features"}
 
 
 def mutated(value):

@@ -1,6 +1,8 @@
 """Every private classifier is published, saved, loaded and reported."""
 
 import pickle
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -19,6 +21,7 @@ from sklearn_pate import (
     PublishedClassifier,
 )
 from sklearn_pate._estimators._class_codes import last_step
+from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.model_selection import PrivateSearchCV
@@ -47,6 +50,32 @@ def saved(fitted, tmp_path):
     path = tmp_path / "model.skops"
     fitted.publish().save(path)
     return path
+
+
+@pytest.mark.slow
+def test_a_model_has_one_fingerprint_wherever_it_is(fitted, saved, rows, tmp_path):
+    published = fitted.publish()
+    before = model_fingerprint(fitted)
+    assert before == published.card["model_fingerprint"]
+    fitted.predict(rows[0][2200:])
+    (tmp_path / "fitted.pickle").write_bytes(pickle.dumps(fitted))
+    (tmp_path / "published.pickle").write_bytes(pickle.dumps(published))
+    code = (
+        "import pickle, sys, pathlib\n"
+        "from sklearn_pate._estimators._model_digest import model_fingerprint\n"
+        "from sklearn_pate.publication import PublishedClassifier\n"
+        "from tests.publication.learners import TRUSTED\n"
+        "*pickles, path = map(pathlib.Path, sys.argv[1:])\n"
+        "models = [pickle.loads(one.read_bytes()) for one in pickles]\n"
+        "models.append(PublishedClassifier.load(path, trusted=TRUSTED))\n"
+        "print(*map(model_fingerprint, models))"
+    )
+    files = (tmp_path / "fitted.pickle", tmp_path / "published.pickle", saved)
+    elsewhere = subprocess.run(
+        [sys.executable, "-c", code, *files], check=True, capture_output=True, text=True
+    )
+    assert elsewhere.stdout.split() == 3 * [before]
+    assert model_fingerprint(fitted) == model_fingerprint(clone(published)) == before
 
 
 @pytest.mark.slow

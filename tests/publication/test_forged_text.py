@@ -4,13 +4,16 @@ import io
 import json
 import zipfile
 
+import numpy as np
 import pytest
 import skops.io
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._cli._model_commands import read_released
+from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.publication import PublishedClassifier, publish
 from tests.publication.forging import (
     READERS,
@@ -20,6 +23,7 @@ from tests.publication.forging import (
     hold,
     members_of,
     setting,
+    vote,
     write,
 )
 
@@ -118,6 +122,27 @@ def test_numbers_and_nesting_are_bounded(honest, text, message):
         (setting(n_teachers=2**60), "its n_teachers is 1152921504606846976"),
         (setting(classes=[0, None]), "its classes has the wrong type"),
         (setting(versions={"a": 1}), "its versions has the wrong type"),
+        *(
+            (setting(versions=versions), "its versions has '")
+            for versions in (
+                {"python": "<script>alert(1)</script>"},
+                {"<b>numpy</b>": "2.0"},
+                {"python": ""},
+                {"python": "3.11 (certified)"},
+                {"python": "3" * 100},
+            )
+        ),
+        *(
+            (setting(date=date), "its date has '")
+            for date in (
+                *("2099-13-77 lies", "2099-13-77", "2025-02-30", "2099-12-31"),
+                *("", "today", "20250101", "2025-01-01T00:00", "<b>2025-01-01</b>"),
+            )
+        ),
+        *(
+            (setting(model_fingerprint=text), "its model_fingerprint has '")
+            for text in ("", "<b>", 64 * "A", 63 * "a")
+        ),
         (setting(assumptions=["it rains"]), "its assumptions has the wrong type"),
         (setting(assumptions=[]), "its assumptions must be at least one pair"),
         (setting(assumptions=[{"code": "rain"}]), "its assumptions must be at least"),
@@ -198,6 +223,26 @@ def test_a_student_of_another_class_than_on_the_card_is_refused(honest, read):
     forge(path, setting(model="Trusted by NIST"))
     with pytest.raises(ValueError, match=r"is a sklearn\.naive_bayes\.GaussianNB, but"):
         read(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        setting(n_features=3),
+        setting(feature_names=["b", "a"]),
+        setting(model_fingerprint=64 * "0"),
+    ],
+)
+@pytest.mark.parametrize("student", [DummyClassifier(), GaussianNB()])
+def test_a_card_of_another_model_is_refused(tmp_path, student, change):
+    path = tmp_path / "model.skops"
+    pate = vote(GNMax(sigma=8.0))
+    pate.student_ = student.fit(np.eye(2), [0, 1])
+    publish(pate).save(path)
+    PublishedClassifier.load(path)
+    forge(path, change)
+    with pytest.raises(ValueError, match=r"holds another model than|has 2 features"):
+        PublishedClassifier.load(path)
 
 
 def test_a_number_of_features_that_the_student_does_not_take_is_refused(honest):

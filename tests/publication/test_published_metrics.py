@@ -6,17 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_pate._cli import main
 from sklearn_pate._cli._model_commands import read_released
+from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.metrics import private_metrics
 from sklearn_pate.publication import PublishedClassifier, publish
-from tests.metrics.scores import (
-    FirstColumn,
-    scored_rows,
-    scored_rows_of_three_classes,
-)
+from tests.metrics.scores import FirstColumn, scored_rows
 from tests.publication.forging import card_of, forge, refused
 from tests.publication.test_card_schema import SCHEMA, violations
 from tests.seeding import equal_noise
@@ -96,11 +97,34 @@ def test_forged_metrics_are_refused(saved, name):
     assert "metrics" in refused(saved)
 
 
-def test_metrics_of_another_model_are_refused(fitted):
-    rows, labels = scored_rows_of_three_classes(600)
-    of_three = private_metrics(FirstColumn(3), rows, labels, epsilon=5.0)
-    with pytest.raises(ValueError, match=r"metrics are of classes \[0, 1, 2\], but"):
-        fitted.publish(metrics=of_three)
+OTHER_MODELS = {
+    "fitted again": lambda fitted: clone(fitted).fit(X[:1000], Y[:1000]),
+    "fitted on no signal": lambda fitted: clone(fitted).fit(X[:1000], Y[999::-1]),
+    "of another package": lambda fitted: LogisticRegression().fit(X[:1000], Y[:1000]),
+    "of one column": lambda fitted: FirstColumn(),
+    "behind a step": lambda fitted: make_pipeline(FunctionTransformer(), fitted),
+    "recalibrated": lambda fitted: measure(fitted).recalibrated(fitted),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_MODELS)
+def test_metrics_of_another_model_are_refused(fitted, kind, saved):
+    other = OTHER_MODELS[kind](fitted)
+    of_other = measure(other)
+    for publish_or_report in (
+        lambda: fitted.publish(metrics=of_other),
+        lambda: PrivacyReport.from_estimator(fitted, metrics=of_other),
+        lambda: PrivacyReport.from_estimator(read_released(saved), metrics=of_other),
+    ):
+        with pytest.raises(ValueError, match="metrics are of another model; pass"):
+            publish_or_report()
+    with pytest.raises(ValueError, match="is not the model of these metrics"):
+        of_other.recalibrated(fitted)
+    forge(saved, lambda card: card | {"metrics": of_other.to_dict()})
+    assert "metrics are of another model" in refused(saved)
+
+
+def test_what_are_no_metrics_is_refused(fitted):
     with pytest.raises(ValueError, match="must be PrivateMetrics; measure the model"):
         fitted.publish(metrics={"accuracy": 0.8})
 

@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._estimators._class_codes import RelabeledClassifier
+from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate.accounting._assumptions import (
     FROZEN_IS_PUBLIC,
     QUALITY_ROWS_PUBLIC,
@@ -86,13 +87,23 @@ def deployment_of(
 
 
 def metrics_of(
-    learner: Any, metrics: PrivateMetrics | None, spent: PrivacySpent
+    learner: Any, clf: Any, metrics: PrivateMetrics | None, spent: PrivacySpent
 ) -> PrivateMetrics | None:
-    """Return the private metrics of a model: those on its card, or given ones."""
+    """Return the private metrics of a model: those on its card, or given ones.
+
+    Given metrics are of `learner`, or of `clf`, with steps in front of it.
+    """
     on_card = learner.metrics_ if has_card(learner) else None
     if metrics is None:
         return on_card
-    check_metrics(metrics, learner.classes_, spent)
+    # The student of a card need not be loaded.
+    of_learner = (
+        learner.card["model_fingerprint"]
+        if has_card(learner)
+        else model_fingerprint(learner)
+    )
+    of_steps = [] if clf is learner else [model_fingerprint(clf)]
+    check_metrics(metrics, [of_learner, *of_steps], spent)
     if on_card is not None and on_card.to_dict() != metrics.to_dict():
         raise ValueError(
             "metrics differ from the metrics on the card of the model; leave them out "
@@ -148,7 +159,7 @@ def collect_facts(
     described = deployment_of(learner, deployment, spent)
     title = _title(described) if title is None else one_line("title", title)
     figures = _quality(quality, evaluated_on, quality_is_public)
-    metrics = metrics_of(learner, metrics, spent)
+    metrics = metrics_of(learner, clf, metrics, spent)
     total = spent if metrics is None else spent + metrics.privacy_spent_
     history = _ledger_facts(ledger, spent)
     leaks = [
