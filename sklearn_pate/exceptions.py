@@ -56,12 +56,13 @@ class PrivacyLeakWarning(UserWarning):
 
 
 class PrivacyUtilityWarning(UserWarning):
-    """Warning that noise is too large for the votes to train a student.
+    """Warning that a private model will be, or is, of little use.
 
-    The warning does not depend on private data, and is raised before any teacher is
-    trained and any cost is recorded. The message names the noise, the number of
-    teachers, and sufficient settings. Turn the warning into an error to stop a fit that
-    would waste its privacy budget.
+    The warning depends on public and released numbers alone. If noise is too large for
+    the votes to train a student, the warning is raised before any teacher is trained
+    and any cost is recorded. The message names sufficient settings. Turn the warning
+    into an error to stop a fit that would waste its privacy budget. What only released
+    numbers show, such as a domain that misses the data, is reported after the release.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from sklearn_pate._aggregation._entry import (
     draw_synthetic_rows,
     tables_by_name,
 )
-from sklearn_pate._aggregation._outlook import why_counts_useless
+from sklearn_pate._aggregation._outlook import why_counts_useless, why_domain_misses
 from sklearn_pate._aggregation._rows import (
     PrivateInputs,
     PublicInputs,
@@ -154,6 +154,9 @@ class PublicRowsClassifier(PrivateClassifier):
                 plan.seeds.synthetic,
                 equal_classes=plan.equal_classes,
             )
+        why = why_domain_misses(marginals)
+        if why is not None:
+            warn_user(why, PrivacyUtilityWarning)
         X_public = check_synthetic_rows(self, rows.X)
         public = replace(plan.public, X_public=X_public, synthetic=rows)
         return self._with_public_rows(plan, public), tables_by_name(marginals)

@@ -22,7 +22,7 @@ from sklearn_pate._aggregation._design import Design
 from sklearn_pate._aggregation._rows import PrivateInputs
 from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
 from sklearn_pate._estimators._progress import phase
-from sklearn_pate._inputs._containers import Table, column_names
+from sklearn_pate._inputs._containers import Table
 from sklearn_pate._synthetic._domain import Domain
 from sklearn_pate._synthetic._marginals import (
     Marginals,
@@ -564,10 +564,7 @@ def draw_synthetic_rows(
 
 def tables_by_name(marginals: Marginals) -> dict[Any, NDArray[np.int64]]:
     """Return the noisy tables by the name of their column, by number unless unique."""
-    names = column_names(marginals.domain.no_rows)
-    if names is None or len(set(names)) < len(names):
-        return marginals.tables
-    return {names[column]: table for column, table in marginals.tables.items()}
+    return dict(zip(marginals.names, marginals.tables.values(), strict=True))
 
 
 def counted_rows(private: PrivateInputs, seed: int) -> tuple[Table, NDArray[np.intp]]:

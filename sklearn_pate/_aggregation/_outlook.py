@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_pate._aggregation._entry import ReleasePlan
+from sklearn_pate._synthetic._domain import OUTSIDE, Bins
+from sklearn_pate._synthetic._marginals import Marginals
 from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting.plurality._exact import log_losing
@@ -37,6 +39,9 @@ _NOISE_OF_COUNTS = 0.25
 _FEW_PUBLIC_ROWS = 50
 # Right answers that such a student needs of each class.
 _RIGHT_OF_CLASS = 5
+# Share of rows that a domain may miss without a warning, in standard deviations of the
+# noise, and number of columns that are named.
+_MISSED, _CERTAIN, _MOST_NAMED = 0.1, 5.0, 5
 _MOST_TEACHERS = 2**20
 _FEWEST_QUERIES = 20
 # Queries, in those that are answered rightly, of which a network or a student of images
@@ -325,6 +330,56 @@ def why_counts_useless(
         f"{counted(n_rows // n_labels, 'row')}{of_class}: rows drawn from the noisy "
         "counts are almost random. Use a larger epsilon, a larger share of it for the "
         f"counts, fewer columns{fewer}."
+    )
+
+
+def why_domain_misses(marginals: Marginals) -> str | None:
+    """Describe what the domain or classes miss, by released counts; None if nothing.
+
+    Few rows may be missed on purpose, or be at the end of a range, as zeros are.
+    """
+    tables = [*marginals.tables.values()]
+    outside = marginals.outside.sum(axis=1)
+    # All tables have the same total.
+    weights = np.array([1 / table.size for table in tables])
+    totals = outside[:, 0] + np.array([table.sum() for table in tables])
+    n_counted = max(1.0, float(weights @ totals / weights.sum()))
+    n_rows = marginals.n_rows or n_counted
+    std = marginals.sigma / np.sqrt(weights.sum())
+    reasons = []
+    if n_rows - n_counted > max(_MISSED * n_rows, _CERTAIN * std):
+        share = 100 * (1 - n_counted / n_rows)
+        reasons.append(f"{share:.0f} % of the rows have a label that is not in classes")
+    std = marginals.sigma * np.sqrt(marginals.n_labels)
+    least = max(_MISSED * n_counted, _CERTAIN * std)
+    missed = []
+    for name, column, counts in zip(
+        marginals.names, marginals.domain.counted, outside, strict=True
+    ):
+        found = dict(zip(OUTSIDE[:-1], counts, strict=False))
+        cells = marginals.domain.cells[column]
+        if isinstance(cells, Bins) and cells.n_cells > 2:
+            in_first = marginals.tables[column][:, 0].sum() - counts[1] - counts[3]
+            # Less of them is nothing unusual.
+            if in_first > (1 - 2 * _MISSED) * n_counted + least:
+                found[f"in the first of {len(cells.edges) - 1} bins"] = in_first
+        shares = [
+            f"{min(100.0, 100 * count / n_counted):.0f} % {where}"
+            for where, count in found.items()
+            if count > least
+        ]
+        if shares:
+            missed.append(f"{name!r} ({', '.join(shares)})")
+    if missed:
+        more = f" and {len(missed) - _MOST_NAMED} more" * (len(missed) > _MOST_NAMED)
+        listed = ", ".join(missed[:_MOST_NAMED])
+        reasons.append(f"the domain misses values of the columns {listed}{more}")
+    if not reasons:
+        return None
+    return (
+        f"By the released counts, {' and '.join(reasons)}. The privacy cost is spent "
+        "nevertheless. Before another fit, compare spelling, units, types and missing "
+        "values of X and y with what is declared."
     )
 
 

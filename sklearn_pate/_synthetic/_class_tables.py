@@ -7,12 +7,13 @@ domain, without a privacy cost.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from functools import cached_property
+from typing import Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 # Added to each count, in units of the noise. Measured on Adult, Diabetes and KDDCup99.
 _SMOOTHING = 0.5
@@ -23,6 +24,8 @@ _DEPENDENCE = 0.67
 _N_DRAWN, _N_REPEATS = 4000, 6
 # Squared number of bins for each unit of a class, with noise of 1 on each count.
 _UNITS_OF_BINS = 0.3
+# Largest factor by which log-odds are stretched; those of a probability of about 0.
+_MOST_STRETCHED, _OF_ZERO = 4.0, -40.0
 # The ranking of rows is kept, however much noise there is.
 _LEAST_TEMPERATURE = 0.01
 
@@ -91,11 +94,12 @@ class ClassTables:
             total += float(np.sum((joint - independent) * of_cells))
         return total
 
-    def unbiased_moment(self, odds: Sequence[NDArray[np.float64]]) -> float:
-        """Return the moment without what log-odds gain from the noise they come from.
+    @cached_property
+    def signal(self) -> float:
+        """Share of the moment of log-odds that does not come from the noise.
 
         Noise on these tables makes others, whose log-odds have one moment in these and
-        a larger one in those; this is scaled by the ratio of the two.
+        a larger one in those; this is the ratio of the two.
         """
         random_state = np.random.RandomState(0)
         in_own = in_these = 0.0
@@ -108,8 +112,7 @@ class ClassTables:
             of_other = other.log_odds()
             in_own += other.moment(of_other)
             in_these += self.moment(of_other)
-        kept = min(1.0, max(0.0, in_these) / in_own) if in_own > 0 else 0.0
-        return kept * self.moment(odds)
+        return min(1.0, max(0.0, in_these) / in_own) if in_own > 0 else 0.0
 
     def draw(
         self, n_rows: int, seed: int
@@ -138,7 +141,40 @@ class ClassTables:
             means = (is_class @ scores / n_drawn)[classes]
             variance = max(1.0, _DEPENDENCE * math.sqrt(len(self.tables)))
             scores = means + math.sqrt(variance) * (scores - means)
-        return _fitted(scores, self.shares, self.unbiased_moment(odds))
+        return _fitted(scores, self.shares, self.signal * self.moment(odds))
+
+
+def spread_log_odds(
+    log_odds: NDArray[np.float64], share: float, gap: float | None
+) -> NDArray[np.float64]:
+    """Stretch and shift log-odds of drawn rows to those of private rows.
+
+    Columns of drawn rows are independent, given the class, so that log-odds t vary less
+    than those of private rows. For calibrated probabilities p, the mean is the `share`
+    s of the second class, and cov(p, t) = s (1 - s) gap. Here `gap` is the difference
+    between the means of t in both classes; None stretches nothing.
+    """
+    mean = log_odds.mean()
+
+    def stretched(factor: float) -> NDArray[np.float64]:
+        scores = factor * (log_odds - mean)
+        shift = brentq(
+            lambda shift: expit(scores + shift).mean() - share,
+            _OF_ZERO - scores.max(),
+            -_OF_ZERO - scores.min(),
+        )
+        return scores + shift
+
+    def excess(factor: float) -> float:
+        scores = stretched(factor)
+        found = np.mean(expit(scores) * (scores - scores.mean()))
+        return float(found - share * (1 - share) * cast(float, gap))
+
+    if gap is None or excess(1.0) >= 0:
+        return stretched(1.0)
+    if excess(_MOST_STRETCHED) <= 0:
+        return stretched(_MOST_STRETCHED)
+    return stretched(float(brentq(excess, 1.0, _MOST_STRETCHED, xtol=1e-3)))
 
 
 def summed(

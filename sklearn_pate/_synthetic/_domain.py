@@ -3,7 +3,7 @@
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import repeat
@@ -25,6 +25,8 @@ from sklearn_pate._inputs._odd_values import (
 from sklearn_pate.accounting._value_checks import counted
 
 MOST_CELLS = 10_000
+#: Where values count that are not in a cell, or at the lower end of a range.
+OUTSIDE = ("without a declared value", "below the range", "above the range", "at low")
 # Whole numbers of this size are not exact in float64.
 _LARGEST_EXACT_FLOAT = 2**53
 _KEYS = ("values", "range", "edges")
@@ -60,6 +62,11 @@ class Cells(ABC):
     @abstractmethod
     def cell_of(self, values: NDArray[Any]) -> NDArray[np.intp]:
         """Return the cell of each value, -1 for none."""
+
+    def counted_in(self, values: NDArray[Any]) -> NDArray[np.intp]:
+        """Return the cell of each value, or behind the cells its place in OUTSIDE."""
+        cells = self.cell_of(values)
+        return np.where(cells < 0, self.n_cells, cells)
 
     @abstractmethod
     def at(self, cells: NDArray[np.intp], place: NDArray[np.float64]) -> NDArray[Any]:
@@ -130,11 +137,7 @@ class Bins(Cells):
         return len(self.edges) - 1
 
     def cell_of(self, values: NDArray[Any]) -> NDArray[np.intp]:
-        if values.dtype.kind not in "biuf":
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a warning would reveal a value
-                values = np.array([_number(one) for one in values.tolist()])
-        edges = np.array(self.edges)
+        values, edges = _numbers(values), np.array(self.edges)
         last = self._n_present - 1
         width = (edges[-1] - edges[0]) / (last + 1)
         if np.allclose(np.diff(edges), width, rtol=1e-6, atol=0):
@@ -148,6 +151,14 @@ class Bins(Cells):
             cells = np.searchsorted(edges[1:-1], values, side="right")
         cells[np.isnan(values)] = self._n_present if self.missing else -1
         return cells
+
+    def counted_in(self, values: NDArray[Any]) -> NDArray[np.intp]:
+        numbers, (low, *_, high) = _numbers(values), self.edges
+        found = super().counted_in(numbers)
+        above = numbers >= high if self.whole else numbers > high
+        for place, is_there in enumerate((numbers < low, above, numbers == low), 1):
+            found[is_there] = self.n_cells + place
+        return found
 
     def at(self, cells: NDArray[np.intp], place: NDArray[np.float64]) -> NDArray[Any]:
         edges = np.array([*self.edges, np.nan])  # no edge behind the missing cell
@@ -309,6 +320,15 @@ def _found(lookup: dict[Any, int], value: Any) -> int:
         return -1
 
 
+def _numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Convert values to numbers, to NaN what is none."""
+    if values.dtype.kind in "biuf":
+        return values
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a warning would reveal a value
+        return np.array([_number(one) for one in values.tolist()])
+
+
 def _number(value: Any) -> float:
     """Convert a value to a number, to NaN if it is text, complex or no number."""
     is_none = is_a(value, (str, bytes, complex))
@@ -328,9 +348,9 @@ class Domain:
         """List of columns with more than one cell; each gets a table of counts."""
         return [j for j, cells in enumerate(self.cells) if cells.n_cells > 1]
 
-    def cell_of(self, X: Table, column: int) -> NDArray[np.intp]:
-        """Return the cell of each value of a column, -1 for none. Sensitive."""
-        return cell_of(X, column, self.cells[column])
+    def counted_in(self, X: Table, column: int) -> NDArray[np.intp]:
+        """Return where each value of a column counts, as cells do. Sensitive."""
+        return _looked_up(X, column, self.cells[column].counted_in)
 
     def uniform(self, n_rows: int, seed: int) -> Table:
         """Draw rows whose cells are independent, and equally frequent in a column.
@@ -365,12 +385,19 @@ class Domain:
 
 def cell_of(X: Any, column: int, cells: Cells) -> NDArray[np.intp]:
     """Return the cell of each value of a column, -1 for none."""
+    return _looked_up(X, column, cells.cell_of)
+
+
+def _looked_up(
+    X: Any, column: int, place_of: Callable[[NDArray[Any]], NDArray[np.intp]]
+) -> NDArray[np.intp]:
+    """Return the place of each value of a column."""
     if hasattr(X, "iloc") and hasattr(X.dtypes.iloc[column], "categories"):
         # Each category of pandas once; the code of a missing value is -1, the last.
         values = X.iloc[:, column].array
         known = np.array([*values.categories, None], dtype=object)
-        return cells.cell_of(known)[values.codes]
-    return cells.cell_of(_column_values(X, column))
+        return place_of(known)[values.codes]
+    return place_of(_column_values(X, column))
 
 
 def read_domain(declared: Any, X: Table, n_bins: int) -> Domain:

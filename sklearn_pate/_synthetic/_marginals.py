@@ -1,5 +1,6 @@
 """Noisy counts of private rows, and rows that are drawn from them."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,19 +9,22 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from sklearn_pate._estimators._class_codes import log_odds
 from sklearn_pate._estimators._isolation import MAX_SEED
-from sklearn_pate._inputs._containers import Table, check_container
+from sklearn_pate._inputs._containers import Table, check_container, column_names
 from sklearn_pate._inputs._features import as_array
 from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._synthetic._class_tables import (
     ClassTables,
     draw_cells,
     n_bins_for,
+    spread_log_odds,
 )
-from sklearn_pate._synthetic._domain import Domain, read_domain
+from sklearn_pate._synthetic._domain import OUTSIDE, Bins, Domain, read_domain
 from sklearn_pate.accounting._value_checks import (
     Constraint,
     check_count,
@@ -28,6 +32,8 @@ from sklearn_pate.accounting._value_checks import (
 )
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 
+# Numbers outside a range are certain from so many standard deviations of noise on.
+_SURE = 3.0
 # Of "auto", where no number of rows or groups is public.
 _N_BINS = 8
 
@@ -42,6 +48,28 @@ class SyntheticRows:
     #: Noisy counts that they were drawn from.
     marginals: "Marginals"
 
+    def spread(
+        self,
+        probabilities: NDArray[np.float64],
+        rows: NDArray[np.intp],
+        *,
+        adds_columns: bool,
+    ) -> NDArray[np.float64]:
+        """Estimate the spread of probabilities of private rows, by some of these rows.
+
+        Of two classes that were counted. `adds_columns` is for log-odds that are a sum
+        over columns, whose means by class follow from the counts.
+        """
+        if self.labels is None or self.marginals.n_classes != 2:
+            return probabilities
+        scores, of_second = log_odds(probabilities), self.labels[rows] == 1
+        tables, gap = self.marginals.by_total, None
+        if adds_columns and of_second.any() and not of_second.all():
+            gap = scores[of_second].mean() - scores[~of_second].mean()
+            gap *= tables.signal
+        second = expit(spread_log_odds(scores, tables.shares[1], gap))
+        return np.column_stack([1 - second, second])
+
 
 @dataclass(frozen=True)
 class Marginals:
@@ -54,7 +82,7 @@ class Marginals:
     n_classes: int
     #: Whether counts are by class.
     by_class: bool
-    #: Noisy counts of all tables, concatenated.
+    #: Noisy counts, as `count_cells` orders them.
     counts: NDArray[np.int64]
     #: Public number of rows, None where it is not public.
     n_rows: int | None
@@ -62,15 +90,44 @@ class Marginals:
     sigma: float
 
     @property
+    def n_labels(self) -> int:
+        """Number of rows of each table."""
+        return self.n_classes if self.by_class else 1
+
+    @property
+    def names(self) -> list[Any]:
+        """List of columns with a table: names, or numbers if names are not unique."""
+        names = column_names(self.domain.no_rows)
+        if names is None or len(set(names)) < len(names):
+            return self.domain.counted
+        return [names[column] for column in self.domain.counted]
+
+    @property
+    def outside(self) -> NDArray[np.int64]:
+        """Noisy counts by OUTSIDE, of shape (n_tables, n_labels, 4)."""
+        shape = len(self.domain.counted), self.n_labels, len(OUTSIDE)
+        return self.counts[-math.prod(shape) :].reshape(shape)
+
+    @property
     def tables(self) -> dict[int, NDArray[np.int64]]:
-        """Noisy counts by column number, of shape (n_classes or 1, n_cells)."""
-        n_labels = self.n_classes if self.by_class else 1
-        sizes = [n_labels * self.domain.cells[j].n_cells for j in self.domain.counted]
-        parts = np.split(self.counts, np.cumsum(sizes)[:-1])
-        return {
-            column: part.reshape(n_labels, -1)
-            for column, part in zip(self.domain.counted, parts, strict=True)
-        }
+        """Noisy counts by column number, of shape (n_classes or 1, n_cells).
+
+        Numbers outside a range count in its first and last bin, unless there are no
+        more than noise may explain.
+        """
+        outside = np.where(self.outside > _SURE * self.sigma, self.outside, 0)
+        tables, start = {}, 0
+        for column, (_, below, above, at_low) in zip(
+            self.domain.counted, outside.swapaxes(1, 2), strict=True
+        ):
+            cells = self.domain.cells[column]
+            end = start + self.n_labels * cells.n_cells
+            table = self.counts[start:end].reshape(self.n_labels, -1).copy()
+            if isinstance(cells, Bins):
+                table[:, 0] += below + at_low
+                table[:, len(cells.edges) - 2] += above
+            tables[column], start = table, end
+        return tables
 
     @cached_property
     def by_total(self) -> ClassTables:
@@ -115,19 +172,21 @@ def count_cells(
 ) -> NDArray[np.int64]:
     """Count rows by column, class and cell, all tables concatenated. Sensitive.
 
-    A row with a class index of -1 counts nowhere, and a value without a cell in no cell
-    of its column: each row has at most one count in each table.
+    Behind the tables are the counts of values outside the domain. A row with a class
+    index of -1 counts nowhere: each row has at most one count for each column.
     """
     n_labels = n_classes if by_class else 1
-    # One more label, and a cell before the first, for what counts nowhere.
+    # One more label for what counts nowhere.
     labels = np.where(codes < 0, n_labels, codes if by_class else 0)
-    tables = []
+    tables, outside = [], []
     for column in domain.counted:
-        shape = n_labels + 1, domain.cells[column].n_cells + 1
-        index = labels * shape[1] + domain.cell_of(X, column) + 1
+        n_cells = domain.cells[column].n_cells
+        shape = n_labels + 1, n_cells + len(OUTSIDE)
+        index = labels * shape[1] + domain.counted_in(X, column)
         table = np.bincount(index, minlength=shape[0] * shape[1]).reshape(shape)
-        tables.append(table[:-1, 1:].ravel())
-    return np.concatenate(tables).astype(np.int64)
+        tables.append(table[:-1, :n_cells].ravel())
+        outside.append(table[:-1, n_cells:])
+    return np.concatenate([*tables, np.ravel(outside)]).astype(np.int64)
 
 
 class PrivateMarginals(BaseEstimator):
@@ -181,9 +240,9 @@ class PrivateMarginals(BaseEstimator):
     values. Columns of a categorical type or of bool may be left out. If X is an array,
     the keys of `domain` are column numbers. One list or tuple holds for all columns.
 
-    Undeclared values are not counted. A number outside the declared range counts in the
-    first or last bin. Such values cause no error and no warning. The count of a
-    misspelt value in ``marginals_`` is noise alone.
+    Undeclared values are not counted in ``marginals_``. A number outside the declared
+    range counts in the first or last bin. Such values also have noisy counts of their
+    own, and if these exceed 10 % of the rows, the fit warns after the release.
 
     Each column has one table of counts. Each row, or one row of each group, counts in
     at most one cell of each table. For d columns, the counts of neighbouring data sets

@@ -18,6 +18,7 @@ from sklearn_pate._aggregation._entry import (
     record_release,
     tables_by_name,
 )
+from sklearn_pate._aggregation._outlook import why_domain_misses
 from sklearn_pate._aggregation._rows import PrivateInputs, of_groups, read_rows
 from sklearn_pate._estimators._class_codes import (
     ProbabilityScoresMixin,
@@ -41,6 +42,7 @@ from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import Constraint
+from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 
@@ -258,6 +260,9 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         -----
         PrivacyLeakWarning
             If the noise is seeded, or `delta` is too large for the number of rows.
+
+        PrivacyUtilityWarning
+            If the noisy counts show that the domain misses values of the private rows.
         """
         plan = self._plan(X, y, groups=groups)
         private = plan.private
@@ -274,6 +279,9 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
             private.n_rows if self.privacy_unit == "row" else None,
             plan.mechanism.sigma,
         )
+        why = why_domain_misses(marginals)
+        if why is not None:
+            warn_user(why, PrivacyUtilityWarning)
         self.student_ = NaiveBayes.of_tables(marginals)
         self.classes_ = plan.classes
         self.marginals_ = tables_by_name(marginals)

@@ -120,8 +120,9 @@ class DPNewtonClassifier(
     threshold : {"auto", "balanced", "accuracy"} or float, default="auto"
         With two classes, the probability above which the second class is predicted.
         With "auto", the share of public rows predicted as the second class equals the
-        mean probability of this class. "balanced" is this mean probability, and
-        "accuracy" is one half.
+        mean probability of this class, or with `synthetic` its share in the noisy
+        counts. "balanced" is this mean probability or share, and "accuracy" is one
+        half.
 
     epsilon : float, default=1.0
         Publishable epsilon of this fit, to which the noise is calibrated.
@@ -351,7 +352,8 @@ class DPNewtonClassifier(
             If the noise is seeded, or `delta` is too large for the number of rows.
 
         PrivacyUtilityWarning
-            If the noise is too large for the coefficients.
+            If the noise is too large for the coefficients, or noisy counts show that
+            the domain of `synthetic` misses values of the private rows.
         """
         with progress_of(self):
             plan = self._plan(X, y, X_public=X_public, groups=groups)
@@ -819,11 +821,15 @@ class _NewtonPlan:
         basis = basis.first(len(coef))
         model = ScoreFunction.of_release(coef, representation, basis, "softmax")
         probabilities = model.probabilities(self.values[:, : len(coef)])
-        model.threshold = resolve_threshold(threshold, probabilities)
+        spread, rows = probabilities, self.public.synthetic
+        if rows is not None:
+            adds_columns = isinstance(representation, LogOdds)
+            chosen = self.public_basis.rows
+            spread = rows.spread(probabilities, chosen, adds_columns=adds_columns)
+        model.threshold = resolve_threshold(threshold, spread)
         ranks = self.n_classes == 2 and bool(coef[1:].any())
         balanced = "threshold='balanced'" if ranks else None
-        predicted = model.decide(probabilities)
-        why = why_one_class(predicted, "public row", balanced)
+        why = why_one_class(model.decide(spread), "public row", balanced)
         if why is not None:
             warn_user(why, PrivacyUtilityWarning)
         return model

@@ -5,13 +5,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.special import softmax
+from scipy.special import expit, softmax
 from sklearn.metrics import log_loss
 
 from sklearn_pate._synthetic._class_tables import (
     ClassTables,
     n_bins_for,
     nearest_on_simplex,
+    spread_log_odds,
     summed,
 )
 
@@ -108,8 +109,7 @@ def test_the_moment_is_that_of_rows_with_these_counts():
 def test_noise_alone_has_no_moment_to_speak_of():
     exact = [np.full((2, 20), N_UNITS / 40)] * 5
     found = released(exact=exact)
-    odds = found.log_odds()
-    assert found.unbiased_moment(odds) < 0.7 * found.moment(odds)
+    assert found.signal < 0.7
 
 
 @pytest.mark.parametrize("copies", [1, 2, 4])
@@ -161,3 +161,24 @@ def test_more_rows_and_less_noise_give_more_bins():
     numbers = [n_bins_for(n, 2, 40.0) for n in (10, 3000, 30_000, 300_000, 10**9)]
     assert numbers == [4, 4, 8, 32, 32]
     assert n_bins_for(3000, 20, 4.0) < 8 < n_bins_for(3000, 2, 1.0)
+
+
+def test_log_odds_are_spread_until_their_probabilities_are_calibrated():
+    random_state = np.random.RandomState(0)
+    is_second = random_state.uniform(size=50_000) < 0.2
+    # Those of calibrated probabilities have a variance of the gap within a class.
+    calibrated = np.log(0.25) + 3 * (is_second - 0.5)
+    drawn = calibrated + 0.7 * np.sqrt(3) * random_state.standard_normal(len(is_second))
+    found = spread_log_odds(drawn, 0.2, 3.0)
+    assert expit(found).mean() == pytest.approx(0.2, abs=1e-6)
+    within = found - 3.0 * is_second
+    assert found.std() / drawn.std() == pytest.approx(1.2, abs=0.1)
+    assert within.var() > 1.3 * (drawn - 3.0 * is_second).var()
+
+
+@pytest.mark.parametrize("gap", [None, 0.1, -1.0])
+def test_log_odds_that_vary_enough_are_shifted_alone(gap):
+    drawn = np.random.RandomState(0).standard_normal(1000)
+    found = spread_log_odds(drawn, 0.3, gap)
+    assert expit(found).mean() == pytest.approx(0.3, abs=1e-6)
+    np.testing.assert_allclose(found - found.mean(), drawn - drawn.mean())

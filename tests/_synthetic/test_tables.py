@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sklearn_pate import PrivateMarginals
+from sklearn_pate._synthetic._domain import OUTSIDE
 from sklearn_pate._synthetic._marginals import Marginals, count_cells
 from sklearn_pate._teachers._shards import group_ids, one_row_of_groups
 from tests._synthetic.odd_cells import ODD, column_of
@@ -152,12 +153,36 @@ def test_counts_are_by_column_class_and_cell():
         (place(""), place(""), place(0), 0),
         (place("a"), place(0), place(0), -1),
     ]
-    first, second = [[0, 0, 1], [3, 0, 0]], [[0, 0, 1], [3, 0, 0]]
-    third = [[1, 0, 1], [0, 3, 0]]
-    expected = np.concatenate([np.ravel(one) for one in (first, second, third)])
+    first, second = [[0, 0, 1], [3, 0, 0]], [[0, 0, 0], [0, 0, 0]]
+    third = [[0, 0, 1], [0, 3, 0]]
+    # Undeclared, below and above a range, at its lower end.
+    outside = [
+        [[1, 0, 0, 0], [0, 0, 0, 0]],
+        [[1, 0, 1, 0], [0, 0, 0, 3]],
+        [[0, 0, 0, 1], [0, 0, 0, 0]],
+    ]
+    parts = [first, second, third, *outside]
+    expected = np.concatenate([np.ravel(one) for one in parts])
     assert counts(table, by_class=True).tolist() == expected.tolist()
-    total = np.concatenate([np.sum(one, axis=0) for one in (first, second, third)])
+    total = np.concatenate([np.sum(one, axis=0) for one in parts])
     assert counts(table, by_class=False).tolist() == total.tolist()
+
+
+def test_numbers_outside_a_range_are_in_its_ends_unless_noise_explains_them():
+    domain = PrivateMarginals((0, 4), n_bins=2)._read(np.empty((0, 1)))
+    inside, outside = np.full((1, 2), 100), np.array([[[7, 20, 30, 40]]])
+    counts = np.concatenate([inside.ravel(), outside.ravel()])
+
+    def table(sigma):
+        return Marginals(domain, 1, True, counts, None, sigma).tables[0].tolist()
+
+    assert table(sigma=1.0) == [[160, 130]]
+    assert table(sigma=8.0) == [[140, 130]]
+    assert table(sigma=50.0) == [[100, 100]]
+
+
+def none_outside(n_tables, n_labels=2):
+    return np.zeros(n_tables * n_labels * len(OUTSIDE), dtype=int)
 
 
 def marginals(*tables, n_rows=None, by_class=True):
@@ -166,7 +191,8 @@ def marginals(*tables, n_rows=None, by_class=True):
     domain = PrivateMarginals(
         {j: [*range(one.shape[1])] for j, one in enumerate(tables)}
     )._read(np.empty((0, len(tables))))
-    noisy = np.concatenate([one.ravel() for one in tables])
+    outside = none_outside(len(tables), 2 if by_class else 1)
+    noisy = np.concatenate([*(one.ravel() for one in tables), outside])
     return Marginals(domain, 2, by_class, noisy, n_rows, 0.01)
 
 
@@ -203,7 +229,8 @@ def test_tables_without_classes_are_drawn_from_alike():
 
 def test_a_column_with_one_value_has_no_table_and_is_drawn():
     domain = PrivateMarginals({0: [7], 1: [0, 1]})._read(np.empty((0, 2)))
-    noisy = Marginals(domain, 2, True, np.array([5, 1, 1, 5]), None, 0.01)
+    counts = np.array([5, 1, 1, 5, *none_outside(1)])
+    noisy = Marginals(domain, 2, True, counts, None, 0.01)
     assert list(noisy.tables) == [1]
     assert set(noisy.draw(50, 0, equal_classes=True).X[:, 0]) == {7}
 
