@@ -150,7 +150,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. With None, the labels are read from y; the privacy
         statement then assumes that the set of labels is public. A private row with
-        another label is dropped, and counted in ``privacy_analysis_.data_problems``.
+        another label is dropped, and counted in ``data_problems_``.
 
     ledger : PrivacyLedger, default=None
         The privacy budget of the private data over all fits. The privacy cost of a fit
@@ -220,6 +220,10 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     marginals_ : dict or None
         With `synthetic`, the noisy counts of each column, of shape (n_classes,
         n_cells). The last cell counts missing values. May be published.
+
+    data_problems_ : tuple of str
+        **Sensitive**: what `check_data` finds in the private rows of this fit. A
+        pickled or copied estimator lacks this attribute.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
         **Sensitive**: indices of the rows of X that `public_size` made public. A
@@ -317,7 +321,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
         y : array-like of shape (n_rows,)
             Labels of the private rows. With `classes`, a row without a label (None,
-            NaN) is dropped.
+            NaN) is dropped; `check_data` lists dropped rows.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
@@ -360,6 +364,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
             aggregation = self._plan(X, y, X_public=X_public, groups=groups)
             # Record: the whole cost, before the first teacher.
             release, private = aggregation.release, aggregation.private
+            dropped = private.problems if private.on_cluster else None
+            if dropped is None:
+                dropped = self._find_problems(X, y, X_public, groups, self.classes)
             announce(f"{release.accounted.in_one_line()}, {release.statement!r}")
             entry = open_entry(
                 self, release, private.content(), aggregation.public_content
@@ -378,7 +385,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
             # Student: public rows and released numbers alone.
             student = aggregation.teach(released)
             analysis = aggregation.analyse(sums, released, problems, entry)
-        return self._set_fitted(aggregation, released, student, analysis, marginals)
+        return self._set_fitted(
+            aggregation, released, student, analysis, marginals, dropped
+        )
 
     @with_callbacks
     def fit_from_votes(

@@ -2,15 +2,16 @@
 
 import html
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from inspect import signature
 from typing import Any, ClassVar, Protocol
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import Tags
+from sklearn.utils import Tags, get_tags
 
 from sklearn_pate._inputs._labels import check_classes, private_rows_by_position
+from sklearn_pate._teachers._data_problems import DataProblems, find_problems
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._rdp import LARGEST_DELTA, check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
@@ -45,6 +46,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
     ledger: PrivacyLedger | None
     privacy_spent_: PrivacySpent
     mechanism_: Mechanism
+    data_problems_: DataProblems
 
     _constraints: ClassVar[dict[str, Constraint]] = {
         "ledger": Constraint.instance(
@@ -58,7 +60,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
     _selected_by: Mechanism | None = None
 
     #: Fitted attributes for the data holder alone, which are not pickled.
-    _sensitive: ClassVar[tuple[str, ...]] = ()
+    _sensitive: ClassVar[tuple[str, ...]] = ("data_problems_",)
     #: Fitted attributes that may hold estimators, of which only clones are fitted.
     _unfitted: ClassVar[tuple[str, ...]] = ()
 
@@ -94,6 +96,57 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
                 f"plan_privacy takes the arguments of fit, and {error}."
             ) from None
         return clone(self)._plan(X, y, **fit_params).statement
+
+    @private_rows_by_position
+    def check_data(
+        self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
+    ) -> DataProblems:
+        """List problems in private rows, for the data holder alone. **Sensitive**.
+
+        Call this method before `fit`, which drops some of these rows and cannot say so.
+        Nothing is drawn, charged, fitted or stored. Problems are:
+
+        - labels that are not in `classes`, or that look like slips;
+        - rows without a group id, and groups with different labels or single rows;
+        - missing and infinite values, where the classifier does not take them;
+        - text in columns of numbers, and columns of another type than in `X_public`;
+        - values outside of a declared domain or of bounds.
+
+        Parameters
+        ----------
+        X, y, X_public, groups : object
+            As in `fit`. After a fit, also rows for
+            :func:`~sklearn_pate.metrics.private_metrics`.
+
+        Returns
+        -------
+        problems : tuple of str
+            Sentences, with values and numbers of private rows.
+
+        Raises
+        ------
+        ValueError
+            If containers or shapes cannot be used.
+        """
+        classes = self.classes
+        if classes is None:
+            classes = getattr(self, "classes_", None)
+        return self._find_problems(X, y, X_public, groups, classes)
+
+    def _find_problems(
+        self, X: Any, y: Any, X_public: Any, groups: Any, classes: Any
+    ) -> DataProblems:
+        """List problems of private rows, with these classes. Sensitive."""
+        known = None if classes is None else check_classes(classes)
+        takes_missing = get_tags(self).input_tags.allow_nan
+        problems = find_problems(
+            X, y, groups, known, X_public, takes_missing=takes_missing
+        )
+        return DataProblems([*problems, *self._problems_of_values(X)])
+
+    def _problems_of_values(self, X: Any) -> Iterable[str]:
+        """Describe values outside of what was declared. Sensitive."""
+        return ()
 
     def publish(
         self,

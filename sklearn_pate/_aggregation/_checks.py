@@ -6,7 +6,6 @@ from typing import Any
 
 import scipy.sparse as sp
 from joblib import Memory
-from numpy.typing import NDArray
 
 from sklearn_pate._aggregation._design import as_mechanism, as_query_strategy
 from sklearn_pate._estimators._class_codes import (
@@ -19,7 +18,7 @@ from sklearn_pate._inputs._containers import Table, check_container
 from sklearn_pate._inputs._labels import PublicData
 from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._synthetic._marginals import PrivateMarginals
-from sklearn_pate.accounting._value_checks import check_count, check_parameters, counted
+from sklearn_pate.accounting._value_checks import check_count, check_parameters
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
 from sklearn_pate.mechanisms import MeanScores
 
@@ -32,20 +31,6 @@ def check_target(estimator: Any, y: Any) -> None:
             "None."
         )
     check_container("y", y)
-
-
-def data_problems(
-    unseen: NDArray[Any], n_other: int, n_without_id: int
-) -> tuple[str, ...]:
-    """Describe classes and rows that no teacher learns from. Sensitive."""
-    problems = [f"No row has the label {label!r}." for label in unseen.tolist()]
-    if n_other:
-        problems.append(
-            f"{counted(n_other, 'row')} had a label that is not in classes."
-        )
-    if n_without_id:
-        problems.append(f"Left out: {counted(n_without_id, 'row')} without a group id.")
-    return tuple(problems)
 
 
 def check_one_source(estimator: Any, X_public: Any) -> None:

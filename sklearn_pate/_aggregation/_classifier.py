@@ -1,5 +1,6 @@
 """Base classes of private classifiers with public rows, and with a student."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self, cast
@@ -35,6 +36,7 @@ from sklearn_pate._estimators._progress import check_verbose, phase
 from sklearn_pate._inputs._odd_values import input_tags
 from sklearn_pate._private import PrivateClassifier
 from sklearn_pate._synthetic._marginals import PrivateMarginals
+from sklearn_pate._teachers._data_problems import NO_PROBLEMS, DataProblems
 from sklearn_pate.accounting._assumptions import (
     CHOSEN_BLINDLY,
     OTHER_RANDOM_STATE,
@@ -165,6 +167,9 @@ class PublicRowsClassifier(PrivateClassifier):
         """Return a plan of the same release on other public rows."""
         return plan.on(public)
 
+    def _problems_of_values(self, X: Any) -> Iterable[str]:
+        return () if self.synthetic is None else self.synthetic._problems(X)
+
     def _warn_of_counts(
         self, private: PrivateInputs, public: PublicInputs, release: ReleasePlan
     ) -> None:
@@ -232,7 +237,7 @@ class StudentClassifier(
     }
 
     # For the data holder: gaps between public rows are positions of private rows.
-    _sensitive = ("privacy_analysis_", "public_indices_")
+    _sensitive = ("privacy_analysis_", "data_problems_", "public_indices_")
     _unfitted = ("query_strategy_",)
 
     def _set_fitted(
@@ -242,6 +247,7 @@ class StudentClassifier(
         student: BaseEstimator,
         analysis: PrivacyAnalysis | None,
         marginals: dict[Any, NDArray[np.int64]] | None = None,
+        data_problems: DataProblems = NO_PROBLEMS,
     ) -> Self:
         """Set the fitted attributes, all at once."""
         private = aggregation.private
@@ -252,6 +258,7 @@ class StudentClassifier(
             setattr(self, name, value)
         self._set_release(aggregation.release.accounted, aggregation.statement)
         self.privacy_analysis_ = analysis
+        self.data_problems_ = data_problems
         self.public_indices_ = None if private is None else private.public_indices
         return self
 

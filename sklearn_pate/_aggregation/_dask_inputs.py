@@ -1,5 +1,6 @@
 """Arguments of `fit` in dask collections, whose rows stay on the workers."""
 
+from collections import Counter
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,6 @@ from sklearn_pate._aggregation._checks import (
     check_one_source,
     check_target,
     check_unit,
-    data_problems,
     no_usable_row,
     unwrapped,
 )
@@ -25,6 +25,10 @@ from sklearn_pate._inputs._labels import (
     read_classes,
 )
 from sklearn_pate._inputs._odd_values import warn_of_text
+from sklearn_pate._teachers._data_problems import (
+    DataProblems,
+    problems_of_labels,
+)
 from sklearn_pate._teachers._shards import ONE_GROUP
 from sklearn_pate.accounting._assumptions import (
     COLUMNS,
@@ -94,10 +98,13 @@ def read_dask_inputs(
         facts,
         key,
         groups is not None,
-        data_problems(
-            unseen,
-            sum(one.n_other for one in facts),
-            sum(one.n_without_id for one in facts),
+        DataProblems(
+            problems_of_labels(
+                classes.tolist(),
+                unseen.tolist(),
+                sum((one.others for one in facts), Counter()),
+                sum(one.n_without_id for one in facts),
+            )
         ),
     )
     if not any(one.n_usable for one in facts):

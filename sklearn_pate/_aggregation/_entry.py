@@ -260,7 +260,6 @@ def analyse_votes(
         n_teachers=votes.shape[0],
         teacher_failures=problems.failures,
         teacher_warnings=problems.texts(),
-        data_problems=problems.data,
     )
 
 
@@ -318,7 +317,6 @@ def analyse_release(
         n_teachers=release.n_teachers,
         teacher_failures=problems.failures,
         teacher_warnings=problems.texts(),
-        data_problems=problems.data,
     )
 
 

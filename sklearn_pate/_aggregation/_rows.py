@@ -14,7 +14,6 @@ from sklearn_pate._aggregation._checks import (
     check_one_source,
     check_target,
     check_unit,
-    data_problems,
     no_usable_row,
     unwrapped,
 )
@@ -102,8 +101,6 @@ class PrivateInputs:
     group_of_row: NDArray[np.intp] | None
     #: Rows of X that were held out as public.
     public_indices: NDArray[np.intp] | None
-    #: Rows and classes that are not learned from.
-    problems: tuple[str, ...]
     on_cluster: ClassVar[bool] = False
 
     @property
@@ -178,16 +175,10 @@ def split_inputs(
     if domain is None:
         warn_of_text(X_public)
     X = read_like_public(X, X_public, refuse=synthetic is None)
-    has_id = np.ones(len(codes), bool) if group_of_row is None else group_of_row >= 0
-    problems = data_problems(
-        classes[~np.isin(np.arange(len(classes)), codes)],
-        int(np.count_nonzero(has_id & (codes < 0))),
-        int(np.count_nonzero(~has_id)),
-    )
     codes = of_groups(codes, group_of_row, estimator.classes)
     assumptions.append(COLUMNS)
     return (
-        PrivateInputs(X, codes, ids, group_of_row, public_indices, problems),
+        PrivateInputs(X, codes, ids, group_of_row, public_indices),
         PublicInputs(
             classes,
             X_public,

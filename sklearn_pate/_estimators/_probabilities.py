@@ -95,7 +95,7 @@ def _network(classifier: Any, X: Any) -> tuple[Any, Any]:
             classifier = classifier.estimator_
         elif isinstance(classifier, Pipeline):
             # Steps of imbalanced-learn that resample have no transform.
-            front = classifier[:-1] if len(classifier.steps) > 1 else None
+            front: Any = classifier[:-1] if len(classifier.steps) > 1 else None
             X = front.transform(X) if hasattr(front, "transform") else X
             classifier = classifier.steps[-1][1]
         else:

@@ -1,7 +1,7 @@
 """Noisy counts of private rows, and rows that are drawn from them."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -15,9 +15,14 @@ from sklearn.utils import check_random_state
 
 from sklearn_pate._estimators._class_codes import log_odds
 from sklearn_pate._estimators._isolation import MAX_SEED
-from sklearn_pate._inputs._containers import Table, check_container, column_names
+from sklearn_pate._inputs._containers import (
+    Table,
+    check_container,
+    column_names,
+    column_of,
+)
 from sklearn_pate._inputs._features import as_array
-from sklearn_pate._inputs._odd_values import is_frame
+from sklearn_pate._inputs._odd_values import is_frame, problems_of_bounds
 from sklearn_pate._synthetic._class_tables import (
     ClassTables,
     draw_cells,
@@ -29,6 +34,7 @@ from sklearn_pate.accounting._value_checks import (
     Constraint,
     check_count,
     check_parameters,
+    counted,
 )
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 
@@ -351,6 +357,20 @@ class PrivateMarginals(BaseEstimator):
         sigma = release(len(domain.counted)).sigma
         n_bins = n_bins_for(n_units, n_classes if self.by_class else 1, sigma)
         return read_domain(self.domain, X, n_bins)
+
+    def _problems(self, X: Any) -> Iterator[str]:
+        """Describe values outside of the declared domain. Sensitive."""
+        X = X if is_frame(X) else as_array(X)
+        domain = read_domain(self.domain, X, _N_BINS)
+        names = column_names(X) or range(X.shape[1])
+        for column in domain.counted:
+            cells, name = domain.cells[column], names[column]
+            n_left_out = int(np.count_nonzero(domain.cell_of(X, column) < 0))
+            if n_left_out:
+                yield f"Column {name!r}: {counted(n_left_out, 'value')} not in domain."
+            if isinstance(cells, Bins):
+                bounds = cells.edges[0], cells.edges[-1]
+                yield from problems_of_bounds(name, column_of(X, column), *bounds)
 
     def _mechanism(
         self,

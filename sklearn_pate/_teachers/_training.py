@@ -307,14 +307,12 @@ class TeacherProblems:
 
     Texts may quote private rows, and which teachers failed, and how many, depends on
     them; `repr` shows everything. A failure starts with "on X_public, " if the teacher
-    was trained. `data` lists private rows and classes that no teacher used; `dropped`
-    the number of rows a teacher dropped for missing or infinite values. True if a
-    teacher failed or warned.
+    was trained. `dropped` has the number of rows a teacher dropped for missing or
+    infinite values. True if a teacher failed or warned.
     """
 
     failures: list[tuple[int, str]] = field(default_factory=list)
     warnings: list[tuple[int, str]] = field(default_factory=list)
-    data: list[str] = field(default_factory=list)
     dropped: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, result: TeacherResult) -> None:

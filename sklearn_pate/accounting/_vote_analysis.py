@@ -1,7 +1,7 @@
 """Analysis of the votes behind a fit. Sensitive: not for publication."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
 
@@ -64,10 +64,6 @@ class PrivacyAnalysis:
     teacher_warnings : list of (int, str)
         Index of the teacher and text of every warning.
 
-    data_problems : list of str
-        Number of rows dropped because of a missing group id, or of a label outside
-        `classes`. Also labels in `classes` that no row has.
-
     Notes
     -----
     Like Theorem 6 of Papernot et al. 2018, `optimal_epsilon` uses the probability that
@@ -113,7 +109,6 @@ class PrivacyAnalysis:
     n_teachers: int
     teacher_failures: list[tuple[int, str]]
     teacher_warnings: list[tuple[int, str]]
-    data_problems: list[str] = field(default_factory=list)
 
     @cached_property
     def _costs(self) -> VoteCosts:

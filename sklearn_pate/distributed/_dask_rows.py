@@ -2,6 +2,7 @@
 
 import hashlib
 import pickle
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from sklearn.utils import _safe_indexing
 from sklearn_pate._inputs._containers import Table, column_names
 from sklearn_pate._inputs._labels import class_indices
 from sklearn_pate._inputs._odd_values import is_frame
+from sklearn_pate._teachers._data_problems import DataProblems, as_code
 from sklearn_pate._teachers._shards import (
     check_n_rows,
     shard_hashes,
@@ -57,8 +59,8 @@ class PartitionFacts:
     n_rows: int
     #: Distinct labels of rows with an id.
     labels: NDArray[Any]
-    #: Number of these rows with a label outside of the given classes.
-    n_other: int
+    #: Labels outside of the given classes, as code, and their numbers of these rows.
+    others: Counter[str]
     n_without_id: int
     #: Number of rows with a class and an id.
     n_usable: int
@@ -115,7 +117,7 @@ class DaskRows:
     key: int
     has_groups: bool
     #: Rows and classes that are not learned from.
-    problems: tuple[str, ...]
+    problems: DataProblems
     public_indices: None = None
     on_cluster: ClassVar[bool] = True
 
@@ -407,10 +409,11 @@ def read_labels_of(
     usable = has_id.copy()
     if classes is not None:
         usable[has_id] = (class_indices(labels, classes) >= 0)[codes[has_id]]
+    n_of_label = np.bincount(codes[has_id & ~usable], minlength=len(labels))
     facts = PartitionFacts(
         len(codes),
         labels,
-        int(np.count_nonzero(has_id & ~usable)),
+        Counter({as_code(labels[k]): int(n) for k, n in enumerate(n_of_label) if n}),
         int(np.count_nonzero(~has_id)),
         int(np.count_nonzero(usable)),
         only_id,

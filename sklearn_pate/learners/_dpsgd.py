@@ -225,6 +225,10 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
     representation_ : transformer or None
         The transformer, fitted on public rows. May be published.
 
+    data_problems_ : tuple of str
+        **Sensitive**: what `check_data` finds in the private rows of this fit. A
+        pickled or copied estimator lacks this attribute.
+
     n_features_in_ : int
         Number of columns of X.
 

@@ -2,22 +2,26 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._aggregation._outlook import why_one_class
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
-from sklearn_pate._inputs._features import check_numbers
+from sklearn_pate._inputs._containers import column_names, column_of
+from sklearn_pate._inputs._features import as_array, check_numbers
+from sklearn_pate._inputs._odd_values import is_frame, problems_of_bounds, read_numbers
 from sklearn_pate.accounting._assumptions import BOUNDS, FLOATING_POINT, NORM_READ
 from sklearn_pate.accounting._calibrate import check_epsilon_is_small
 from sklearn_pate.accounting._ledger import PrivacyLedger
-from sklearn_pate.accounting._value_checks import Constraint, check_positive
+from sklearn_pate.accounting._value_checks import Constraint, check_positive, counted
 from sklearn_pate.exceptions import (
     PrivacyLeakWarning,
     PrivacyUtilityWarning,
@@ -177,6 +181,22 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
             assumptions=(*rows.assumptions, bounded, FLOATING_POINT),
         )
         return TrainingPlan(rows, spent, mechanism, LinearPlan(mechanism, bounds))
+
+    def _problems_of_values(self, X: Any) -> Iterator[str]:
+        if self.representation is not None or sp.issparse(X):
+            return
+        X = X if is_frame(X) else as_array(X)
+        if self.feature_bounds is not None:
+            low, width = read_feature_bounds(self.feature_bounds, X.shape[1])
+            for column, name in enumerate(column_names(X) or range(X.shape[1])):
+                bounds = low[column], low[column] + width[column]
+                yield from problems_of_bounds(name, column_of(X, column), *bounds)
+        elif self.data_norm is not None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                lengths = np.linalg.norm(read_numbers(X, refuse=False), axis=1)
+            n_long = int(np.count_nonzero(lengths > self.data_norm))
+            if n_long:
+                yield f"{counted(n_long, 'row')} longer than data_norm."
 
     def _spends_delta(self) -> bool:
         return self.method == "gaussian"
@@ -377,6 +397,10 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
 
     representation_ : transformer or None
         The transformer, fitted on public rows. May be published.
+
+    data_problems_ : tuple of str
+        **Sensitive**: what `check_data` finds in the private rows of this fit. A
+        pickled or copied estimator lacks this attribute.
 
     n_features_in_ : int
         Number of columns of X.
@@ -583,6 +607,10 @@ class DPLinearSVC(PrivateLinearClassifier):
 
     representation_ : transformer or None
         The transformer, fitted on public rows. May be published.
+
+    data_problems_ : tuple of str
+        **Sensitive**: what `check_data` finds in the private rows of this fit. A
+        pickled or copied estimator lacks this attribute.
 
     n_features_in_ : int
         Number of columns of X.

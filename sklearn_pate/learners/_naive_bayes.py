@@ -1,5 +1,6 @@
 """Private naive Bayes from noisy counts of each column by class."""
 
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, cast
@@ -151,6 +152,10 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
     mechanism_ : MarginalCounts
         The mechanism that released the counts, with the scale of the noise.
 
+    data_problems_ : tuple of str
+        **Sensitive**: what `check_data` finds in the private rows of this fit. A
+        pickled or copied estimator lacks this attribute.
+
     n_features_in_ : int
         Number of features.
 
@@ -233,7 +238,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
             Private rows. No value of a private row makes a fit fail.
 
         y : array-like of shape (n_rows,)
-            Labels of the private rows.
+            Labels of the private rows. `check_data` lists labels that are no class.
 
         groups : array-like of shape (n_rows,), default=None
             Group id of each row, for ``privacy_unit="group"``. Pass one row a group if
@@ -266,6 +271,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         """
         plan = self._plan(X, y, groups=groups)
         private = plan.private
+        dropped = self._find_problems(X, y, None, groups, self.classes)
         rows, codes = self._counted_rows(private)
         exact = count_cells(plan.domain, rows, codes, len(plan.classes), by_class=True)
         noise = NoiseSource().as_stated(plan.statement.assumptions)
@@ -286,7 +292,11 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         self.classes_ = plan.classes
         self.marginals_ = tables_by_name(marginals)
         self._set_release(plan.mechanism, plan.statement)
+        self.data_problems_ = dropped
         return self
+
+    def _problems_of_values(self, X: Any) -> Iterable[str]:
+        return PrivateMarginals(self.domain)._problems(X)
 
     def _counted_rows(self, private: PrivateInputs) -> tuple[Table, NDArray[np.intp]]:
         seed = check_random_state(self.random_state).randint(MAX_SEED)
@@ -321,7 +331,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
             n_values=len(classes),
             n_steps=1,
         )
-        private = PrivateInputs(X, codes, ids, group_of_row, None, ())
+        private = PrivateInputs(X, codes, ids, group_of_row, None)
         return _CountsPlan(
             private, classes, domain, release.mechanism, release.statement
         )

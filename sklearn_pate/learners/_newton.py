@@ -53,6 +53,7 @@ from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._log_odds import LogOdds
 from sklearn_pate._synthetic._marginals import PrivateMarginals
+from sklearn_pate._teachers._data_problems import DataProblems
 from sklearn_pate.accounting._assumptions import Assumption
 from sklearn_pate.accounting._calibrate import check_epsilon
 from sklearn_pate.accounting._cost import Cost
@@ -195,8 +196,8 @@ class DPNewtonClassifier(
         With `synthetic`, the noisy counts of each column. May be published.
 
     data_problems_ : tuple of str
-        **Sensitive**: problems such as dropped rows and missing classes. A pickled or
-        copied estimator lacks this attribute.
+        **Sensitive**: what `check_data` finds in the private rows of this fit. A
+        pickled or copied estimator lacks this attribute.
 
     public_indices_ : ndarray of int of shape (n_public,) or None
         **Sensitive**: indices of the rows of X that `public_size` made public. A
@@ -311,7 +312,7 @@ class DPNewtonClassifier(
 
         y : array-like of shape (n_rows,)
             Labels of the private rows. With `classes`, a row without a label (None,
-            NaN) is dropped.
+            NaN) is dropped; `check_data` lists dropped rows.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
@@ -358,6 +359,7 @@ class DPNewtonClassifier(
         with progress_of(self):
             plan = self._plan(X, y, X_public=X_public, groups=groups)
             private, public = plan.private, plan.public.content
+            dropped = self._find_problems(X, y, X_public, groups, self.classes)
             entry = open_entry(self, plan.release, private.content(), public)
             announce(f"{plan.release.accounted.in_one_line()}, {plan.statement!r}")
             # With synthetic rows, the first part of the privacy is spent on this line.
@@ -384,7 +386,7 @@ class DPNewtonClassifier(
         self.classes_ = plan.public.classes
         self.marginals_ = marginals
         self._set_release(plan.release.accounted, plan.statement)
-        self.data_problems_ = (*private.problems, *refused)
+        self.data_problems_ = DataProblems([*dropped, *refused])
         self.public_indices_ = private.public_indices
         return self
 
@@ -787,7 +789,7 @@ class _NewtonPlan:
             lambda X, n: self.public_basis.basis.first(n).transform(X),
             size=self.values.shape[1] * (self.n_classes - 1),
         )
-        refused = f"rows that the representation could not transform: {n_refused}"
+        refused = f"Rows that the representation could not transform: {n_refused}."
         return rows, [refused] if n_refused else []
 
     def newton(self) -> Newton:

@@ -107,7 +107,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
             a dataframe.
 
         y : array-like of shape (n_rows,)
-            Labels of the private rows.
+            Labels of the private rows. `check_data` lists labels that are no class.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
@@ -145,6 +145,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         """
         plan = self._plan(X, y, X_public=X_public)
         rows = plan.rows
+        dropped = self._find_problems(X, y, X_public, None, self.classes)
         noise = NoiseSource().as_stated(plan.statement.assumptions)
         record_release(self.ledger, plan.statement, (rows.given, rows.codes))
         with autologging_off():
@@ -153,6 +154,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         self.classes_ = rows.classes
         self.representation_ = rows.representation
         self._set_release(plan.mechanism, plan.statement)
+        self.data_problems_ = dropped
         return self
 
     @abstractmethod

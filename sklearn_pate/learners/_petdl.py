@@ -266,6 +266,10 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         **Sensitive**: indices of the rows of X that `public_size` made public. A
         pickled or copied estimator lacks this attribute.
 
+    data_problems_ : tuple of str
+        **Sensitive**: what `check_data` finds in the private rows of this fit. A
+        pickled or copied estimator lacks this attribute.
+
     n_features_in_ : int
         Number of features.
 
@@ -391,7 +395,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
             Private rows.
 
         y : array-like of shape (n_rows,)
-            Labels of the private rows.
+            Labels of the private rows. `check_data` lists labels that are no class.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
@@ -419,6 +423,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         with progress_of(self):
             aggregation = self._plan(X, y, X_public=X_public, groups=groups)
             release, private = aggregation.release, aggregation.private
+            dropped = self._find_problems(X, y, X_public, groups, self.classes)
             entry = open_entry(
                 self, release, private.content(), aggregation.public_content
             )
@@ -434,7 +439,9 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
             released = aggregation.draw(soft_votes, entry)
             student = aggregation.teach(released)
             analysis = aggregation.analyse(soft_votes, released, problems, entry)
-        return self._set_fitted(aggregation, released, student, analysis, marginals)
+        return self._set_fitted(
+            aggregation, released, student, analysis, marginals, dropped
+        )
 
     def fit_from_outputs(self, X_public: Any, outputs: Any) -> Self:
         """Train a student on the noisy outputs of models of several parties.

@@ -386,6 +386,10 @@ class PrivateKNNClassifier(StudentClassifier):
         **Sensitive**: indices of the rows of X that `public_size` made public. A
         pickled or copied estimator lacks this attribute.
 
+    data_problems_ : tuple of str
+        **Sensitive**: what `check_data` finds in the private rows of this fit. A
+        pickled or copied estimator lacks this attribute.
+
     n_features_in_ : int
         Number of features.
 
@@ -489,7 +493,7 @@ class PrivateKNNClassifier(StudentClassifier):
             vote of another row.
 
         y : array-like of shape (n_rows,)
-            Labels of the private rows.
+            Labels of the private rows. `check_data` lists labels that are no class.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None
@@ -516,6 +520,7 @@ class PrivateKNNClassifier(StudentClassifier):
         with progress_of(self):
             aggregation = self._plan(X, y, X_public=X_public, groups=groups)
             release, private = aggregation.release, aggregation.private
+            dropped = self._find_problems(X, y, X_public, groups, self.classes)
             entry = open_entry(
                 self, release, private.content(), aggregation.public_content
             )
@@ -526,7 +531,7 @@ class PrivateKNNClassifier(StudentClassifier):
             answers = aggregation.draw(votes, entry)
             student = aggregation.teach(answers)
         self.n_neighbors_ = release.n_teachers
-        return self._set_fitted(aggregation, answers, student, None, marginals)
+        return self._set_fitted(aggregation, answers, student, None, marginals, dropped)
 
     # Samples are secret for units that are added or removed.
     _add_remove = True

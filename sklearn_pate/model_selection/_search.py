@@ -328,6 +328,10 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
     classes_ : ndarray of shape (n_classes,)
         Class labels.
 
+    data_problems_ : tuple of str
+        **Sensitive**: what `check_data` finds in the private rows of this fit. A
+        pickled or copied estimator lacks this attribute.
+
     n_features_in_ : int
         Number of features.
 
@@ -472,6 +476,8 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
             plan = self._plan(X, y, **fit_params)
             rows = plan.trials.rows
             data = rows.X, rows.codes, rows.groups()
+            named = {name: fit_params.get(name) for name in ("X_public", "groups")}
+            dropped = self._find_problems(X, y, classes=self.classes, **named)
             record_release(self.ledger, plan.statement, data)
             # The privacy is spent on these lines: trials draw noise, the best is kept.
             if isinstance(plan.law, OnDisjointRows):
@@ -491,6 +497,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         self.best_estimator_ = best.fitted
         self.classes_ = best.fitted.classes_
         self._set_release(plan.mechanism, plan.statement)
+        self.data_problems_ = dropped
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -29,6 +29,7 @@ from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._file_content import check_can_write, write_files
 from sklearn_pate._inputs._labels import plain_label
+from sklearn_pate._teachers._data_problems import DataProblems, find_problems
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import counted, printable
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
@@ -438,6 +439,27 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
     def _published_model(self) -> Any:
         return self.student_
+
+    def check_data(self, X: Any, y: Any, *, groups: Any = None) -> DataProblems:
+        """List problems in rows to measure, for the data holder alone. **Sensitive**.
+
+        For rows of :func:`~sklearn_pate.metrics.private_metrics`, before the call.
+        Nothing is drawn or charged.
+
+        Parameters
+        ----------
+        X, y, groups : object
+            As in ``private_metrics``.
+
+        Returns
+        -------
+        problems : tuple of str
+            Sentences, with values and numbers of private rows.
+        """
+        allow_nan = get_tags(self).input_tags.allow_nan
+        return DataProblems(
+            find_problems(X, y, groups, self.classes_, takes_missing=allow_nan)
+        )
 
     def _unfitted_student(self) -> Any:
         return getattr(self, "student_", None)  # fitted from the start

@@ -369,7 +369,7 @@ def test_rows_without_a_known_label_are_counted_as_problems(blobs):
     clf = fitted(blobs, classes=[0, 1, 5])
     unseen, other = clf.data_problems_
     assert unseen == "No row has the label 5."
-    assert re.fullmatch(r"\d+ rows had a label that is not in classes.", other)
+    assert re.fullmatch(r"\d+ rows left out: the label 2 is not in classes.", other)
 
 
 def test_a_pickled_fit_has_nothing_for_the_data_holder_alone(blobs):
@@ -459,7 +459,7 @@ def test_odd_private_values_of_a_given_representation_do_not_raise(blobs):
     ).fit(X, y, X_public=X_public)
     assert clf.score(*blobs[3:]) > 0.8
     assert clf.data_problems_ == (
-        "rows that the representation could not transform: 1",
+        "Rows that the representation could not transform: 1.",
     )
 
 
