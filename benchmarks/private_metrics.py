@@ -13,7 +13,6 @@ the operating system. For the histogram of diffprivlib, DIFFPRIVLIB_PYTHON names
 Python of its environment; see `peer_histogram.py`.
 """
 
-import contextlib
 import json
 import os
 import subprocess
@@ -37,7 +36,7 @@ from sklearn.metrics import roc_auc_score
 
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._teachers._shards import group_ids, one_row_of_groups
-from sklearn_pate.metrics import _private_metrics, private_metrics
+from sklearn_pate.metrics import private_metrics
 from sklearn_pate.metrics._private_metrics import plan_measurement, read_rows
 
 EPSILONS = (0.25, 0.5, 1.0)
@@ -62,6 +61,7 @@ class GivenScores(ClassifierMixin, BaseEstimator):
 
     n_features_in_ = 1
     classes_ = CLASSES
+    _keeps_rows_apart = ()
 
     def __sklearn_is_fitted__(self):
         return True
@@ -197,24 +197,8 @@ def _coverage(label, stretch, share, n_rows, epsilon):
 
 def released(scores, y, plan):
     """Release metrics of scores that are known."""
-    rows = read_rows(scores[:, np.newaxis], y, CLASSES, None, None)
-    with scored_at_once():
-        return plan.release(GivenScores(), rows, 0, None)
-
-
-@contextlib.contextmanager
-def scored_at_once():
-    """Let GivenScores score all rows at once, as its scores do not depend on others."""
-
-    def score_rows(model, X, rows, classes):
-        return model.predict_proba(X[rows]), model.predict(X[rows])
-
-    one_by_one = _private_metrics.score_rows
-    _private_metrics.score_rows = score_rows
-    try:
-        yield
-    finally:
-        _private_metrics.score_rows = one_by_one
+    rows = read_rows(scores[:, np.newaxis], y, CLASSES, None, None, [None])
+    return plan.release(GivenScores(), rows, 0, None)
 
 
 @dataclass(frozen=True)
@@ -224,7 +208,7 @@ class Case:
     scores: np.ndarray
     y: np.ndarray
     subgroups: np.ndarray
-    #: Declared values of subgroups.
+    #: Declared values of subgroups; none if these are not measured.
     values: list[str]
     groups: np.ndarray | None
 
@@ -266,18 +250,22 @@ def counted(of_case):
 
 def measure(of_case, epsilon):
     """Release metrics once."""
-    with scored_at_once():
-        return private_metrics(
-            GivenScores(),
-            of_case.scores[:, np.newaxis],
-            of_case.y,
-            epsilon=epsilon,
-            delta=DELTA,
-            groups=of_case.groups,
-            subgroups=of_case.subgroups,
-            subgroup_values=of_case.values,
-            random_state=0,
-        )
+    by_subgroup = {}
+    if of_case.values:
+        by_subgroup = {
+            "subgroups": of_case.subgroups,
+            "subgroup_values": of_case.values,
+        }
+    return private_metrics(
+        GivenScores(),
+        of_case.scores[:, np.newaxis],
+        of_case.y,
+        epsilon=epsilon,
+        delta=DELTA,
+        groups=of_case.groups,
+        random_state=0,
+        **by_subgroup,
+    )
 
 
 def true_metrics(scores, y, edges):
@@ -371,7 +359,7 @@ def data_set(name):
 def ten_thousand():
     """Return 10,000 rows of Diabetes, which stand for themselves."""
     first = case("diabetes")[:10_000]
-    return Case(first.scores, first.y, np.full(10_000, "all"), ["all"], None)
+    return Case(first.scores, first.y, np.full(10_000, "all"), [], None)
 
 
 def target():

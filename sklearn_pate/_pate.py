@@ -619,6 +619,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
             return default_student(self.estimator, X_public)
         return self.student
 
+    _keeps_rows_apart = ("student_",)
+
     def _possible_predictors(self) -> Sequence[Any]:
         # The teacher is the student of images, and of votes of parties.
         if self.student is None and self.estimator is not None:

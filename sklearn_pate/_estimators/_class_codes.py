@@ -669,6 +669,18 @@ class WrappingClassifier(
         return tags
 
 
+def keeps_rows_apart(estimator: Any) -> bool:
+    """Check whether no bit of a transformed or scored row depends on other rows.
+
+    Classes of this package that are tested for it list their parts that must, too. A
+    subclass may compute anything.
+    """
+    parts = vars(type(estimator)).get("_keeps_rows_apart")
+    return parts is not None and all(
+        keeps_rows_apart(getattr(estimator, part, None)) for part in parts
+    )
+
+
 def is_of(one: Any, *packages: str) -> bool:
     """Check whether an object's class, or a base of it, is from one of the packages."""
     return any(

@@ -29,7 +29,7 @@ class LogOdds(TransformerMixin, BaseEstimator):
     """
 
     #: No bit of the result of a row depends on others.
-    _keeps_rows_apart = True
+    _keeps_rows_apart = ()
 
     @classmethod
     def of_counts(cls, marginals: Marginals) -> Self:

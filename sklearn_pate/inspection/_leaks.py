@@ -19,9 +19,9 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
+from sklearn_pate._estimators._class_codes import keeps_rows_apart
 from sklearn_pate.accounting._statement import plans_privacy
 from sklearn_pate.accounting._value_checks import read_table
-from sklearn_pate.learners._row_features import keeps_rows_apart
 
 # Their inner steps are checked one by one.
 CONTAINERS = (Pipeline, FeatureUnion, ColumnTransformer)

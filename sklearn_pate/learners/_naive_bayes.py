@@ -52,6 +52,7 @@ class NaiveBayes(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
     """Naive Bayes from tables of counts. It predicts class indices, for any values."""
 
     _reads_any_value = True
+    _keeps_rows_apart = ()
 
     @classmethod
     def of_tables(cls, marginals: Marginals) -> Self:
@@ -335,6 +336,8 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         return _CountsPlan(
             private, classes, domain, release.mechanism, release.statement
         )
+
+    _keeps_rows_apart = ("student_",)
 
     def _check_before_predicting(self, X: Any) -> Any:
         check_is_fitted(self, "student_")

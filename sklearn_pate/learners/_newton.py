@@ -37,7 +37,10 @@ from sklearn_pate._aggregation._prepared_rows import (
     warn_if_slow,
 )
 from sklearn_pate._aggregation._rows import PrivateInputs, PublicInputs, split_inputs
-from sklearn_pate._estimators._class_codes import DelegatedPredictionMixin
+from sklearn_pate._estimators._class_codes import (
+    DelegatedPredictionMixin,
+    keeps_rows_apart,
+)
 from sklearn_pate._estimators._isolation import Seeds, check_cloneable
 from sklearn_pate._estimators._progress import (
     CallbackSupportMixin,
@@ -69,7 +72,6 @@ from sklearn_pate.learners._newton_steps import (
     evenness_of,
     n_coordinates,
 )
-from sklearn_pate.learners._row_features import keeps_rows_apart
 from sklearn_pate.mechanisms._mean_scores import Threshold, check_threshold
 from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
@@ -669,6 +671,8 @@ class DPNewtonClassifier(
                 "pass n_groups, a rounded or estimated number that was chosen "
                 "independently of the data."
             )
+
+    _keeps_rows_apart = ("model_",)
 
     def _predictor(self) -> Any:
         return getattr(self, "model_", None)

@@ -18,7 +18,7 @@ from sklearn_pate._aggregation._design import is_given, is_table
 from sklearn_pate._aggregation._entry import record_release
 from sklearn_pate._aggregation._prepared_rows import finite_features, represent
 from sklearn_pate._aggregation._rows import read_labels, read_public_rows
-from sklearn_pate._estimators._class_codes import check_transformer
+from sklearn_pate._estimators._class_codes import check_transformer, keeps_rows_apart
 from sklearn_pate._estimators._isolation import autologging_off
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import check_features, in_short
@@ -41,7 +41,7 @@ from sklearn_pate.accounting._assumptions import (
 from sklearn_pate.accounting._calibrate import check_delta_is_small
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import PrivacySpent, state_cost
-from sklearn_pate.learners._row_features import RowFeatures, keeps_rows_apart
+from sklearn_pate.learners._row_features import RowFeatures
 from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn
 from sklearn_pate.publication._model_file import without_caches

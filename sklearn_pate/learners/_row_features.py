@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from sklearn_pate._aggregation._prepared_rows import warn_if_slow
+from sklearn_pate._estimators._class_codes import keeps_rows_apart
 from sklearn_pate._estimators._isolation import quiet
 from sklearn_pate._inputs._odd_values import finite_or_default, is_frame
 from sklearn_pate.students._queries import numeric_features
@@ -17,14 +18,6 @@ from sklearn_pate.students._queries import numeric_features
 # Number of public rows on which a representation is tried, and largest difference of
 # features from those of all rows together, as a share of the largest feature.
 _N_TRIED, _TOLERANCE = 8, 1e-3
-
-
-def keeps_rows_apart(representation: Any) -> bool:
-    """Check whether no bit of a transformed row depends on other rows.
-
-    Some transformers of this package do. A subclass may compute anything.
-    """
-    return "_keeps_rows_apart" in vars(type(representation))
 
 
 class RowFeatures:

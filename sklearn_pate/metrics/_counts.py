@@ -1,7 +1,6 @@
 """Counts of private rows by score, prediction and label, with noise."""
 
-import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +9,18 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils import _safe_indexing
 
+from sklearn_pate._estimators._class_codes import keeps_rows_apart
 from sklearn_pate._estimators._isolation import no_output
-from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._labels import class_indices
+from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._synthetic._class_tables import nearest_on_simplex
 
 #: Log-odds between the cells of the first counts.
 GRID = np.arange(-32, 33) / 4
 # Width of a bin, beyond which it is divided.
 _WIDE = 0.5
+# Rows that are scored together, where that is exact.
+_AT_ONCE = 1024
 # Cell and class of a row that the model cannot score.
 _UNSCORED = -1
 
@@ -94,27 +96,51 @@ GRID_OF_SCORES = expit(GRID)
 
 
 def score_rows(
-    model: Any, X: Table, rows: NDArray[np.intp], classes: NDArray[Any]
+    model: Any,
+    X: Any,
+    rows: NDArray[np.intp],
+    classes: NDArray[Any],
+    advance: Callable[[int], None] = lambda n: None,
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Score rows one at a time, so that no row changes the score of another.
+    """Score rows so that no row changes a bit of the score of another.
 
-    Returns class probabilities, NaN where the model fails, and predicted class indices,
-    -1 there. Nothing that the model prints or warns leaves this function.
+    That is one at a time, unless the model and the type of X keep rows apart. Returns
+    class probabilities, NaN where the model fails, and predicted class indices, -1
+    there. Nothing that the model prints or warns leaves this function. `advance` takes
+    numbers of scored rows.
     """
-    scores = np.full((len(rows), len(classes)), np.nan)
-    predicted = np.full(len(rows), _UNSCORED)
+    # A value among objects may set the type that the rows around it are read as.
+    has_types = is_frame(X) or X.dtype.kind in "biuf"
+    at_once = _AT_ONCE if has_types and keeps_rows_apart(model) else 1
+    scores, predicted = np.empty((len(rows), len(classes))), np.empty(len(rows), int)
     with no_output():
-        for place, row in enumerate(rows.tolist()):
-            with contextlib.suppress(Exception):
-                one = _safe_indexing(X, [row])
-                probabilities = np.asarray(model.predict_proba(one), dtype=np.float64)
-                (code,) = class_indices(model.predict(one), classes)
-                is_valid = probabilities.shape == (1, len(classes)) and np.all(
-                    (probabilities >= 0) & (probabilities <= 1)
-                )
-                if is_valid and code >= 0:
-                    scores[place], predicted[place] = probabilities[0], code
+        for start in range(0, len(rows), at_once):
+            part = slice(start, start + at_once)
+            scores[part], predicted[part] = _score(model, X, rows[part], classes)
+            advance(len(rows[part]))
     return scores, predicted
+
+
+def _score(
+    model: Any, X: Any, rows: NDArray[np.intp], classes: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Score rows together, or each half of them if one fails."""
+    try:
+        together = _safe_indexing(X, rows.tolist())
+        scores = np.asarray(model.predict_proba(together), dtype=np.float64)
+        predicted = class_indices(model.predict(together), classes)
+        if scores.shape != (len(rows), len(classes)) or len(predicted) != len(rows):
+            raise ValueError("the model has not one score of each class for each row")
+    except Exception:
+        if len(rows) == 1:
+            return np.full((1, len(classes)), np.nan), np.array([_UNSCORED])
+        parts = [_score(model, X, part, classes) for part in np.array_split(rows, 2)]
+        scores, predicted = map(np.concatenate, zip(*parts, strict=True))
+    is_valid = np.all((scores >= 0) & (scores <= 1), axis=1) & (predicted >= 0)
+    return (
+        np.where(is_valid[:, np.newaxis], scores, np.nan),
+        np.where(is_valid, predicted, _UNSCORED),
+    )
 
 
 def quantile_edges(

@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import joblib
 import numpy as np
@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
 from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._estimators._model_digest import model_fingerprint
+from sklearn_pate._estimators._progress import phase, progress_of
 from sklearn_pate._inputs._containers import Table, as_objects, check_container
 from sklearn_pate._inputs._features import (
     as_array,
@@ -104,7 +105,7 @@ def private_metrics(
     model : classifier
         Any fitted classifier with ``predict_proba``. The model must not have been
         fitted or chosen on these rows, except by private releases. Each row is scored
-        by itself.
+        by itself, or in blocks if that is proved to be the same (see the notes).
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
         Private rows on which the model was not fitted. No value raises an error: rows
@@ -188,6 +189,14 @@ def private_metrics(
     score, and takes a quarter of the squared mu (of Gaussian differential privacy). The
     second release has scores by label. The proof is in the section "Private metrics" of
     the page :doc:`/accounting`.
+
+    A row's score must not depend on other rows, not even in the last bit. Rows are
+    scored in blocks if the model is a :class:`~sklearn_pate.DPNewtonClassifier`, a
+    :class:`~sklearn_pate.learners.DPNaiveBayesClassifier` or a
+    :class:`~sklearn_pate.PATEClassifier` that released scores, with public rows in a
+    :class:`~sklearn_pate.students.TableRepresentation`, fitted or published. X must be
+    a dataframe, a sparse matrix or an array of numbers. Other models and containers
+    take some milliseconds a row.
 
     Scores within a bin are estimated from the sizes of all bins, in two ways. The first
     release corrects the mean scores of bins. Intervals come from a simulation of the
@@ -301,6 +310,8 @@ class Measurement:
     edges: NDArray[np.float64] | None
     #: Number of rows, None where it is not public.
     n_rows: int | None
+    #: As of an estimator: a line of progress in a terminal.
+    verbose: ClassVar[str] = "auto"
 
     def n_bins(self, n_rows: float) -> int:
         """Return the number of bins for a public or noisy number of rows."""
@@ -320,7 +331,8 @@ class Measurement:
         """
         classes, of_model = np.asarray(model.classes_), model_fingerprint(model)
         counted = rows.counted(seed)
-        scores, predicted = score_rows(model, rows.X, counted, classes)
+        with progress_of(self), phase("scoring rows", self.n_rows) as advance:
+            scores, predicted = score_rows(model, rows.X, counted, classes, advance)
         n_subgroups = len(rows.subgroups)
         scored = ScoredRows(
             scores,

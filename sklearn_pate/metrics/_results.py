@@ -584,6 +584,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
     PrivacySpent(epsilon=1.000, delta=1e-05)
     """
 
+    _keeps_rows_apart = ("estimator",)
+
     def __init__(self, estimator: Any, metrics: Any) -> None:
         self.estimator = estimator
         self.metrics = metrics

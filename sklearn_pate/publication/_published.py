@@ -464,6 +464,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     def _unfitted_student(self) -> Any:
         return getattr(self, "student_", None)  # fitted from the start
 
+    _keeps_rows_apart = ("student_",)
+
     def _check_before_predicting(self, X: Any) -> Any:
         check_is_fitted(self, "student_")
         takes_any = getattr(_reader(self.student_), "_reads_any_value", False)

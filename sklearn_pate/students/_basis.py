@@ -10,7 +10,7 @@ from scipy.linalg import helmert, solve_triangular
 from scipy.spatial.distance import cdist, pdist
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags, check_random_state, get_tags
 
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin, log_odds
 from sklearn_pate._estimators._isolation import quiet
@@ -336,6 +336,9 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
     'ScoreFunction'
     """
 
+    #: Its basis keeps rows apart in any case.
+    _keeps_rows_apart = ("representation_",)
+
     def __init__(self, threshold: float | None = None, link: str = "linear") -> None:
         self.threshold = threshold
         self.link = link
@@ -421,10 +424,10 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         probabilities : ndarray of shape (n_rows, n_classes)
             One column per class.
         """
-        scores = values @ self.coef_
+        scores = row_products(values, self.coef_)
         if self.link == "linear":
             return as_probabilities(scores, self.coef_[0])
-        return softmax(scores @ helmert(len(self.classes_)), axis=1)
+        return softmax(row_products(scores, helmert(len(self.classes_))), axis=1)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Predict class indices.
@@ -462,6 +465,9 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         # The representation takes what it took in `fit`.
         tags.no_validation = True
+        if hasattr(self, "representation_"):
+            of_rows = get_tags(self.representation_).input_tags
+            tags.input_tags.sparse = of_rows.sparse
         return tags
 
 
@@ -474,7 +480,7 @@ def as_probabilities(
     exponentially: none is zero or less, and rows keep their order.
     """
     n_classes = scores.shape[1] + 1
-    probabilities = 1 / n_classes + scores @ helmert(n_classes)
+    probabilities = 1 / n_classes + row_products(scores, helmert(n_classes))
     mean = np.maximum(1 / n_classes + constant @ helmert(n_classes), _LEAST / n_classes)
     low = _LOW * mean
     below = np.minimum(probabilities - low, 0) / low

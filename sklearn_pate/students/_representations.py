@@ -154,7 +154,7 @@ class TableRepresentation(
     #: A row that is transformed leaves nothing behind.
     _keeps_no_row = True
     #: No bit of the result of a row depends on others.
-    _keeps_rows_apart = True
+    _keeps_rows_apart = ()
 
     def __init__(
         self,

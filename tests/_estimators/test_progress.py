@@ -29,6 +29,7 @@ from sklearn_pate.learners import (
     PrivateKNNClassifier,
 )
 from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.metrics import private_metrics
 from sklearn_pate.model_selection import PrivateSearchCV
 
 TEACHERS = [f"training teachers {done:2}/15" for done in range(16)]
@@ -234,6 +235,21 @@ def test_a_student_that_is_a_private_classifier_shows_no_phases(blobs, terminal)
     with pytest.warns(PublicDataWarning):
         fit(voting(student=inner.set_params(n_teachers=3)), blobs, terminal)
     assert terminal.lines == VOTES
+
+
+@pytest.mark.parametrize("by_group", [False, True])
+def test_scoring_for_metrics(blobs, terminal, by_group):
+    """The number of groups is private."""
+    X, y, *_ = blobs
+    model = GaussianNB().fit(X[:100], y[:100])
+    groups = np.arange(500) // 2 if by_group else None
+    with redirect_stderr(terminal):
+        private_metrics(model, X[100:], y[100:], epsilon=20.0, groups=groups)
+    if by_group:
+        assert {*terminal.lines} == {"scoring rows ..."}
+    else:
+        done = [*range(0, 500, 3), 500]
+        assert terminal.lines == [f"scoring rows {one:3}/500" for one in done]
 
 
 def test_a_failed_fit_leaves_no_line(blobs, terminal):

@@ -161,7 +161,7 @@ def test_a_group_that_joins_changes_no_bit_of_another_row():
 # Planted faults, each with a comparison that finds it.
 
 
-def scored_in_a_batch(model, X, rows, classes):
+def scored_in_a_batch(model, X, rows, *others):
     """Score all rows at once; all fail if one does."""
     try:
         scores = model.predict_proba(X[rows])

@@ -52,9 +52,9 @@ def scored_rows(monkeypatch):
     """Keep the rows that are scored."""
     kept, score_rows = [], _private_metrics.score_rows
 
-    def spy(model, X, rows, classes):
+    def spy(model, X, rows, *others):
         kept.append(np.asarray(X)[rows])
-        return score_rows(model, X, rows, classes)
+        return score_rows(model, X, rows, *others)
 
     monkeypatch.setattr(_private_metrics, "score_rows", spy)
     return kept
