@@ -23,7 +23,6 @@ from sklearn.preprocessing import (
 from sklearn.utils import InputTags, _safe_indexing, get_tags
 
 from sklearn_pate._inputs._containers import column_names, column_of
-from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
 
 #: Kinds of odd values; `odd_rows` adds those of a row.
@@ -201,18 +200,6 @@ def to_number(value: Any) -> float:
             return math.inf if value > 0 else -math.inf
     except Exception:  # an object of a private row may raise any
         return math.nan
-
-
-def problems_of_bounds(
-    name: Any, values: NDArray[Any], low: float, high: float
-) -> Iterator[str]:
-    """Describe values of a column outside of declared bounds. Sensitive."""
-    if values.dtype.kind not in "biuf":
-        values = np.array([to_number(one) for one in values.tolist()])
-    n_outside = int(np.count_nonzero((values < low) | (values > high)))
-    if n_outside:
-        what = counted(n_outside, "value")
-        yield f"Column {name!r}: {what} outside of {low:g} to {high:g}."
 
 
 def finite_or_default(

@@ -19,10 +19,9 @@ from sklearn_pate._inputs._containers import (
     Table,
     check_container,
     column_names,
-    column_of,
 )
 from sklearn_pate._inputs._features import as_array
-from sklearn_pate._inputs._odd_values import is_frame, problems_of_bounds
+from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._synthetic._class_tables import (
     ClassTables,
     draw_cells,
@@ -364,13 +363,12 @@ class PrivateMarginals(BaseEstimator):
         domain = read_domain(self.domain, X, _N_BINS)
         names = column_names(X) or range(X.shape[1])
         for column in domain.counted:
-            cells, name = domain.cells[column], names[column]
-            n_left_out = int(np.count_nonzero(domain.cell_of(X, column) < 0))
-            if n_left_out:
-                yield f"Column {name!r}: {counted(n_left_out, 'value')} not in domain."
-            if isinstance(cells, Bins):
-                bounds = cells.edges[0], cells.edges[-1]
-                yield from problems_of_bounds(name, column_of(X, column), *bounds)
+            place = domain.counted_in(X, column) - domain.cells[column].n_cells
+            for number, where in enumerate(OUTSIDE[:3]):  # the others count in cells
+                n_values = int(np.count_nonzero(place == number))
+                if n_values:
+                    what = counted(n_values, "value")
+                    yield f"Column {names[column]!r}: {what} {where}."
 
     def _mechanism(
         self,

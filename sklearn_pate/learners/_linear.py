@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._aggregation._outlook import why_one_class
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
-from sklearn_pate._inputs._containers import column_names, column_of
+from sklearn_pate._inputs._containers import column_names
 from sklearn_pate._inputs._features import as_array, check_numbers
-from sklearn_pate._inputs._odd_values import is_frame, problems_of_bounds, read_numbers
+from sklearn_pate._inputs._odd_values import is_frame, read_numbers
 from sklearn_pate.accounting._assumptions import BOUNDS, FLOATING_POINT, NORM_READ
 from sklearn_pate.accounting._calibrate import check_epsilon_is_small
 from sklearn_pate.accounting._ledger import PrivacyLedger
@@ -186,17 +186,20 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         if self.representation is not None or sp.issparse(X):
             return
         X = X if is_frame(X) else as_array(X)
+        numbers = read_numbers(X, refuse=False)
         if self.feature_bounds is not None:
             low, width = read_feature_bounds(self.feature_bounds, X.shape[1])
-            for column, name in enumerate(column_names(X) or range(X.shape[1])):
-                bounds = low[column], low[column] + width[column]
-                yield from problems_of_bounds(name, column_of(X, column), *bounds)
+            n_outside = np.sum((numbers < low) | (numbers > low + width), axis=0)
+            for name, n in zip(
+                column_names(X) or range(X.shape[1]), n_outside.tolist()
+            ):
+                if n:
+                    yield f"Column {name!r}: {counted(n, 'value')} outside its bounds."
         elif self.data_norm is not None:
             with np.errstate(over="ignore", invalid="ignore"):
-                lengths = np.linalg.norm(read_numbers(X, refuse=False), axis=1)
-            n_long = int(np.count_nonzero(lengths > self.data_norm))
+                n_long = np.sum(np.linalg.norm(numbers, axis=1) > self.data_norm)
             if n_long:
-                yield f"{counted(n_long, 'row')} longer than data_norm."
+                yield f"{counted(int(n_long), 'row')} longer than data_norm."
 
     def _spends_delta(self) -> bool:
         return self.method == "gaussian"

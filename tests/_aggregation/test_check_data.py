@@ -154,19 +154,19 @@ PROBLEMS = {
     "outside of a range": (
         NAIVE,
         (FRAME, Y, {}),
-        f"Column 'weight': {(X[:, 1] > 5).sum()} values outside of 0 to 5.",
+        f"Column 'weight': {(X[:, 1] > 5).sum()} values above the range.",
     ),
     "outside of declared values": (
         DPNewtonClassifier(
             synthetic=PrivateMarginals({"age": (0, 10), "weight": ["light", "heavy"]})
         ),
         (FRAME.assign(weight="Light"), Y, {}),
-        "Column 'weight': 400 values not in domain.",
+        "Column 'weight': 400 values without a declared value.",
     ),
     "outside of bounds": (
         DPLogisticRegression(feature_bounds=([0, 0], [10, 5])),
         (FRAME, Y, {}),
-        f"Column 'weight': {(X[:, 1] > 5).sum()} values outside of 0 to 5.",
+        f"Column 'weight': {(X[:, 1] > 5).sum()} values outside its bounds.",
     ),
     "longer than the norm": (
         DPLogisticRegression(data_norm=10.0),
