@@ -33,6 +33,7 @@ from sklearn_pate._estimators._class_codes import (
     check_transformer,
 )
 from sklearn_pate._estimators._progress import check_verbose, phase
+from sklearn_pate._inputs._known_columns import KnownColumns
 from sklearn_pate._inputs._odd_values import input_tags
 from sklearn_pate._private import PrivateClassifier
 from sklearn_pate._synthetic._marginals import PrivateMarginals
@@ -253,6 +254,7 @@ class StudentClassifier(
         private = aggregation.private
         self.student_ = student
         self.classes_ = aggregation.public.classes
+        self._known_columns = KnownColumns.of(aggregation.public.X_public, student)
         self.marginals_ = marginals
         for name, value in aggregation.attributes(released).items():
             setattr(self, name, value)

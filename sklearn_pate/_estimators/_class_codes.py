@@ -28,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_pate._estimators._isolation import check_cloneable, seeded_clone
 from sklearn_pate._inputs._features import check_features
+from sklearn_pate._inputs._known_columns import warn_of_columns
 from sklearn_pate._inputs._labels import class_indices
 from sklearn_pate.accounting._value_checks import counted
 
@@ -435,8 +436,14 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         ValueError
             If the columns of X differ from the columns in `fit`, or if a prediction of
             the inner classifier is not a class index.
+
+        Warns
+        -----
+        UserWarning
+            If values of columns are not as in the public rows of the fit, such as text
+            for numbers, new categories, or another unit. The message names the columns.
         """
-        X = self._check_before_predicting(X)
+        X = self._rows_to_predict(X)
         with _names_told():
             codes = predict_codes(self._predictor(), X, len(self.classes_))
         return self.classes_[codes]
@@ -494,7 +501,7 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         return self._scores("decision_function", X, absent=_LOWEST_SCORE)
 
     def _scores(self, method: str, X: Any, *, absent: float) -> NDArray[np.floating]:
-        X = self._check_before_predicting(X)
+        X = self._rows_to_predict(X)
         predictor, n_classes = self._predictor(), len(self.classes_)
         with _names_told():
             if hasattr(predictor, method):
@@ -507,6 +514,12 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         if method == "decision_function" and scores.shape[1:] == (2,):
             return scores[:, 1] - scores[:, 0]
         return scores
+
+    def _rows_to_predict(self, X: Any) -> Any:
+        """Return the rows, checked; warn of columns that the model does not know."""
+        X = self._check_before_predicting(X)
+        warn_of_columns(self, X)
+        return X
 
     @abstractmethod
     def _predictor(self) -> Any:

@@ -3,7 +3,9 @@
 import math
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from numbers import Number, Real
 from typing import Any
@@ -41,20 +43,49 @@ _SCALERS = (
     RobustScaler,
     StandardScaler,
 )
+_MISSING_TYPES = ("NoneType", "NAType", "NaTType")
+# What the type of an object stands for, the first that fits.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "text": (str,),
+    "duration": (timedelta, np.timedelta64),  # which is a number to numpy
+    "date": (date, np.datetime64),
+    "time": (time,),
+    "number": (Real, Decimal, np.bool_),
+}
+_EPOCH = date(1970, 1, 1).toordinal()
 # Fewer values of a column are categories, and fewer whole numbers codes.
-_MANY = 20
+_MANY, _MANY_CODES, _FEW, _FEW_CODES = 20, 30, 2, 10
+# Share of the rows of a column that decides for it, and correlation of frequencies.
+_NEARLY_ALL, _SMOOTH = 0.9, 0.7
+# Values that hold several numbers.
+_NESTED = (list, tuple, dict, set, frozenset, complex, np.complexfloating, np.ndarray)
 # A number: signs or a currency, digits in groups of three or not, an exponent, a unit.
 _NUMBER = re.compile(
-    r"[^\w.,]*(?P<digits>(?P<whole>\d{1,3}(?:[.,'\u2019 \xa0\u202f]\d{3})+|\d*)"
+    r"(?P<sign>[^\w.,]*)(?=[.,]?\d)"
+    r"(?P<digits>(?P<whole>\d{1,3}(?:[.,'\u2019 \xa0\u202f]\d{3})+|\d*)"
     r"(?:[.,]\d*)?(?:[eE][-+]?\d+)?)(?P<unit>\D*)"
 )
-_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\b.*")
+# What no code has: a fraction but zero, groups of digits, an exponent, a unit.
+_OF_AMOUNT = re.compile(
+    r".*(?:[.,]\d*[1-9]|\d[^\d.,]\d|[eE]\d|[^\W\d_]|%|[$\u20ac\xa3\xa5])"
+)
+_YEAR = r"(?:19|20)\d\d"
+_DATE = re.compile(
+    r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}"
+    r"|\d{1,2}[-/]\d{1,2}[-/]\d\d|\d\d\.\d\d\.\d\d"
+    rf"|{_YEAR}[-/](?:0\d|1[0-2])|{_YEAR}(?:0\d|1[0-2])[0-3]\d|{_YEAR}[- ]?Q[1-4]"
+    rf"|\d{{1,2}}[-/. ]*[A-Za-z]{{3,9}}[-/., ]+(?:{_YEAR}|\d\d)"
+    rf"|[A-Za-z]{{3,9}}[-. ]+(?:\d{{1,2}},? )?{_YEAR}"
+    r"|\d{1,2}:\d\d)\b.*"
+)
 _OF_KIND = {
     "numbers": "has numbers stored as text, or mixed with text, in the columns {}. "
     "They are read as categories. Convert them in X and X_public, for "
     "example by pandas.to_numeric, with decimal points instead of commas.",
-    "dates": "has dates stored as text in the columns {}. They are read as categories. "
-    "Convert them in X and X_public, for example by pandas.to_datetime.",
+    "dates": "has dates or times stored as text in the columns {}. They are read as "
+    "categories. Convert them in X and X_public, for example by pandas.to_datetime.",
+    "nested": "has lists, arrays, complex numbers or the like in the columns {}. They "
+    "are read as categories. Give each number a column of its own in X and X_public.",
     "texts": "has ids or text in the columns {}, with a different value in most rows. "
     "As categories, such columns teach nothing about new rows. Leave ids out of X and "
     "X_public. For words, use a vectorizer in representation=, and in student= for "
@@ -192,14 +223,50 @@ def without_words(values: list[Any]) -> NDArray[np.object_]:
 
 
 def to_number(value: Any) -> float:
-    """Convert a value to a number, to NaN if it is none; this may warn."""
+    """Convert a value to a number, to NaN if it is none; this may warn.
+
+    Dates become days since 1970, as the start of a period does, durations become days,
+    and times of a day become seconds.
+    """
     try:
         try:
             return float(value)
         except OverflowError:
             return math.inf if value > 0 else -math.inf
+        except TypeError:
+            return _days_or_seconds(value)
     except Exception:  # an object of a private row may raise any
         return math.nan
+
+
+def _days_or_seconds(value: Any) -> float:
+    kind = kind_of(type(value))
+    if kind == "duration":
+        return float(value / timedelta(days=1))
+    if kind == "time":
+        minutes = value.hour * 60 + value.minute
+        return minutes * 60 + value.second + value.microsecond / 1e6
+    if kind != "date":
+        return math.nan
+    if is_a(value, np.datetime64):
+        value = value.astype("M8[s]").item()
+    elif not is_a(value, date):
+        value = value.start_time
+    days = value.toordinal() - _EPOCH
+    if not is_a(value, datetime):
+        return float(days)
+    minutes = (days * 24 + value.hour) * 60 + value.minute
+    return (minutes * 60 + value.second) / 86400
+
+
+def kind_of(kind: type) -> str:
+    """Return what objects of a type are: those of `_KINDS`, "missing" or "other"."""
+    if kind.__name__ in _MISSING_TYPES:
+        return "missing"
+    if kind.__name__ == "Period":
+        return "date"
+    found = (name for name, kinds in _KINDS.items() if issubclass(kind, kinds))
+    return next(found, "other")
 
 
 def finite_or_default(
@@ -322,7 +389,7 @@ def is_a(value: Any, kinds: type | tuple[type, ...]) -> bool:
 def is_missing(value: Any) -> bool:
     """Check whether an object stands for a missing value, NaN aside."""
     # pandas.NA cannot be compared.
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
+    return type(value).__name__ in _MISSING_TYPES
 
 
 def is_missing_or_nan(value: Any) -> bool:
@@ -376,11 +443,24 @@ def read_like_public(X: Any, X_public: Any, *, refuse: bool = True) -> Any:
 def check_column_types(X: Any, X_public: Any) -> None:
     """Raise if a column holds numbers in X and text in X_public, or vice versa.
 
-    Everything else may work: integers and floats, categories and text, numbers written
-    as text, or a column without values. No single private value decides, unless all
-    others show that the column is text.
+    Also if it has a type of dates in one of them, and holds text or numbers in the
+    other. Everything else may work: integers and floats, categories and text, numbers
+    written as text, or a column without values. No single private value decides, unless
+    all others show that the column is text.
     """
-    is_numeric = numeric_columns(X)
+    is_numeric, is_dated = numeric_columns(X), _columns_of(X, "mM")
+    names = column_names(X) or range(X.shape[1])
+    for column in np.flatnonzero(is_dated != _columns_of(X_public, "mM")).tolist():
+        tables = {"X": X, "X_public": X_public}
+        dated, other = tables if is_dated[column] else reversed(tables)
+        values = _values(tables[other], column)
+        kinds = {kind_of(one) for one in set(map(type, values))} - {"missing"}
+        if kinds in ({"text"}, {"number"}):
+            raise ValueError(
+                f"Column {names[column]!r} has dates or durations in {dated}, but "
+                f"values of type {kinds.pop()} in {other}; give it the same type in "
+                "both."
+            )
     for column in np.flatnonzero(is_numeric != numeric_columns(X_public)).tolist():
         public = _values(X_public, column)
         if is_numeric[column]:
@@ -389,10 +469,10 @@ def check_column_types(X: Any, X_public: Any) -> None:
             differs = any(map(_is_number, public)) and _is_text(X, column)
             numeric, text = "X_public", "X"
         if differs:
-            name = (column_names(X) or range(X.shape[1]))[column]
             raise ValueError(
-                f"Column {name!r} is numeric in {numeric}, but in {text} it is text "
-                "that cannot be read as a number; give it the same type in both."
+                f"Column {names[column]!r} is numeric in {numeric}, but in {text} it "
+                "is text that cannot be read as a number; give it the same type in "
+                "both."
             )
 
 
@@ -409,24 +489,21 @@ def text_columns(X: Any) -> list[Any]:
 
 
 def warn_of_text(X_public: Any) -> None:
-    """Warn of text in public rows that is of little use as categories.
+    """Warn of text and objects in public rows that are of little use as categories.
 
-    These are numbers and dates as text, and columns of mostly different values. The
-    message names columns and shows no value.
+    These are numbers and dates as text, columns of mostly different values, and lists.
+    The message names columns and shows no value.
     """
+    if sp.issparse(X_public) or len(X_public.shape) != 2:
+        return
     found: dict[str, list[Any]] = {}
-    for name, values in _texts(X_public):
-        kind = _kind_of_text(
-            [
-                str(one).strip()
-                for one in values
-                if isinstance(one, str) or _is_number(one)
-            ]
-        )
+    names = column_names(X_public) or range(X_public.shape[1])
+    for column in np.flatnonzero(~_columns_of(X_public, "biufmM")).tolist():
+        kind = _kind_of_values(_values(X_public, column))
         if kind is not None:
-            found.setdefault(kind, []).append(name)
-    for kind, names in found.items():
-        message = _OF_KIND[kind].format(names)
+            found.setdefault(kind, []).append(names[column])
+    for kind, columns in found.items():
+        message = _OF_KIND[kind].format(columns)
         warn_user(f"X_public {message} {_UNLESS}", PublicDataWarning)
 
 
@@ -441,28 +518,71 @@ def _texts(X: Any) -> Iterator[tuple[Any, list[Any]]]:
             yield names[column], values
 
 
-def _kind_of_text(texts: list[str]) -> str | None:
+def _kind_of_values(values: list[Any]) -> str | None:
     """Return why the values of a column are no categories, None if they may be."""
-    distinct = set(texts)
-    coded = [one for one in distinct if re.search(r"\d", one)]
-    # Few words without a digit may stand for missing values; more are categories.
-    if 2 * (len(distinct) - len(coded)) <= len(coded):
-        if len(coded) > _MANY and all(map(_DATE.fullmatch, coded)):
-            return "dates"
-        if _are_amounts(coded, len(texts)):
-            return "numbers"
-    return "texts" if len(distinct) > max(_MANY, len(texts) / 2) else None
+    kinds = {one: kind_of(one) for one in set(map(type, values))}
+    if any(issubclass(one, _NESTED) for one in kinds):
+        return "nested"
+    if not {"text", "other"} & {*kinds.values()}:
+        return None
+    texts = [
+        (one.decode(errors="replace") if is_a(one, bytes) else to_text(one)).strip()
+        for one in values
+        if kinds[type(one)] in ("text", "other") or _is_number(one)
+    ]
+    counts = Counter(texts)
+    coded = [one for one in counts if re.search(r"\d", one)]
+
+    def are_most(found: list[str]) -> bool:
+        # Few words without a digit may stand for missing values; more are categories.
+        are_all_but_words = len(found) == len(coded) >= 2 * (len(counts) - len(coded))
+        n_rows = sum(counts[one] for one in found)
+        return are_all_but_words or n_rows >= _NEARLY_ALL * len(texts)
+
+    dates = [one for one in coded if _DATE.fullmatch(one)]
+    if len(dates) > _FEW and are_most(dates):
+        return "dates"
+    numbers = [match for match in map(_NUMBER.fullmatch, coded) if match]
+    units = Counter(one["unit"].strip() for one in numbers)
+    unit = max(units, key=units.__getitem__, default="")
+    numbers = [one for one in numbers if one["unit"].strip() == unit]
+    if are_most([one[0] for one in numbers]) and _are_amounts(numbers, counts):
+        return "numbers"
+    return "texts" if len(counts) > max(_MANY, len(texts) / 2) else None
 
 
-def _are_amounts(coded: list[str], n_values: int) -> bool:
-    """Check whether distinct texts are numbers of one unit, and not codes."""
-    found = [match for match in map(_NUMBER.fullmatch, coded) if match]
-    if len(found) < len(coded) or len({one["unit"].strip() for one in found}) > 1:
+def _are_amounts(numbers: list[re.Match[str]], counts: Counter[str]) -> bool:
+    """Check whether distinct numbers of a column are amounts, and not codes.
+
+    `counts` are those of all texts of the column.
+    """
+    whole = [one["whole"] for one in numbers]
+    # As a postcode, and as the codes of diseases, of which some begin with a letter.
+    if any(re.match(r"0\d", one) for one in whole) or any(
+        re.fullmatch(r"[A-Za-z]+\d[\w.]*", one) for one in counts
+    ):
         return False
-    if any(re.match(r"0\d", one["whole"]) for one in found):  # as in a postcode
+    n_amounts = sum(bool(_OF_AMOUNT.match(one[0])) for one in numbers)
+    n_points = sum(bool(re.search(r"[.,]\d", one[0])) for one in numbers)
+    if 2 * n_amounts >= len(numbers) or n_points == len(numbers) > n_amounts > 0:
+        return len(numbers) > _FEW
+    widths = {*map(len, whole)}
+    is_year = all(re.fullmatch(_YEAR, one) for one in whole)
+    if len(widths) == 1 and min(widths) > 3 and not is_year:  # as a postcode
         return False
-    is_whole = all(one["digits"].isdecimal() for one in found)
-    return len(coded) > (_MANY if is_whole else min(_MANY, n_values / 2))
+    if len(numbers) <= _FEW_CODES:
+        return False
+    # Amounts that are next to each other are about equally frequent.
+    in_order = sorted(numbers, key=_whole_number)
+    logs = np.log([counts[one[0]] for one in in_order])
+    with np.errstate(invalid="ignore"):  # all may be equal
+        is_smooth = np.corrcoef(logs[1:], logs[:-1])[0, 1] > _SMOOTH
+    return is_smooth or len(numbers) > min(_MANY_CODES, counts.total() / 2)
+
+
+def _whole_number(number: re.Match[str]) -> int:
+    size = int(re.sub(r"\D", "", number["whole"]) or 0)
+    return -size if "-" in number["sign"] else size
 
 
 def _is_of_objects(X: Any, column: int) -> bool:

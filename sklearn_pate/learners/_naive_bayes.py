@@ -28,6 +28,7 @@ from sklearn_pate._estimators._class_codes import (
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import check_features
+from sklearn_pate._inputs._known_columns import KnownColumns
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._private import PrivateClassifier
 from sklearn_pate._synthetic._class_tables import summed
@@ -291,6 +292,9 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
             warn_user(why, PrivacyUtilityWarning)
         self.student_ = NaiveBayes.of_tables(marginals)
         self.classes_ = plan.classes
+        # Each value is in ten of these rows.
+        n_rows = 10 * max(one.n_cells for one in plan.domain.cells)
+        self._known_columns = KnownColumns.of(plan.domain.uniform(n_rows, seed=0))
         self.marginals_ = tables_by_name(marginals)
         self._set_release(plan.mechanism, plan.statement)
         self.data_problems_ = dropped

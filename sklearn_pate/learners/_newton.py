@@ -53,6 +53,7 @@ from sklearn_pate._estimators._progress import (
 )
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import check_features
+from sklearn_pate._inputs._known_columns import KnownColumns
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._log_odds import LogOdds
 from sklearn_pate._synthetic._marginals import PrivateMarginals
@@ -386,6 +387,7 @@ class DPNewtonClassifier(
         self.coefficients_ = newton.coef
         self.representation_ = plan.public_basis.of_basis
         self.classes_ = plan.public.classes
+        self._known_columns = KnownColumns.of(plan.public.X_public, model)
         self.marginals_ = marginals
         self._set_release(plan.release.accounted, plan.statement)
         self.data_problems_ = DataProblems([*dropped, *refused])

@@ -1,5 +1,6 @@
 """Base class of classifiers whose training adds noise: DP-ERM and DP-SGD."""
 
+import math
 from abc import abstractmethod
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -21,10 +22,12 @@ from sklearn_pate._aggregation._rows import read_labels, read_public_rows
 from sklearn_pate._estimators._class_codes import check_transformer, keeps_rows_apart
 from sklearn_pate._estimators._isolation import autologging_off
 from sklearn_pate._inputs._containers import Table
-from sklearn_pate._inputs._features import check_features, in_short
+from sklearn_pate._inputs._features import as_array, check_features, in_short
+from sklearn_pate._inputs._known_columns import KnownColumns, warn_of_columns
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._inputs._odd_values import (
     input_tags,
+    is_frame,
     read_like_public,
     warn_of_text,
 )
@@ -66,7 +69,8 @@ class Rows:
     given: Table
     #: What computed X, fitted on public rows; None for the columns themselves.
     representation: BaseEstimator | None = None
-    #: Public rows in this representation.
+    #: Public rows, and in this representation.
+    X_public: Table | None = None
     public: NDArray[np.float64] | None = None
 
 
@@ -153,6 +157,11 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
             self._train(rows, plan.settings, noise)
         self.classes_ = rows.classes
         self.representation_ = rows.representation
+        self._known_columns = (
+            KnownColumns.of_numbers(math.prod(rows.X.shape[1:]))
+            if rows.X_public is None
+            else KnownColumns.of(rows.X_public, rows.representation)
+        )
         self._set_release(plan.mechanism, plan.statement)
         self.data_problems_ = dropped
         return self
@@ -231,6 +240,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
             X=self._as_numbers(X),
             assumptions=tuple(assumptions),
             representation=fitted,
+            X_public=X_public,
             public=features,
         )
 
@@ -259,8 +269,11 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
     def _features(self, X: Any) -> NDArray[Any]:
         """Return rows to predict as numbers, by the representation of the fit."""
         if self.representation_ is None:
-            return self._check_features(X, reset=False)
+            features = self._check_features(X, reset=False)
+            warn_of_columns(self, X if is_frame(X) else as_array(X))
+            return features
         X = check_features(self, X, reset=False, private=True)
+        warn_of_columns(self, X)
         return self._as_numbers(self.representation_.transform(X))
 
     def _published_model(self) -> BaseEstimator:

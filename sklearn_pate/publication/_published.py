@@ -28,6 +28,7 @@ from sklearn_pate._estimators._class_codes import (
 from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._file_content import check_can_write, write_files
+from sklearn_pate._inputs._known_columns import KnownColumns
 from sklearn_pate._inputs._labels import plain_label
 from sklearn_pate._teachers._data_problems import DataProblems, find_problems
 from sklearn_pate.accounting._statement import PrivacySpent
@@ -352,6 +353,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             raise ValueError(
                 f"the column names must be {counted(n_features, 'printable text')}"
             )
+        columns = content.get("known_columns")
         published = cls()
         published.student_ = student
         published.classes_ = classes
@@ -361,6 +363,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         # Column names that are no strings.
         if names is not None:
             published._column_names = names
+        published._known_columns = None if columns is None else KnownColumns(**columns)
         published._card = card
         return published
 
@@ -397,12 +400,14 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         It is loaded once, as a check.
         """
         name = type(self.student_).__name__
+        known = getattr(self, "_known_columns", None)
         stated = (len(self.classes_), self.privacy_spent_.in_one_line())
         content = (
             taken_apart(self.student_)
             | {
                 "classes": self.classes_,
                 "column_names": getattr(self, "_column_names", None),
+                "known_columns": None if known is None else vars(known),
             }
             | dict(zip(STATED, stated, strict=True))
         )
@@ -661,6 +666,8 @@ def publish(
         published.feature_names_in_ = estimator.feature_names_in_.copy()
     if hasattr(estimator, "_column_names"):
         published._column_names = [*estimator._column_names]
+    learner = getattr(estimator, "best_estimator_", estimator)
+    published._known_columns = getattr(learner, "_known_columns", None)
     published._card = _make_card(published, mechanism, deployment)
     if not published._card["private"]:
         warn_user(

@@ -1,9 +1,6 @@
 """Representations of tables and images that are fitted on public rows."""
 
 from collections.abc import Iterator
-from datetime import date, datetime
-from decimal import Decimal
-from numbers import Real
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -23,7 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._inputs._containers import channels_first, read_input_shape
 from sklearn_pate._inputs._features import check_features
-from sklearn_pate._inputs._odd_values import is_frame, is_missing, to_number, to_text
+from sklearn_pate._inputs._known_columns import (
+    CATEGORIES,
+    kind_of_column,
+    to_numbers,
+    to_word,
+)
+from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate.accounting._value_checks import check_count, check_option
 from sklearn_pate.students._basis import ScoreBasis, row_products
 
@@ -42,7 +45,6 @@ _MAX_COMPONENTS, _MAX_FUNCTIONS, _ROWS_PER_FUNCTION = 30, 500, 10
 _LARGEST = 1e150
 # A column with a smaller standard deviation is constant.
 _NEGLIGIBLE = 1e-6
-_EPOCH = date(1970, 1, 1).toordinal()
 # More public images change neither filters nor components noticeably.
 _MAX_IMAGES = 10_000
 # Side of a patch in pixels, and patches that filters are learned from.
@@ -72,8 +74,8 @@ class TableRepresentation(
     As ``representation=`` of a private classifier, the transformer lets teachers with
     few rows learn from few numbers per row. The transformer has no privacy cost, as it
     is fitted on public rows only and transforms each row independently. Columns may be
-    numbers, text, categories, booleans and dates, with missing values. New values, such
-    as infinity or a new category, cause no error and no warning.
+    numbers, text, categories, booleans, dates and times, with missing values. New
+    values, such as infinity or a new category, cause no error and no warning.
 
     Parameters
     ----------
@@ -107,9 +109,10 @@ class TableRepresentation(
     All statistics are computed from public rows, in these steps:
 
     1. A column of a dataframe, or of an array of objects, has categories if its type is
-       categorical or a public value is text. All other columns have numbers. Dates
-       become numbers of days. Text in a column of numbers is parsed as a number, or
-       counts as missing.
+       categorical or a public value is text. All other columns have numbers. Dates, the
+       starts of periods, and durations become numbers of days, and times of a day
+       become seconds. Text in a column of numbers is parsed as a number, or counts as
+       missing.
     2. Numbers are clipped to the public range and scaled to [0, 1]. Missing numbers
        become the median. If any public row has no number in a column, a further column
        of zeros and ones marks missing numbers.
@@ -155,6 +158,8 @@ class TableRepresentation(
     _keeps_no_row = True
     #: No bit of the result of a row depends on others.
     _keeps_rows_apart = ()
+    #: Numbers may be text, and categories of any type.
+    _reads_any_type = True
 
     def __init__(
         self,
@@ -310,9 +315,9 @@ class _TableColumns:
         for column, is_category in enumerate(self._is_category):
             values = np.asarray(_safe_indexing(X, column, axis=1))
             if is_category:
-                words.append([_word(value) for value in values.tolist()])
+                words.append([to_word(value) for value in values.tolist()])
             else:
-                numbers.append(_to_numbers(values))
+                numbers.append(to_numbers(values))
         n_rows = X.shape[0]
         return (
             np.array(numbers, dtype=np.float64).reshape(-1, n_rows).T,
@@ -390,49 +395,7 @@ def _holds_categories(X: Any) -> NDArray[np.bool_]:
         if X.dtype.kind in "biuf":
             return np.zeros(X.shape[1], dtype=bool)
     columns = (_safe_indexing(X, place, axis=1) for place in range(X.shape[1]))
-    return np.array([_is_category(column) for column in columns])
-
-
-def _is_category(column: Any) -> bool:
-    """Check whether a column of public values is categorical or holds text."""
-    values = np.asarray(column)
-    if values.dtype.kind in "biufmM":
-        return str(getattr(column, "dtype", None)) == "category"
-    return any(
-        not (isinstance(value, (Real, Decimal, date)) or is_missing(value))
-        for value in values.tolist()
-    )
-
-
-def _word(value: Any) -> str:
-    """Convert a category to text, the same for a whole number of any type."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return to_text(value)
-
-
-def _to_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Read values as numbers, dates as days, each on its own; NaN if that fails."""
-    if values.dtype.kind in "biuf":
-        return values.astype(np.float64)
-    if values.dtype.kind in "mM":
-        seconds = values.astype(f"{values.dtype.kind}8[s]").astype(np.float64)
-        return np.where(np.isnat(values), np.nan, seconds / 86400)
-    return np.array([_number(value) for value in values.tolist()], dtype=np.float64)
-
-
-def _number(value: Any) -> float:
-    """Read one object as a number, dates as days, or as NaN if it is none."""
-    try:
-        if isinstance(value, datetime):
-            days = value.toordinal() - _EPOCH
-            minutes = (days * 24 + value.hour) * 60 + value.minute
-            return (minutes * 60 + value.second) / 86400
-        if isinstance(value, date):
-            return float(value.toordinal() - _EPOCH)
-    except ValueError:  # NaT
-        return np.nan
-    return to_number(value)
+    return np.array([kind_of_column(one) in CATEGORIES for one in columns])
 
 
 class ImageRepresentation(

@@ -1,5 +1,7 @@
 """Rows are read one by one, whatever stands in others."""
 
+import datetime
+import uuid
 import warnings
 
 import numpy as np
@@ -83,6 +85,20 @@ def test_numbers_are_read_one_by_one():
     np.testing.assert_array_equal(read_numbers(rows)[:, 0], expected)
 
 
+def test_times_among_numbers_are_seconds_and_dates_and_durations_are_days():
+    values = [
+        datetime.time(1, 0, 30),
+        datetime.date(1970, 1, 3),
+        datetime.timedelta(hours=12),
+        pd.Period("1970-02", "M"),
+        np.datetime64("1970-01-02"),
+        pd.NaT,
+    ]
+    rows = np.array(values, dtype=object)[:, np.newaxis]
+    expected = [3630, 2, 0.5, 31, 1, np.nan]
+    np.testing.assert_array_equal(read_numbers(rows)[:, 0], expected)
+
+
 def test_containers_among_numbers_are_refused_and_a_column_of_text_is_named():
     with pytest.raises(TypeError, match="not 'dict'"):
         read_numbers(np.array([[1.0], [{}]], dtype=object))
@@ -127,10 +143,32 @@ def _texts_of_kinds():
                 ["", "N/A", "?"][i // 3 % 3] if i % 3 else x
                 for i, x in enumerate(points)
             ],
+            # Nearly all are numbers.
+            [
+                ["1O5", "see note", "10-20", "<5"][i // 20 % 4] if i % 20 == 0 else x
+                for i, x in enumerate(points)
+            ],
+            [
+                ["n/a", "<5", "low"][i % 3] if i % 15 == 0 else f"{x:.0f}"
+                for i, x in enumerate(numbers)
+            ],
+            # Few are distinct.
+            [["0.5", "1.0", "1.5"][one] for one in rng.integers(0, 3, 200)],
+            [["2,5", "5", "7,5"][one] for one in rng.integers(0, 3, 200)],
+            [["5 mg", "10 mg", "20 mg"][one] for one in rng.integers(0, 3, 200)],
+            [f"{one:.0f}" for one in rng.normal(20, 4, 2000)],
+            [f"{one}" for one in rng.poisson(5, 2000)],
+            [str(one) for one in rng.integers(18, 90, 30)],
+            [f"{one}" for one in rng.integers(1950, 2000, 200)],
         ],
         "dates": [
             [f"{one:%Y-%m-%d}" for one in days],
             [f"{one:%d.%m.%Y}" for one in days],
+            [f"{one:%d %b %Y}" for one in days],
+            [f"{one:%Y-%m}" for one in days],
+            [f"{one:%Y-01-01}" if one.month > 3 else "2019-01-01" for one in days]
+            + ["2018-01-01"],
+            [f"{one // 60:02d}:{one % 60:02d}" for one in rng.integers(0, 1440, 200)],
         ],
         "ids": [
             [f"P{one}" for one in range(200)],
@@ -140,6 +178,14 @@ def _texts_of_kinds():
         None: [
             [f"{one:02d}" for one in rng.integers(1, 13, 200)],
             [["250.83", "276", "V57", "E849"][one] for one in rng.integers(0, 4, 200)],
+            [str(one) for one in rng.integers(1, 6, 200)],
+            [f"{one}.0" for one in rng.integers(1, 6, 200)],
+            [str(one) for one in rng.integers(1, 26, 2000)],
+            [str(10_000 + 731 * one) for one in rng.integers(0, 80, 200)],
+            [f"1.{one}.0" for one in rng.integers(0, 12, 200)],
+            [f"10.0.0.{one}" for one in rng.integers(0, 12, 200)],
+            [["0-5", "6-10", "11-20", ">20"][one] for one in rng.integers(0, 4, 200)],
+            [["1 - yes", "2 - no"][one] for one in rng.integers(0, 2, 200)],
             [f"[{one}0-{one + 1}0)" for one in rng.integers(0, 10, 200)],
             [["red", "green", "?"][one] for one in rng.integers(0, 3, 200)],
         ],
@@ -167,6 +213,28 @@ def test_text_that_is_no_category_is_warned_of_without_a_value(kind, contain):
         assert not any(
             one in text for text in messages for one in values if len(one) > 3
         )
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    {
+        "lists": (lambda one: [one, 1.0], "lists, arrays"),
+        "arrays": (lambda one: np.array([one, 1.0]), "lists, arrays"),
+        "complex numbers": (lambda one: complex(one, 1), "lists, arrays"),
+        "bytes": (lambda one: f"{one}.25".encode(), "numbers stored as text"),
+        "uuids": (lambda one: uuid.UUID(int=one), "ids or text"),
+        "times": (lambda one: datetime.time(one % 24), None),
+        "intervals": (lambda one: pd.Interval(one % 3, 5), None),
+        "bools": (lambda one: one % 2 == 0, None),
+    }.values(),
+)
+def test_objects_are_read_as_numbers_or_told_of(value, message):
+    column = pd.Series([value(one) for one in range(100)], dtype=object)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_text(pd.DataFrame({"a": column}))
+    assert len(caught) == (message is not None)
+    assert all(message in str(one.message) for one in caught)
 
 
 @pytest.mark.parametrize("method", ["fit", "plan_fit"])

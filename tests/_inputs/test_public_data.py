@@ -207,6 +207,22 @@ def test_pandas_extension_types_are_numbers_or_text(dtype):
         check_types(*((AGES, column) if is_text else (column, WORDS)))
 
 
+DAYS = pd.Series(pd.date_range("2020-01-01", periods=40))
+
+
+@pytest.mark.parametrize("is_public", [True, False])
+@pytest.mark.parametrize("other", [DAYS.astype(str), np.arange(40)], ids=["text", "1"])
+def test_dates_beside_text_or_numbers_are_refused(other, is_public):
+    columns = [pandas_or_polars(one, "pandas") for one in (DAYS, other)]
+    with pytest.raises(ValueError, match="Column 'age' has dates or durations in X"):
+        check_types(*(reversed(columns) if is_public else columns))
+
+
+def test_dates_of_other_types_are_accepted():
+    check_types(DAYS, DAYS.dt.date)
+    check_types(DAYS.dt.date, DAYS)
+
+
 @pytest.mark.parametrize(
     ("dtype", "public_dtype"),
     [

@@ -293,8 +293,7 @@ def test_a_statement_names_its_assumptions(two):
         "chosen without private data",
     ):
         assert part in spent.in_one_line()
-    assert spent.n_teachers is None
-    assert spent.n_queries is None
+    assert spent.n_teachers is spent.n_queries is None
 
 
 @every_method
@@ -397,6 +396,7 @@ def test_a_fitted_classifier_holds_only_what_is_released(
     assert facts == {
         "C_",
         "_bounds",
+        "_known_columns",
         "classes_",
         "coef_",
         "data_norm_",
@@ -410,7 +410,7 @@ def test_a_fitted_classifier_holds_only_what_is_released(
     again = learner(method=method, data_norm=20).fit(X[::-1] / 3, y)
     assert learnt.mechanism_.get_params() == again.mechanism_.get_params()
     for name in facts - {"_bounds", "coef_", "intercept_", "mechanism_"}:
-        assert np.all(getattr(learnt, name) == getattr(again, name))
+        assert str(getattr(learnt, name)) == str(getattr(again, name))
     if duplicate == "pickle":
         copied = pickle.loads(pickle.dumps(learnt))
     else:

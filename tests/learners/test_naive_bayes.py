@@ -34,6 +34,7 @@ DOMAIN = {
     "job": ["nurse", "cook"],
     "glucose": {"range": (-3, 3), "missing": True},
 }
+WHOLE_DOMAIN = DOMAIN | {"job": ["nurse", "cook", "other"]}
 CLASSES = ["ill", "well"]
 
 
@@ -128,12 +129,13 @@ def test_empty_cells_get_noise_too():
     assert np.count_nonzero(of_absent_class) > 0.9 * len(of_absent_class)
 
 
-def test_values_that_are_not_declared_never_raise_or_warn(without_noise):
+def test_values_that_are_not_declared_never_raise_and_are_told_of(without_noise):
     odd = FRAME.astype(object)
     odd.iloc[0] = [np.inf, None, {"a": 1}, "text"]
     odd.iloc[1] = [None, pd.NA, ["list"], -np.inf]
     clf = make().set_params(domain=DOMAIN | {"sex": ["F", "M"]}).fit(odd, Y)
-    assert np.isfinite(clf.predict_proba(odd)).all()
+    with pytest.warns(UserWarning, match=r"does not know: \['job'\]"):
+        assert np.isfinite(clf.predict_proba(odd)).all()
 
 
 @pytest.mark.parametrize(
@@ -177,7 +179,7 @@ def test_each_fit_is_charged_before_its_noise(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("as_array", [False, True])
 def test_a_published_classifier_predicts_the_same(tmp_path, as_array):
-    X, clf = FRAME, make()
+    X, clf = FRAME, make().set_params(domain=WHOLE_DOMAIN)
     if as_array:
         X = FRAME[["age", "glucose"]].to_numpy()
         clf.set_params(domain={0: (18, 90), 1: {"range": (-3, 3), "missing": True}})
@@ -211,7 +213,7 @@ def test_it_ranks_adult_well_and_its_probabilities_beat_a_constant(data_set, eps
 
 
 def test_what_a_row_gets_does_not_depend_on_other_rows():
-    clf = make().fit(FRAME, Y)
+    clf = make().set_params(domain=WHOLE_DOMAIN).fit(FRAME, Y)
     together = clf.predict_proba(FRAME)
     for row in (0, 7, N_ROWS - 1):
         alone = clf.predict_proba(FRAME.iloc[[row]])

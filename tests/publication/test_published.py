@@ -301,6 +301,7 @@ def test_what_is_published_holds_no_secret(planted, artefact):
 def test_it_holds_the_student_and_the_statement_only(planted):
     assert sorted(vars(publish(planted[0]))) == [
         "_card",
+        "_known_columns",
         "classes_",
         "metrics_",
         "n_features_in_",

@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import fractions
 import pickle
 import warnings
 
@@ -208,6 +209,47 @@ def test_frames_of_pandas_and_polars_and_objects_give_the_same():
     for same in (polars, objects, objects.tolist()):
         result = TableRepresentation(random_state=0).fit_transform(same)
         np.testing.assert_allclose(result, expected, atol=1e-12)
+
+
+SECONDS = np.random.default_rng(0).integers(0, 86_400, 200)
+MEASURED = {
+    "times of day": [
+        datetime.time(*divmod(one // 60, 60), one % 60) for one in SECONDS.tolist()
+    ],
+    "durations": [datetime.timedelta(seconds=one) for one in SECONDS.tolist()],
+    "numpy durations": [np.timedelta64(one, "s") for one in SECONDS.tolist()],
+    "milliseconds": pd.to_timedelta(SECONDS, "ms"),
+    "days": [
+        datetime.date(1970, 1, 1) + datetime.timedelta(days=one)
+        for one in SECONDS.tolist()
+    ],
+    "numpy days": [np.datetime64(one, "D") for one in SECONDS.tolist()],
+    "periods": [pd.Period("1970-01-01", "D") + one for one in SECONDS.tolist()],
+    "a type of periods": pd.PeriodIndex.from_ordinals(SECONDS, freq="D"),
+    "decimals": [decimal.Decimal(one) for one in SECONDS.tolist()],
+    "fractions": [fractions.Fraction(one, 3) for one in SECONDS.tolist()],
+}
+
+
+@pytest.mark.parametrize("kind", MEASURED)
+def test_what_is_measured_is_read_as_numbers(kind):
+    column = MEASURED[kind]
+    if isinstance(column, list):
+        column = pd.Series(column, dtype=object)
+    encoder = TableRepresentation(random_state=0)
+    read = encoder.fit_transform(pd.DataFrame({"a": column}))
+    expected = encoder.fit_transform(pd.DataFrame({"a": SECONDS}))
+    np.testing.assert_allclose(read, expected, rtol=1e-9)
+
+
+def test_missing_values_are_one_category():
+    words = pd.Series(["x", "y", None, "x"] * 30, dtype=object)
+    encoder = TableRepresentation(random_state=0).fit(pd.DataFrame({"a": words}))
+    read = [
+        encoder.transform(pd.DataFrame({"a": pd.Series([one], dtype=object)}))
+        for one in (None, np.nan, pd.NA)
+    ]
+    np.testing.assert_array_equal(read, [read[0]] * 3)
 
 
 def test_whole_categories_are_the_same_as_integers_and_floats(public):

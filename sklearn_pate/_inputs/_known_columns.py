@@ -1,0 +1,244 @@
+"""Columns that a model knows from public rows, and a warning of others."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.stats import binom
+from sklearn.utils import _safe_indexing
+
+from sklearn_pate._inputs._containers import column_names, column_of
+from sklearn_pate._inputs._odd_values import (
+    is_frame,
+    is_missing_or_nan,
+    kind_of,
+    to_number,
+    to_text,
+)
+from sklearn_pate.exceptions import warn_user
+
+#: Kinds of columns that are not read as numbers.
+CATEGORIES = ("text", "category")
+# Rows that are looked at, evenly spaced.
+_MOST_ROWS = 1000
+# A column with a larger share of odd values than is usual is told of.
+_SHARE = 0.1
+# What happens by chance less often than this is told of.
+_UNLIKELY = 0.001
+# Numbers of a column that tell its unit.
+_FEWEST_NUMBERS = 10
+# Names of columns in a message.
+_MOST_NAMES = 10
+_TYPES = "Values of another type, such as text where the model knows numbers"
+_WORDS = "Categories that the model does not know"
+_ABSENT = "No value at all"
+_RANGE = "Numbers outside the range that the model knows"
+
+
+@dataclass(frozen=True)
+class KnownColumns:
+    """What a model knows about its columns, from public rows or a domain alone."""
+
+    #: Kind of each column, as in `kind_of_column`.
+    kinds: list[str]
+    #: Range of the numbers of a column, rounded; NaN where it is not known.
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    #: Bounds of the probabilities that a value is missing, or a new category.
+    missing: NDArray[np.float64]
+    new: NDArray[np.float64]
+    #: Categories of a column that occur twice, as text; none of ids and free text.
+    words: dict[int, list[str]]
+    #: Whether the model takes text for a number, or 1.0 for "1", as another value.
+    is_exact: bool
+
+    @classmethod
+    def of_numbers(cls, n_columns: int) -> Self:
+        """Describe columns of numbers of any size, which may be text."""
+        nan, one = np.full(n_columns, np.nan), np.ones(n_columns)
+        return cls(["number"] * n_columns, nan, nan, one, 0 * one, {}, False)
+
+    @classmethod
+    def of(cls, X: Any, model: Any = None) -> Self | None:
+        """Describe the columns of public rows that a model was fitted on.
+
+        None for a sparse matrix.
+        """
+        if sp.issparse(X):
+            return None
+        model = getattr(model, "estimator_", model)  # without a wrapper for labels
+        first = model.steps[0][1] if hasattr(model, "steps") else model
+        first = getattr(first, "representation_", first)
+        is_exact = not getattr(first, "_reads_any_type", False)
+        if not is_frame(X):
+            X = X.reshape(len(X), -1)
+        kinds = ["number"] * X.shape[1]
+        words: dict[int, list[str]] = {}
+        low, high = np.full((2, X.shape[1]), np.nan)
+        missing, new = np.zeros((2, X.shape[1]))
+        if not is_frame(X) and X.dtype.kind in "biuf":
+            low, high = _rounded_range(np.fmin.reduce(X), np.fmax.reduce(X))
+            missing = _at_most(np.isnan(X).sum(axis=0), len(X))
+            return cls(kinds, low, high, missing, new, words, is_exact)
+        for place in range(X.shape[1]):
+            kinds[place] = kind_of_column(_safe_indexing(X, place, axis=1))
+            values = column_of(X, place)
+            if kinds[place] not in CATEGORIES:
+                numbers = to_numbers(values)
+                missing[place] = _at_most(np.isnan(numbers).sum(), len(values))
+                if kinds[place] != "date":  # new rows are of later days
+                    low[place], high[place] = _rounded_range(
+                        np.fmin.reduce(numbers), np.fmax.reduce(numbers)
+                    )
+                continue
+            present = [one for one in values.tolist() if not is_missing_or_nan(one)]
+            counts = Counter(map(to_word, present))
+            # What occurs once may be private, and a category is new without one row.
+            n_rare = sum(count for count in counts.values() if count <= 2)
+            missing[place] = _at_most(len(values) - len(present), len(values))
+            new[place] = _at_most(n_rare, len(present))
+            if n_rare < len(present) / 2:
+                words[place] = sorted(one for one in counts if counts[one] > 1)
+        return cls(kinds, low, high, missing, new, words, is_exact)
+
+    def warn(self, X: Any) -> None:
+        """Warn once of columns of rows to predict that the model does not know."""
+        if sp.issparse(X):
+            return
+        n_rows = X.shape[0]
+        if n_rows > _MOST_ROWS:
+            rows = np.linspace(0, n_rows - 1, _MOST_ROWS).astype(int)
+            X = _safe_indexing(X, rows)
+        names = column_names(X) or range(len(self.kinds))
+        if not is_frame(X):
+            X = X.reshape(len(X), -1)
+        if X.shape[1] != len(self.kinds):  # images of another layout
+            return
+        found: dict[str, list[Any]] = {}
+        for place, problem in self._problems(X).items():
+            found.setdefault(problem, []).append(names[place])
+        if found:
+            listed = " ".join(f"{what}: {_in_short(of)}." for what, of in found.items())
+            warn_user(
+                "Some columns of X are not as in the public rows or domain of the fit, "
+                f"and predictions may be wrong. {listed} Give these columns the types, "
+                "spelling and units of the fit."
+            )
+
+    def _problems(self, X: Any) -> dict[int, str]:
+        """Return what is odd about columns, by position, for some rows of a table."""
+        is_plain = not is_frame(X) and X.dtype.kind in "biuf"
+        numbers = np.array(X, float) if is_plain else np.full(X.shape, np.nan)
+        is_present, is_odd = ~np.isnan(numbers), np.zeros(X.shape, dtype=bool)
+        for place, kind in enumerate(self.kinds):
+            if not (is_plain and kind == "number"):
+                read = self._read(place, column_of(X, place))
+                numbers[:, place], is_present[:, place], is_odd[:, place] = read
+        n_rows, n_present, n_odd = len(numbers), is_present.sum(0), is_odd.sum(0)
+        is_outside = (numbers < self.low) | (numbers > self.high)
+        # One odd cell is no odd column, except for a number in a single row.
+        is_word = np.isin(self.kinds, CATEGORIES)
+        is_told = n_odd > np.where((n_rows == 1) & ~is_word, 0, 1)
+        is_told &= n_odd > (_SHARE + self.new) * n_present
+        is_told &= binom.sf(n_odd - 1, n_present, self.new) < _UNLIKELY
+        problems = {
+            place: _WORDS if is_word[place] else _TYPES
+            for place in np.flatnonzero(is_told).tolist()
+        }
+        is_absent = (n_present == 0) & (self.missing**n_rows < _UNLIKELY) & (n_rows > 1)
+        problems |= dict.fromkeys(np.flatnonzero(is_absent).tolist(), _ABSENT)
+        is_far = (n_present >= _FEWEST_NUMBERS) & (is_outside.sum(0) > n_present / 2)
+        return dict.fromkeys(np.flatnonzero(is_far).tolist(), _RANGE) | problems
+
+    def _read(self, place: int, values: NDArray[Any]) -> tuple[Any, Any, Any]:
+        """Return numbers, which values are present, and which of them are odd."""
+        kind = self.kinds[place]
+        if values.dtype.kind in "biufmM" and kind not in CATEGORIES:
+            numbers = to_numbers(values)
+            is_present = ~np.isnan(numbers)
+            return numbers, is_present, is_present & (kind_of_column(values) != kind)
+        listed = values.tolist()
+        of_type = {one: kind_of(one) for one in set(map(type, listed))}
+        kinds = np.array([of_type[type(one)] for one in listed])
+        is_present = np.array([not is_missing_or_nan(one) for one in listed])
+        if kind not in CATEGORIES:
+            numbers, is_text = to_numbers(values), kinds == "text"
+            is_odd = (kinds != kind) & (self.is_exact | ~is_text | np.isnan(numbers))
+            return numbers, is_present, is_present & is_odd
+        is_odd = np.zeros(len(listed), dtype=bool)
+        if place in self.words:
+            known = {*self.words[place]}
+            is_odd = np.array([to_word(one) not in known for one in listed])
+            is_odd |= self.is_exact & ((kinds == "text") != (kind == "text"))
+        return np.nan, is_present, is_present & is_odd
+
+
+def _rounded_range(low: Any, high: Any) -> tuple[Any, Any]:
+    """Round a range outwards, so that it is of no single row; NaN if it is empty."""
+    with np.errstate(all="ignore"):
+        width = np.subtract(high, low, dtype=np.float64)
+        unit = 10 ** np.floor(np.log10(width))
+        return np.floor(low / unit) * unit, np.ceil(high / unit) * unit
+
+
+def _at_most(count: Any, n_values: int) -> Any:
+    """Bound the probability of what happened so many times, at three sigma."""
+    return np.minimum((count + 3 * np.sqrt(count) + 3) / max(1, n_values), 1)
+
+
+def warn_of_columns(estimator: Any, X: Any) -> None:
+    """Warn of columns of rows to predict that a fitted estimator does not know."""
+    known = getattr(estimator, "_known_columns", None)
+    if known is not None:
+        known.warn(X)
+
+
+def _in_short(names: list[Any]) -> str:
+    """List names, the first ones if there are many."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{names[:_MOST_NAMES]}{more}"
+
+
+def kind_of_column(column: Any) -> str:
+    """Return the kind of a column of public values.
+
+    It is "text" if any value is, "category" for a categorical type and for objects that
+    are no number, and else the kind of `kind_of`.
+    """
+    values = np.asarray(column)
+    if str(getattr(column, "dtype", None)) == "category":
+        kinds = {kind_of(one) for one in set(map(type, values.tolist()))}
+        return "text" if "text" in kinds else "category"
+    if values.dtype.kind in "biufmM":
+        return {"M": "date", "m": "duration"}.get(values.dtype.kind, "number")
+    kinds = {kind_of(one) for one in set(map(type, values.tolist()))} - {"missing"}
+    if "text" in kinds:
+        return "text"
+    return "category" if "other" in kinds else min(kinds, default="number")
+
+
+def to_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Read values as numbers, each on its own, as `to_number` does."""
+    if values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    if values.dtype.kind == "M":
+        seconds = values.astype("M8[s]").astype(np.float64)
+        return np.where(np.isnat(values), np.nan, seconds / 86400)
+    if values.dtype.kind == "m":
+        return values / np.timedelta64(1, "D")
+    return np.array([to_number(value) for value in values.tolist()], dtype=np.float64)
+
+
+def to_word(value: Any) -> str:
+    """Convert a category to text, the same for a whole number of any type.
+
+    Missing values are one category.
+    """
+    if is_missing_or_nan(value):
+        return "nan"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return to_text(value)
