@@ -89,9 +89,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
 
     student : classifier, default=None
         The student, whose training has no privacy cost. None is the released mean for
-        the mechanism "scores", a clone of the teacher for networks and images, and
-        otherwise a logistic regression. A student that accepts unlabelled rows (y = -1)
-        is trained on all public rows.
+        the mechanism "scores", a clone of the teacher for networks and images (if it
+        has `predict_proba`), and otherwise a logistic regression. A student that
+        accepts unlabelled rows (y = -1) is trained on all public rows.
 
     n_teachers : int or "auto", default="auto"
         Number of shards. With more teachers, noise changes fewer answers, but each
@@ -622,7 +622,5 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     _keeps_rows_apart = ("student_",)
 
     def _possible_predictors(self) -> Sequence[Any]:
-        # The teacher is the student of images, and of votes of parties.
-        if self.student is None and self.estimator is not None:
-            return [self.estimator, self._unfitted_student()]
+        # A teacher that is the student has probabilities, as the default student has.
         return [self._unfitted_student()]

@@ -13,6 +13,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -62,6 +63,13 @@ def no_noise(monkeypatch):
     monkeypatch.setattr(NoiseSource, "words", draw)
 
 
+class WrongOrder(BaseEstimator, ClassifierMixin):
+    """A classifier whose tags are those of BaseEstimator."""
+
+    def fit(self, X, y):
+        return self
+
+
 DEFAULT_ARGUMENTS = {"X": X, "y": Y, "X_public": PublicData(X_PUBLIC), "groups": None}
 GROUPED = {"privacy_unit": "group", "n_teachers": 5}
 TWO_A_GROUP = np.arange(60) // 2
@@ -73,6 +81,9 @@ WRONG_FITS = {
     "estimator is a class": ({"estimator": DecisionTreeClassifier}, {}, r"DecisionTreeClassifier is a class; pass an instance"),
     "estimator is a regressor": ({"estimator": LinearRegression()}, {}, r"estimator=LinearRegression\(\) is not a classifier"),
     "estimator is a clusterer": ({"estimator": KMeans()}, {}, r"estimator=KMeans\(\) is not a classifier"),
+    "the budget in the place of the estimator": ({"estimator": 1.0}, {}, r"estimator=1.0 is not a classifier; .* For the privacy budget, write epsilon=1.0"),
+    "bases in the wrong order": ({"estimator": WrongOrder()}, {}, r"estimator=WrongOrder\(\) is not a classifier to scikit-learn, as WrongOrder has the bases in the wrong order; write class WrongOrder\(ClassifierMixin, BaseEstimator\)"),
+    "bases in the wrong order, in a pipeline": ({"student": make_pipeline(WrongOrder())}, {}, r"as WrongOrder has the bases in the wrong order"),
     "estimator is a string": ({"estimator": "forest"}, {}, r"estimator='forest' is not a classifier"),
     "student is a regressor": ({"student": LinearRegression()}, {}, r"student=LinearRegression\(\) is not a classifier"),
     "classes become floats": ({"classes": [0, 2**63 + 1]}, {}, r"classes=\[0, 9223372036854775809\] must list .* numbers that one numpy array holds exactly"),
@@ -144,6 +155,9 @@ WRONG_FITS = {
     "y is too short": ({}, {"y": Y[:-1]}, r"inconsistent numbers of samples: \[60, 59\]"),
     "y holds NaN": ({}, {"y": np.where(Y, np.nan, 1.0)}, r"Input y contains NaN"),
     "y holds None": ({}, {"y": np.where(Y, None, "a")}, r"y holds missing labels"),
+    "X is a file name": ({}, {"X": "rows.csv"}, r"X has shape \(\).* Read a file first, such as by pandas.read_csv"),
+    "y is a column name": ({}, {"y": "label"}, r"y is one text; pass the label of each row, such as frame\['label'\]"),
+    "two columns of one name": ({}, {"X": pd.DataFrame(X, columns=["a", "b", "a"]), "X_public": PublicData(pd.DataFrame(X_PUBLIC, columns=["a", "b", "a"]))}, r"X has several columns named 'a'; give each its own name"),
     "X is a vector": ({}, {"X": X[:, 0]}, r"Expected 2D array, got 1D array"),
     "X is empty": ({}, {"X": X[:0], "y": Y[:0]}, r"Found array with 0 sample"),
     "public rows lack a column": ({}, {"X_public": PublicData(X_PUBLIC[:, :2])}, r"X_public has shape \(30, 2\) and X has shape \(60, 3\); pass rows with the same features"),
@@ -153,7 +167,7 @@ WRONG_FITS = {
     "public rows hold infinity": ({}, {"X_public": PublicData(np.where(X_PUBLIC > 1, np.inf, X_PUBLIC))}, r"Input X_public contains infinity.*Give X_public the same columns and types"),
     "public rows are a file name": ({}, {"X_public": PublicData("public.csv")}, r"X_public is of type str and shape \(\); pass the public rows themselves"),
     "public rows are a raw path": ({}, {"X_public": Path("public.csv")}, r"X_public is of type PosixPath and shape \(\); pass the public rows"),
-    "public rows are a number in an array": ({}, {"X_public": np.array(3.0)}, r"X_public is of type ndarray and shape \(\); pass the public rows"),
+    "public rows are a number in an array": ({}, {"X_public": np.array(3.0)}, r"X_public is a single value; pass an array"),
     "public rows differ in length": ({}, {"X_public": PublicData([[1, 2, 3], [1, 2]])}, r"X_public is a list of rows of different lengths; pass rows of one length"),
     "public rows are empty": ({}, {"X_public": PublicData(X_PUBLIC[:0])}, r"X_public is of type ndarray and shape \(0, 3\); pass the public rows"),
     "public rows are an empty frame": ({}, {"X": pd.DataFrame(X), "X_public": PublicData(pd.DataFrame(X_PUBLIC[:0]))}, r"X_public is of type DataFrame and shape \(0, 3\); pass the public rows"),
@@ -167,7 +181,7 @@ WRONG_FITS = {
     "automatic teachers with groups": ({"privacy_unit": "group"}, {"groups": TWO_A_GROUP}, r"n_teachers='auto' depends on the number of rows, which is private"),
     "one group holds every row": (GROUPED, {"groups": np.zeros(60, int)}, r"groups has only one group, so that one teacher"),
     "more teachers than groups": ({**GROUPED, "n_teachers": 31}, {"groups": TWO_A_GROUP}, r"n_teachers=31 is more than the 30 groups"),
-    "groups are too short": (GROUPED, {"groups": TWO_A_GROUP[:-1]}, r"inconsistent numbers of samples"),
+    "groups are too short": (GROUPED, {"groups": TWO_A_GROUP[:-1]}, r"groups has 59 values and X has 60 rows; pass one group id for each row"),
     "groups hold fractions": (GROUPED, {"groups": np.where(Y, 0.5, 1.0)}, r"groups holds a fraction, or a float too large to be exact"),
     "groups hold no id": (GROUPED, {"groups": np.full(60, np.nan)}, r"groups holds no id at all"),
     "groups are dates": (GROUPED, {"groups": np.datetime64("2000-01-01") + TWO_A_GROUP}, r"groups holds an id of type datetime64\[D\], which numpy may change"),

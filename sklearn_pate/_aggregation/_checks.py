@@ -30,6 +30,10 @@ def check_target(estimator: Any, y: Any) -> None:
             f"{type(estimator).__name__} requires y to be passed, but the target y is "
             "None."
         )
+    if isinstance(y, str):
+        raise ValueError(
+            "y is one text; pass the label of each row, such as frame['label']."
+        )
     check_container("y", y)
 
 

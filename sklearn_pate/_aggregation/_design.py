@@ -10,7 +10,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.pipeline import make_pipeline
 
-from sklearn_pate._estimators._class_codes import accepts_unlabeled, is_of
+from sklearn_pate._estimators._class_codes import (
+    accepts_unlabeled,
+    has_after_fit,
+    is_of,
+)
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate.accounting._gdp import largest_gdp_mu
 from sklearn_pate.accounting._value_checks import counted
@@ -143,7 +147,8 @@ def design_fit(
 def design_of_votes(pate: PATEParameters, X_public: Table) -> Design:
     """Make all choices of a fit on the votes of parties, but for their number.
 
-    No teacher is trained there, so that `estimator` may be the student.
+    No teacher is trained there, so that `estimator` may be the student, if it has
+    probabilities.
     """
     mechanism = as_mechanism(pate.mechanism)
     if not isinstance(mechanism, PluralityMechanism):
@@ -151,7 +156,9 @@ def design_of_votes(pate: PATEParameters, X_public: Table) -> Design:
             f"mechanism={pate.mechanism!r} releases mean class probabilities, but "
             "there are only votes; use mechanism='gnmax'."
         )
-    student = pate.estimator if pate.student is None else pate.student
+    student = pate.student
+    if student is None and _has_probabilities(pate.estimator):
+        student = pate.estimator
     if student is None:
         student = default_student(None, X_public)
     return Design(
@@ -263,10 +270,10 @@ def _of_rows_or_images(X_public: Table | None) -> BaseEstimator:
 def default_student(estimator: Any, X_public: Table | None) -> Any:
     """Return the student of noisy answers; it averages over them.
 
-    Networks, and teachers of images, are students themselves.
+    Networks, and teachers of images with probabilities, are students themselves.
     """
     of_images = X_public is not None and not is_table(X_public)
-    if is_of(estimator, "skorch") or (estimator is not None and of_images):
+    if is_of(estimator, "skorch") or (of_images and _has_probabilities(estimator)):
         return estimator
     return make_pipeline(
         _of_rows_or_images(X_public),
@@ -275,6 +282,10 @@ def default_student(estimator: Any, X_public: Table | None) -> Any:
         ),
         LogisticRegression(max_iter=1000),
     )
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    return estimator is not None and has_after_fit(estimator, "predict_proba")
 
 
 def is_table(X: Table) -> bool:

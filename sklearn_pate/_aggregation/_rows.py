@@ -226,8 +226,7 @@ def read_rows(
     ids = group_of_row = None
     check_unit(estimator.privacy_unit, groups)
     if groups is not None:
-        ids, group_of_row = group_ids(groups)
-        check_consistent_length(X, group_of_row)
+        ids, group_of_row = group_ids(groups, X.shape[0])
     classes, codes, label_set = read_labels(estimator.classes, y, group_of_row)
     check_delta_is_small(estimator.delta, X.shape[0], "rows")
     return X, codes, ids, group_of_row, classes, label_set

@@ -89,7 +89,8 @@ def run_vote(given: argparse.Namespace) -> None:
     X, columns = read_private(given.data, public, others)
     y = labels_like(columns[given.label], study.classes)
     ids = columns.get(given.group, np.arange(len(X)))
-    n_left_out = np.count_nonzero(class_indices(y, check_classes(study.classes)) < 0)
+    codes = class_indices(y, check_classes(study.classes))
+    n_left_out = np.count_nonzero(codes < 0)
     if n_left_out == len(y):
         raise ValueError(
             f"No label in column {given.label!r} of {given.data} is one of the classes "
@@ -100,6 +101,8 @@ def run_vote(given: argparse.Namespace) -> None:
     except ValueError as error:
         raise ValueError(f"{given.data}, column {given.group!r}: {error}") from None
     rows = rows_of_shards(shards, study.n_teachers)
+    found = [np.unique(codes[one][codes[one] >= 0]) for one in rows]
+    n_of_one = sum(len(classes) == 1 for classes in found)
     tasks = (
         delayed(_cast)(
             teacher,
@@ -132,7 +135,9 @@ def run_vote(given: argparse.Namespace) -> None:
         f"{counted(len(public), 'public row')}, without noise.\nThey are sensitive: "
         "send this file only to the person who runs fit-votes.\nRows used: "
         f"{len(y) - n_left_out}. Rows left out because their label is not a class: "
-        f"{n_left_out}."
+        f"{n_left_out}.\n"
+        f"Shards with rows of one class, which is the vote of their teachers on all "
+        f"public rows: {n_of_one}. If there are many, use fewer teachers."
     )
 
 

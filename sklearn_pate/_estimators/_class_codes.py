@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from numbers import Real
 from typing import Any, Self
 
 import joblib
@@ -286,9 +287,18 @@ def check_classifier(name: str, estimator: Any) -> None:
         _check_tags(name, estimator, "ClassifierMixin")
     # Some classifiers have `predict` only once they are fitted.
     if not (hasattr(estimator, "fit") and is_classifier(estimator)):
+        last, hint = last_step(estimator), ""
+        if isinstance(last, ClassifierMixin):
+            raise ValueError(
+                f"{name}={estimator!r} is not a classifier to scikit-learn, as "
+                f"{type(last).__name__} has the bases in the wrong order; write class "
+                f"{type(last).__name__}(ClassifierMixin, BaseEstimator)."
+            )
+        if isinstance(estimator, Real):
+            hint = f" For the privacy budget, write epsilon={estimator!r}."
         raise ValueError(
             f"{name}={estimator!r} is not a classifier; pass one, such as "
-            "RandomForestClassifier()."
+            f"RandomForestClassifier().{hint}"
         )
     check_cloneable(name, estimator)
 

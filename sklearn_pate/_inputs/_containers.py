@@ -1,5 +1,6 @@
 """Containers of rows: data frames, arrays, sparse matrices, images."""
 
+from collections import Counter
 from math import prod
 from typing import Any, Protocol
 
@@ -56,6 +57,12 @@ def check_container(name: str, values: Any) -> None:
         problem = "a single value; pass an array with one entry per row"
     if problem is not None:
         raise ValueError(f"{name} is {problem}.")
+    names = Counter(column_names(values) or ())
+    twice = next((one for one, n in names.items() if n > 1), None)
+    if twice is not None:
+        raise ValueError(
+            f"{name} has several columns named {twice!r}; give each its own name."
+        )
 
 
 def column_names(X: Any) -> list[Any] | None:

@@ -358,7 +358,8 @@ def check_dimensions(name: str, X: Any) -> None:
         raise ValueError(
             f"Expected 2D array, got {len(shape)}D array: {name} has shape {shape}. "
             "Reshape your data to (n_rows, n_features): texts to a dataframe with one "
-            "column. Check that X and y are not swapped."
+            "column. Check that X and y are not swapped. Read a file first, such as by "
+            "pandas.read_csv."
         )
 
 

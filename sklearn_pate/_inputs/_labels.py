@@ -257,6 +257,9 @@ class PublicData:
     X : {array-like, sparse matrix, dataframe} of shape (n_public, n_features)
         Public rows, without labels. The people in these rows are not protected.
 
+    *others : object
+        Not taken: no label of a public row is used.
+
     Attributes
     ----------
     X : {array-like, sparse matrix, dataframe} of shape (n_public, n_features)
@@ -273,7 +276,12 @@ class PublicData:
 
     X: Any
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Any, *others: Any) -> None:
+        if others:
+            raise TypeError(
+                "PublicData takes rows only: no label of a public row is used; write "
+                "PublicData(X_public)."
+            )
         if X is None:
             raise ValueError("PublicData(None) holds no rows; pass the public rows.")
         self.X = X.X if isinstance(X, PublicData) else X

@@ -164,10 +164,9 @@ def _of_groups(
 ) -> tuple[list[str], NDArray[np.bool_]]:
     """Describe groups of several labels, or of one row; return which rows have ids."""
     try:
-        ids, group_of_row = group_ids(groups)
+        ids, group_of_row = group_ids(groups, len(labels))
     except ValueError as error:
         return [str(error)], np.ones(len(labels), dtype=bool)
-    check_consistent_length(labels, group_of_row)
     has_id = group_of_row >= 0
     problems = problems_of_labels((), (), Counter(), int(np.count_nonzero(~has_id)))
     codes = map(as_code, labels[has_id])

@@ -109,13 +109,18 @@ def _turned(words: _Words, by: int) -> _Words:
     return (words << np.uint64(by)) | (words >> np.uint64(64 - by))
 
 
-def group_ids(groups: Any) -> tuple[_Texts, NDArray[np.intp]]:
+def group_ids(groups: Any, n_rows: int) -> tuple[_Texts, NDArray[np.intp]]:
     """Return distinct ids in one spelling, and the index of each row's id.
 
     A row without an id has index -1 and must not be used: any person may own it. The
     result and the errors are as sensitive as the ids.
     """
     texts, has_id = spelled_ids(groups)
+    if len(texts) != n_rows:
+        raise ValueError(
+            f"groups has {counted(len(texts), 'value')} and X has "
+            f"{counted(n_rows, 'row')}; pass one group id for each row."
+        )
     if not np.any(has_id):
         raise ValueError(
             "groups holds no id at all; pass a whole number or a string for every row."

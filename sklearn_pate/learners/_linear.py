@@ -190,9 +190,8 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         if self.feature_bounds is not None:
             low, width = read_feature_bounds(self.feature_bounds, X.shape[1])
             n_outside = np.sum((numbers < low) | (numbers > low + width), axis=0)
-            for name, n in zip(
-                column_names(X) or range(X.shape[1]), n_outside.tolist()
-            ):
+            names = column_names(X) or range(X.shape[1])
+            for name, n in zip(names, n_outside.tolist(), strict=True):
                 if n:
                     yield f"Column {name!r}: {counted(n, 'value')} outside its bounds."
         elif self.data_norm is not None:

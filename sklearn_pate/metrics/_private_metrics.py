@@ -477,8 +477,7 @@ def read_rows(
     labels = class_indices(y, classes)
     ids = group_of_row = None
     if groups is not None:
-        ids, group_of_row = group_ids(groups)
-        check_consistent_length(X, group_of_row)
+        ids, group_of_row = group_ids(groups, X.shape[0])
     of_subgroup = np.zeros(len(labels), dtype=np.intp)
     if subgroups is not None:
         declared = np.array(values[:-1], dtype=object)

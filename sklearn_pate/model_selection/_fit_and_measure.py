@@ -352,7 +352,7 @@ def _parts(
     keyed hash of its id.
     """
     if unit == "group":
-        ids, group_of_row = group_ids(rows.groups())
+        ids, group_of_row = group_ids(rows.groups(), rows.n_rows)
         parts = split_groups(ids, group_of_row, test_size, seed, b"measured")
     else:
         is_measured = hold_out_rows(rows.n_rows, test_size, seed)

@@ -115,7 +115,8 @@ class GroupHashSplit(BaseCrossValidator):
         check_parameters(self)
         if groups is None:
             raise ValueError("GroupHashSplit needs groups, an id for each row.")
-        ids, group_of_row = group_ids(groups)
+        n_rows = _num_samples(groups if X is None else X)
+        ids, group_of_row = group_ids(groups, n_rows)
         rng = check_random_state(self.random_state)
         for seed in rng.randint(MAX_SEED, size=self.n_splits).tolist():
             train, test = split_groups(
@@ -191,8 +192,8 @@ class PrivateRows(NamedTuple):
         y = y if hasattr(y, "__getitem__") else np.asarray(y)
         rows, group_of_row = cls(X, y, np.zeros(0, dtype=np.intp), params), None
         if (groups := rows.groups()) is not None:
-            _, group_of_row = group_ids(groups)
-        check_consistent_length(X, y, group_of_row)
+            _, group_of_row = group_ids(groups, X.shape[0])
+        check_consistent_length(X, y)
         classes, codes, label_set = read_labels(given, y, group_of_row)
         return rows._replace(codes=codes), classes, label_set
 
@@ -284,7 +285,7 @@ def split_rows(
     """
     n_rows = rows.n_rows
     if unit == "group":
-        ids, group_of_row = group_ids(rows.groups())
+        ids, group_of_row = group_ids(rows.groups(), rows.n_rows)
         _check_enough(len(ids), n_parts, "groups")
         held_out = hold_out_groups(ids, test_size, seed)
         part_of_group = np.zeros(len(ids), dtype=np.intp)

@@ -266,6 +266,18 @@ def test_a_teacher_may_be_a_skops_file(folder):
     assert_equal_votes(Votes.load("skops.votes"), Votes.load("north.votes"))
 
 
+def test_the_site_is_told_how_many_shards_have_one_class(folder, capsys):
+    rows = pd.read_csv("north.csv")
+    key = bytes.fromhex(Path("study.key").read_text())
+    in_first = shard_of(rows["patient"], N_TEACHERS, key) == 0
+    rows.loc[in_first, "readmitted"] = rows["readmitted"].iloc[0]
+    rows.to_csv("north.csv", index=False)
+    assert main(vote("north", "--overwrite")) == 0
+    printed = capsys.readouterr().out
+    assert "of one class, which is the vote of their teachers" in printed
+    assert "public rows: 1. If there are many" in printed
+
+
 def test_teachers_that_fail_are_reported_and_abstain(folder, capsys):
     Path("teacher.py").write_text(
         "from sklearn.naive_bayes import GaussianNB\n"

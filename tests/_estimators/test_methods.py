@@ -203,6 +203,15 @@ def test_answers_of_any_kind_change_no_method_of_a_student(name, rows):
             assert pate.predict_log_proba(X_public).shape == (len(X_public), 2)
 
 
+@pytest.mark.parametrize("student", [None, GaussianNB()])
+def test_a_teacher_without_probabilities_hides_none_of_the_student(student, rows):
+    X, y, X_public = rows
+    pate = PATEClassifier(LinearSVC(), student, **ANSWERS)
+    assert hasattr(pate, "predict_proba")
+    pate.fit(X, y, X_public=PublicData(X_public))
+    assert pate.predict_proba(X[:3]).shape == (3, len(pate.classes_))
+
+
 def flatten(images):
     return images.reshape(len(images), -1)
 

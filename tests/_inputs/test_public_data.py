@@ -148,6 +148,11 @@ def test_it_can_be_sent_to_worker_processes():
     assert public.X.shape == (3, 2)
 
 
+def test_labels_of_public_rows_are_refused_with_the_reason():
+    with pytest.raises(TypeError, match="PublicData takes rows only: no label of a"):
+        PublicData([[0.0], [1.0]], [0, 1])
+
+
 def test_it_has_no_length():
     public = PublicData(np.zeros((5, 2)))
     for attribute in ("__len__", "shape", "__array__", "__iter__"):

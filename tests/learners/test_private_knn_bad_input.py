@@ -123,7 +123,7 @@ WRONG_FITS = {
     "unknown privacy unit": ({"privacy_unit": "patient"}, {}, r"privacy_unit='patient' is unknown"),
     "the unit without groups": ({"privacy_unit": "group"}, {}, r"privacy_unit='group' needs groups in fit"),
     "groups without the unit": ({}, {"groups": TWO_A_GROUP}, r"groups were passed but privacy_unit='row'"),
-    "groups of other rows": ({"privacy_unit": "group"}, {"groups": TWO_A_GROUP[:-1]}, r"inconsistent numbers of samples"),
+    "groups of other rows": ({"privacy_unit": "group"}, {"groups": TWO_A_GROUP[:-1]}, r"groups has 59 values and X has 60 rows"),
     "a fraction for a group": ({"privacy_unit": "group"}, {"groups": np.where(X[:, 0] > 0, 0.5, 1)}, r"groups holds a fraction, or a float too large to be exact"),
     "no group": ({"privacy_unit": "group"}, {"groups": np.full(60, np.nan)}, r"groups holds no id at all"),
     "nothing public": ({}, {"X_public": None}, r"PrivateKNNClassifier needs public rows"),

@@ -258,7 +258,7 @@ WRONG = {
     "falling bins": ({"bins": [0.5, 0.2]}, r"bins=\[0.5, 0.2\] must be 'auto'"),
     "bins beyond 1": ({"bins": [0.5, 1.0]}, r"bins=\[0.5, 1.0\] must be 'auto'"),
     "class_prior": ({"class_prior": 0.7}, "class_prior=0.7 must be the share of the"),
-    "short groups": ({"groups": [1, 2]}, "inconsistent numbers of samples"),
+    "short groups": ({"groups": [1, 2]}, "groups has 2 values and X has"),
     "short subgroups": (
         {"subgroups": [1, 2], "subgroup_values": [1]},
         "inconsistent numbers of samples",
