@@ -169,8 +169,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         published : PublishedClassifier
-            Model with equal predictions and no other data of this fit. `save` writes a
-            privacy card, and a file that runs no code when loaded.
+            Model with equal predictions. It also has rounded ranges and categories of
+            the public columns, to check rows to predict. `save` writes a privacy card,
+            and a file that runs no code when loaded.
 
         Raises
         ------

@@ -55,8 +55,10 @@ _KINDS: dict[str, tuple[type, ...]] = {
 _EPOCH = date(1970, 1, 1).toordinal()
 # Fewer values of a column are categories, and fewer whole numbers codes.
 _MANY, _MANY_CODES, _FEW, _FEW_CODES = 20, 30, 2, 10
-# Share of the rows of a column that decides for it, and correlation of frequencies.
-_NEARLY_ALL, _SMOOTH = 0.9, 0.7
+# Share of the rows of a column that decides for it.
+_NEARLY_ALL = 0.9
+# Correlation of the log frequencies of neighbours, and their median difference.
+_SMOOTH, _ERRATIC = 0.7, 0.5
 # Values that hold several numbers.
 _NESTED = (list, tuple, dict, set, frozenset, complex, np.complexfloating, np.ndarray)
 # A number: signs or a currency, digits in groups of three or not, an exponent, a unit.
@@ -577,7 +579,9 @@ def _are_amounts(numbers: list[re.Match[str]], counts: Counter[str]) -> bool:
     logs = np.log([counts[one[0]] for one in in_order])
     with np.errstate(invalid="ignore"):  # all may be equal
         is_smooth = np.corrcoef(logs[1:], logs[:-1])[0, 1] > _SMOOTH
-    return is_smooth or len(numbers) > min(_MANY_CODES, counts.total() / 2)
+    is_erratic = np.median(np.abs(np.diff(logs))) > _ERRATIC
+    most = _MANY_CODES if is_erratic else _MANY
+    return bool(is_smooth or len(numbers) > min(most, counts.total() / 2))
 
 
 def _whole_number(number: re.Match[str]) -> int:

@@ -111,11 +111,12 @@ NAMES = ["own encoder", "newton", "linear", "counts", "search"]
 
 
 def told(call, rows):
-    """Return the warnings of a prediction that names columns."""
+    """Return the warnings of a prediction that name columns, at a line of this file."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call(rows)
-    return [str(one.message) for one in caught if "columns of X" in str(one.message)]
+    messages = [str(one.message) for one in caught if one.filename == __file__]
+    return [one for one in messages if "columns of X" in one]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -184,6 +185,13 @@ def test_polars_frames_are_read_as_pandas_frames(models):
     for rows, n_told in ((NEW, 0), (OTHERS["another spelling"][0], 1)):
         rows = rows.astype({"code": "str", "sex": "str"})
         assert len(told(models["newton"].predict, pl.from_pandas(rows))) == n_told
+
+
+def test_rows_are_not_changed():
+    rows = np.ones((20, 2))
+    public = np.array([["a", 1.0], ["b", 2.0]] * 30, dtype=object)
+    assert len(told(KnownColumns.of(public).warn, rows)) == 1
+    np.testing.assert_array_equal(rows, 1)
 
 
 def test_many_columns_are_named_in_short():
