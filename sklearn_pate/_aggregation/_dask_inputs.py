@@ -24,7 +24,7 @@ from sklearn_pate._inputs._labels import (
     check_label_type,
     read_classes,
 )
-from sklearn_pate._inputs._odd_values import warn_of_text
+from sklearn_pate._inputs._text_columns import warn_of_text
 from sklearn_pate._teachers._data_problems import (
     DataProblems,
     problems_of_labels,

@@ -32,7 +32,8 @@ from sklearn_pate._inputs._labels import (
     class_indices,
     read_classes,
 )
-from sklearn_pate._inputs._odd_values import read_like_public, warn_of_text
+from sklearn_pate._inputs._odd_values import read_like_public
+from sklearn_pate._inputs._text_columns import warn_of_text
 from sklearn_pate._synthetic._domain import Domain
 from sklearn_pate._synthetic._marginals import SyntheticRows
 from sklearn_pate._teachers._shards import (

@@ -27,7 +27,7 @@ from sklearn_pate._inputs._file_content import (
     write_files,
 )
 from sklearn_pate._inputs._labels import PublicData, check_classes, class_indices
-from sklearn_pate._inputs._odd_values import warn_of_text
+from sklearn_pate._inputs._text_columns import warn_of_text
 from sklearn_pate._pate import PATEClassifier
 from sklearn_pate._teachers._shards import rows_of_shards, shard_of
 from sklearn_pate._votes._votes import Votes

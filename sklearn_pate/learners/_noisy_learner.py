@@ -29,8 +29,8 @@ from sklearn_pate._inputs._odd_values import (
     input_tags,
     is_frame,
     read_like_public,
-    warn_of_text,
 )
+from sklearn_pate._inputs._text_columns import warn_of_text
 from sklearn_pate._private import PrivateClassifier
 from sklearn_pate.accounting._assumptions import (
     CHOSEN_BLINDLY,

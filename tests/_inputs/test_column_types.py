@@ -19,8 +19,8 @@ from sklearn_pate._inputs._odd_values import (
     odd_rows,
     read_like_public,
     read_numbers,
-    warn_of_text,
 )
+from sklearn_pate._inputs._text_columns import warn_of_text
 from sklearn_pate.learners import DPLogisticRegression
 from tests._inputs.odd_values import ODD_ROW, WORDS, X_PUBLIC, X, with_value
 
