@@ -50,7 +50,6 @@ from sklearn_pate.mechanisms._noisy_training import (
     SampledMechanism,
 )
 from sklearn_pate.mechanisms._selected_fit import SelectedFit
-from tests.test_public_names import exported, resolve
 
 CURVE = RdpCurve([2.0, 3.0], [0.1, 0.2])
 PLAN = plan_fit(n_teachers=100, n_queries=10)
@@ -165,6 +164,8 @@ WRONG_PAIRS = [
 
 def takes(*names):
     """List public callables with a parameter of one of the names."""
+    from tests.test_public_names import exported, resolve  # imports torch
+
     found = set()
     for thing in map(resolve, exported()):
         if not callable(thing):
@@ -184,6 +185,7 @@ def takes(*names):
     return found
 
 
+@pytest.mark.slow
 def test_every_unit_and_every_relation_is_tried():
     of_mechanisms = {
         f"{kind.__name__}.{method}"
@@ -268,7 +270,7 @@ def test_a_release_before_is_for_the_same_neighbours(name, unit):
         PREPARED[name](before=counts(name, alike=False, unit=unit))
 
 
-@pytest.mark.parametrize("before", [CURVE, SPENT, 1.0, "0.5"], ids=str)
+@pytest.mark.parametrize("before", [CURVE, SPENT, 1.0, "0.5"], ids=type)
 @pytest.mark.parametrize("name", PREPARED)
 def test_a_release_before_has_a_cost(name, before):
     with pytest.raises(ValueError, match=r"^before=.* must be a Cost"):
