@@ -14,6 +14,9 @@ import pytest
 
 # Before numpy is imported. Threads of several processes would wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Before dask is imported. On a busy machine, a worker answers late.
+for limit in ("CONNECT", "TCP"):
+    os.environ.setdefault(f"DASK_DISTRIBUTED__COMM__TIMEOUTS__{limit}", "600s")
 
 LEFT_OUT = "fast tests do not import"
 

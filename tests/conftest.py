@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from sklearn.datasets import load_digits, make_blobs
 from threadpoolctl import threadpool_limits
 
@@ -23,9 +23,14 @@ from sklearn_pate.mechanisms import _noise
 SEED = os.environ.get("SKLEARN_PATE_TESTS_SEED", "0")
 
 # How long an example takes depends on what else the machine does.
-settings.register_profile("tests", deadline=None, derandomize=SEED != "any")
 settings.register_profile(
-    "thorough", deadline=None, derandomize=False, max_examples=1000
+    "tests",
+    deadline=None,
+    derandomize=SEED != "any",
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "thorough", settings.get_profile("tests"), derandomize=False, max_examples=1000
 )
 
 

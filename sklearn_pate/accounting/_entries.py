@@ -39,7 +39,8 @@ _Array = NDArray[np.float64]
 # "PATE", and the version of the tables.
 APPLICATION_ID = int.from_bytes(b"PATE")
 FORMAT_VERSION = 3
-# Other processes lock the file for milliseconds each.
+# Other processes lock the file for milliseconds each. SQLite counts its tries, 0.1 s
+# apart: on a busy machine, where a try takes longer, it waits for longer.
 SECONDS_TO_WAIT = 60.0
 KEY_BYTES = 32
 

@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from time import process_time
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -34,6 +33,7 @@ from sklearn_pate._aggregation._prepared_rows import (
     ScoredRows,
     rows_in_order,
     score_rows,
+    seconds_a_row,
     warn_if_slow,
 )
 from sklearn_pate._aggregation._rows import PrivateInputs, PublicInputs, split_inputs
@@ -746,10 +746,8 @@ class _NewtonPlan:
         if not self._is_for_all_rows:
             X, representation = self.public.X_public, self.public_basis.of_basis
             rows = [_safe_indexing(X, [row]) for row in range(min(5, X.shape[0]))]
-            start = process_time()
-            for row in rows:
-                representation.transform(row)
-            warn_if_slow(representation, (process_time() - start) / len(rows))
+            seconds = seconds_a_row(representation.transform, rows)
+            warn_if_slow(representation, seconds)
 
     @property
     def _is_for_all_rows(self) -> bool:

@@ -2,14 +2,14 @@
 
 import contextlib
 from copy import deepcopy
-from time import process_time
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from sklearn_pate._aggregation._prepared_rows import warn_if_slow
+from sklearn_pate._aggregation._prepared_rows import seconds_a_row, warn_if_slow
 from sklearn_pate._estimators._class_codes import keeps_rows_apart
 from sklearn_pate._estimators._isolation import quiet
 from sklearn_pate._inputs._odd_values import finite_or_default, is_frame
@@ -50,10 +50,9 @@ class RowFeatures:
         tried = np.unique(np.linspace(0, len(features) - 1, _N_TRIED).astype(int))
         try:
             with quiet(), np.errstate(all="ignore"):
-                start = process_time()
                 first = np.array([self._of_row(X_public, row) for row in tried])
-                seconds = process_time() - start
                 again = np.array([self._of_row(X_public, row) for row in tried[::-1]])
+                seconds = seconds_a_row(partial(self._of_row, X_public), tried)
         except Exception as error:
             raise ValueError(
                 f"representation={self._representation!r} cannot transform a single "
@@ -73,7 +72,7 @@ class RowFeatures:
                 "public row that depend on other rows or earlier calls; use one that "
                 "computes the same features of a row each time, from that row alone."
             )
-        warn_if_slow(self._representation, seconds / len(tried))
+        warn_if_slow(self._representation, seconds)
 
     def of_rows(
         self, X: Any, rows: NDArray[np.intp], default: NDArray[np.float64]

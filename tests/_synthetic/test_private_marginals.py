@@ -3,7 +3,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -125,7 +125,7 @@ def full_ledger(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("frame", [False, True])
 @pytest.mark.parametrize("name", DOMAINS)
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=6)
+@settings(max_examples=6)
 @given(rows=odd_rows)
 def test_no_value_decides_whether_a_fit_raises_or_warns_before_its_release(
     name, frame, rows, full_ledger

@@ -59,7 +59,8 @@ def test_a_poll_that_is_killed_again_and_again_goes_on_where_it_stopped(
         # Anything from before the first fit to after some of them.
         stop_at = n_fits(diary) + n_begun
         process = context.Process(
-            target=poll_in_a_session_of_its_own, args=(str(diary), str(memory))
+            target=poll_in_a_session_of_its_own,
+            args=(str(diary), str(memory), stop_at + N_WORKERS),
         )
         process.start()
         while n_fits(diary) < stop_at and process.is_alive():

@@ -24,7 +24,8 @@ CONTAINERS = ("object", "list", "pandas", "float", "sparse")
 BY_SUBGROUP = {"subgroups": np.arange(N_ROWS) % 3, "subgroup_values": [0, 1, 2]}
 # Several tests draw examples inside a test that patches.
 patched = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=30,
 )
 
 
