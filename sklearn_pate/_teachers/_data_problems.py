@@ -44,13 +44,17 @@ _MOST_LISTED, _FEW_ROWS = 10, 5
 class DataProblems(tuple[str, ...]):
     """Problems in private rows, as sentences. Sensitive.
 
-    ``check_data`` of a private classifier creates this tuple. `repr` shows all
+    ``check_data`` of a private classifier creates this tuple. `print` shows all
     problems, with values and numbers of private rows. The tuple cannot be pickled.
     """
 
     __slots__ = ()
 
     def __repr__(self) -> str:
+        # Notebooks show the attributes of a fitted estimator.
+        return "DataProblems(<sensitive: depends on private data, do not publish>)"
+
+    def __str__(self) -> str:
         lines = self or ("No problem was found.",)
         return "\n".join(
             ("Sensitive: depends on private data, do not publish.", *lines)

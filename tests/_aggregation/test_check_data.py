@@ -67,7 +67,7 @@ def test_labels_that_are_no_class_are_listed_with_their_numbers(name):
     problems = LEARNERS[name].check_data(X, Y_SLIPS)
     assert problems == SLIPS
     text = "Sensitive: depends on private data, do not publish."
-    assert repr(problems).splitlines() == [text, *SLIPS]
+    assert str(problems).splitlines() == [text, *SLIPS]
 
 
 @pytest.mark.slow
@@ -186,7 +186,7 @@ def test_a_problem_is_listed(name):
 def test_rows_as_declared_have_no_problem(name):
     problems = LEARNERS[name].check_data(X, Y, groups=None)
     assert problems == ()
-    assert repr(problems).endswith("No problem was found.")
+    assert str(problems).endswith("No problem was found.")
 
 
 def test_a_check_draws_charges_and_keeps_nothing(tmp_path):
