@@ -164,7 +164,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
 
         metrics : PrivateMetrics, default=None
             Metrics of this model by :func:`~sklearn_pate.metrics.private_metrics`,
-            repeated on the privacy card with their own privacy statement.
+            repeated on the privacy card. The statement is then of both together.
 
         Returns
         -------

@@ -32,7 +32,7 @@ from sklearn_pate.accounting._value_checks import (
 from sklearn_pate.inspection import PrivacyReport, plan_fit, plan_newton_fit
 from sklearn_pate.metrics import PrivateMetrics, private_metrics
 from sklearn_pate.publication import Deployment, PublishedClassifier
-from sklearn_pate.publication._card_check import checked_metrics, checked_statement
+from sklearn_pate.publication._card_check import checked_statements
 from sklearn_pate.publication._model_file import (
     LARGEST_CARD,
     paths_of,
@@ -333,7 +333,7 @@ def run_add(given: argparse.Namespace) -> None:
     total = TABLE["command"]["add"]["total"]
     words = {
         "models": counted(len(given.cards), "model"),
-        "metrics": ", with their metrics," if len(named) > len(given.cards) else "",
+        "metrics": "" if [*given.cards] == [*dict(named)] else ", with their metrics,",
         "epsilon": write_epsilon(epsilon),
         "delta": delta,
         "neighbours": capitalised(first.neighbours),
@@ -353,8 +353,7 @@ def _statements(paths: Sequence[str]) -> list[tuple[str, PrivacySpent]]:
         model = card.pop("sha256")
         check_card(card, path)
         try:
-            spent = checked_statement(card)
-            metrics = checked_metrics(card, spent)
+            spent, _, metrics = checked_statements(card)
         except Exception as error:
             raise ValueError(
                 f"{path} is inconsistent: {printable(error)}. Ask its publisher for a "
@@ -371,9 +370,8 @@ def _statements(paths: Sequence[str]) -> list[tuple[str, PrivacySpent]]:
                 "model once."
             )
         models[model] = path
-        statements.append((path, spent))
-        if metrics is not None:
-            statements.append((f"{path}, metrics", metrics.privacy_spent_))
+        name = path if metrics is None else f"{path}, with metrics"
+        statements.append((name, spent))
         _, first = statements[0]
         if (first.unit, first.relation) != (spent.unit, spent.relation):
             raise ValueError(

@@ -7,6 +7,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
@@ -71,6 +72,11 @@ class _Digests:
         if hasattr(one, "_published_model") and hasattr(one, "privacy_spent_"):
             with suppress(ValueError):  # a search among learners of other packages
                 return "published", _published(one)
+        if sp.issparse(one):
+            rows = one.tocsr(copy=True)
+            rows.sum_duplicates()
+            places = [each.astype(np.int64) for each in (rows.indices, rows.indptr)]
+            return f"sparse {rows.shape}", [rows.data, *places]
         if isinstance(one, (KDTree, BallTree)):  # which count their queries
             return kind, [np.asarray(one.data)]
         if is_of(one, "torch") and hasattr(one, "state_dict"):

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn_pate.accounting._assumptions import (
     CHOSEN_BLINDLY,
     DOMAIN_DECLARED,
+    FITTED_APART,
     FLOATING_POINT,
     ROW_BY_ROW,
     SEEDED,
@@ -65,12 +66,13 @@ _POST_PROCESSING = {
     "search": "predictions",
     "metrics": "metrics",
     "several": "predictions",
-    "measured": "metrics",
+    "measured": "measured",
 }
 # Kinds that may include the noise of other packages.
 _OF_ANY_NOISE = ("learner", "several", "measured")
 _COMPOSITION = {
     "several": "several",
+    "measured": "several",
     "neighbours": "sampled",
     "search": "search",
     "learner": "unknown",
@@ -113,7 +115,7 @@ class StatementFacts:
         Whether the number of units is among the unprotected quantities.
 
     release_type : {"one"}
-        "one": there is one release about the private data.
+        "one": results about the private data are published once.
 
     data_source : {"static"}
         "static": the private rows do not change during the release.
@@ -133,7 +135,8 @@ class StatementFacts:
 "several", "larger", "unknown"}
         Method that composes the costs of all steps.
 
-    post_processing : {"student", "function", "counts", "predictions", "metrics"}
+    post_processing : {"student", "function", "counts", "predictions", "metrics", \
+"measured"}
         Computations on the released results, at no further privacy cost.
 
     arithmetic : {"whole-numbers", "floating-point", "unknown"}
@@ -267,7 +270,7 @@ def sentences_of(facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _composition_of(spent: "PrivacySpent", kind: str, codes: set[str]) -> str:
-    if kind == "measured":
+    if FITTED_APART.code in codes and kind == "measured":
         return "larger"
     if spent.mu is not None:
         return "gaussian"

@@ -21,6 +21,7 @@ from sklearn_pate._inputs._file_content import (
     write_files,
 )
 from sklearn_pate.accounting._assumptions import FITTED_ROWS_UNPROTECTED
+from sklearn_pate.accounting._publication import with_metrics
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.metrics._bins import BinShapes
 from sklearn_pate.metrics._estimates import (
@@ -282,10 +283,9 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         Returns
         -------
         recalibrated : RecalibratedClassifier
-            Fitted classifier. ``privacy_spent_`` of the result is the sum of the
-            statements of model and metrics. For a model without a statement, the sum is
-            the statement of the metrics alone: the training rows of the model are then
-            not protected.
+            Fitted classifier. ``privacy_spent_`` of the result is the statement of
+            model and metrics together. For a model without a statement, it is that of
+            the metrics alone: the training rows of the model are then not protected.
 
         Raises
         ------
@@ -558,9 +558,9 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         Attributes of the model, if the model has them.
 
     privacy_spent_ : PrivacySpent
-        The sum of the statements of model and metrics. For a model without a statement,
-        the sum is the statement of the metrics alone. That statement then assumes that
-        the training rows of the model are public.
+        Privacy statement of model and metrics together. For a model without a
+        statement, that of the metrics alone, which then assumes that the training rows
+        of the model are public.
 
     Notes
     -----
@@ -665,12 +665,21 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
 
     @cached_property
     def privacy_spent_(self) -> PrivacySpent:
-        """The sum of the statements of model and metrics."""
+        """Statement of model and metrics together."""
         spent = self.metrics.privacy_spent_
         of_model = getattr(self.estimator, "privacy_spent_", None)
-        if of_model is not None:
-            return of_model + spent
-        return replace(spent, assumptions=(*spent.assumptions, FITTED_ROWS_UNPROTECTED))
+        if of_model is None:
+            assumptions = (*spent.assumptions, FITTED_ROWS_UNPROTECTED)
+            return replace(spent, assumptions=assumptions)
+        of_model = getattr(self.estimator, "model_privacy_spent_", of_model)
+        whole = with_metrics(of_model, spent)
+        # A model may be published with these metrics, or with others.
+        published = getattr(self.estimator, "metrics_", None)
+        if published is None or np.array_equal(
+            published.confusion_, self.metrics.confusion_
+        ):
+            return whole
+        return whole + published.privacy_spent_
 
     @cached_property
     def _corrections(self) -> Array:

@@ -1,8 +1,8 @@
 """A private fit and its metrics in one call, at the larger of both costs."""
 
 import warnings
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,20 +16,17 @@ from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._containers import check_container
 from sklearn_pate._teachers._shards import group_ids, hold_out_rows
 from sklearn_pate.accounting._assumptions import (
+    FITTED_APART,
     LABEL_SET,
-    MODEL_IS_PUBLIC,
     Assumption,
 )
-from sklearn_pate.accounting._cost import Cost, ExactCost, GaussianTest
 from sklearn_pate.accounting._ledger import PrivacyLedger
-from sklearn_pate.accounting._profile import PrivacyProfile
+from sklearn_pate.accounting._publication import with_metrics
 from sklearn_pate.accounting._statement import (
     PrivacySpent,
     plans_privacy,
-    state_cost,
 )
 from sklearn_pate.accounting._value_checks import check_number, counted
-from sklearn_pate.accounting.composition import upper_envelope
 from sklearn_pate.mechanisms._noise import noise_from
 from sklearn_pate.metrics import PrivateMetrics
 from sklearn_pate.metrics._private_metrics import (
@@ -243,10 +240,10 @@ def fit_and_measure(
         bins,
         epsilon=metrics_epsilon,
         delta=delta,
-        assumptions=(MODEL_IS_PUBLIC,),
+        assumptions=(FITTED_APART,),
     )
     warn_if_hidden(plan, class_prior)
-    statement = _larger_cost(of_fit, plan.statement)
+    statement = with_metrics(of_fit, plan.statement)
     record_release(ledger, statement, (rows.X, rows.codes, groups))
     # The privacy is spent on these lines: by the fit, then by the metrics.
     model = estimator.fit(training.X, training.y, **training.params)
@@ -267,46 +264,6 @@ def _assuming(label_set: Assumption, spent: PrivacySpent) -> PrivacySpent:
     """Return a statement with another assumption about the labels."""
     changed = (label_set if one is LABEL_SET else one for one in spent.assumptions)
     return replace(spent, assumptions=tuple(changed))
-
-
-@dataclass(frozen=True)
-class _LargestCost:
-    """Cost of one of several releases, whichever a changed unit is in."""
-
-    profiles: tuple[PrivacyProfile, ...]
-    is_all: ClassVar[bool] = True
-
-    def epsilon(self, delta: float) -> float:
-        """Compute epsilon at a delta."""
-        return max(one.epsilon_at(delta) for one in self.profiles)
-
-    @property
-    def profile(self) -> PrivacyProfile:
-        """Delta at every epsilon."""
-        return PrivacyProfile.largest(self.profiles)
-
-    def after(self, mu: float) -> None:
-        """Return None: with a Gaussian release, curves are added."""
-
-
-def _larger_cost(of_fit: PrivacySpent, of_metrics: PrivacySpent) -> PrivacySpent:
-    """State the cost of a fit and of metrics on rows that it did not read."""
-    both = of_fit, of_metrics
-    exact: ExactCost = _LargestCost(tuple(one.profile for one in both))
-    if of_fit.mu is not None and of_metrics.mu is not None:
-        exact = GaussianTest(max(of_fit.mu, of_metrics.mu))
-    curve = upper_envelope(one.curve for one in both)
-    assumptions = (*of_fit.assumptions, *of_metrics.assumptions)
-    return state_cost(
-        Cost(of_metrics.unit, of_metrics.relation, curve, exact),
-        of_metrics.delta,
-        release="measured",
-        mechanism=f"{of_fit.mechanism}, and metrics on other rows by "
-        f"{of_metrics.mechanism}",
-        assumptions=tuple(
-            one for one in dict.fromkeys(assumptions) if one is not MODEL_IS_PUBLIC
-        ),
-    )
 
 
 def _check_estimator(estimator: Any) -> None:

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from reprlib import Repr
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from sklearn_pate.accounting._assumptions import (
 )
 from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._profile import SMALLEST_DELTA, PrivacyProfile, lower_hull
+from sklearn_pate.accounting._publication import with_metrics
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
 from sklearn_pate.accounting._statement import PrivacySpent, state_cost
 from sklearn_pate.mechanisms import InteractiveGNMax, NoisySum
@@ -28,6 +29,7 @@ from sklearn_pate.publication._deployment import Deployment
 from sklearn_pate.publication._privacy_card import (
     canonical_text,
     curve_of,
+    part_of_model,
     profile_of,
     rebuilt,
     release_fields,
@@ -46,37 +48,52 @@ _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = 60
 
 
-def checked_statement(
+class Statements(NamedTuple):
+    """Statements on a card: of all that is published, and of its parts."""
+
+    whole: PrivacySpent
+    of_model: PrivacySpent
+    metrics: PrivateMetrics | None
+
+
+def checked_statements(
     card: dict[str, Any], *, trusted: Collection[str | type] = ()
-) -> PrivacySpent:
-    """Derive the statement of a card, or raise ValueError if a field contradicts it.
+) -> Statements:
+    """Derive the statements of a card, or raise ValueError if a field contradicts them.
 
     The card has fields of the right types; `trusted` has classes of mechanisms beside
     those of this package. Messages end without a full stop.
 
-    Mechanism, delta, unit, assumptions, numbers of teachers, queries and classes, and
-    deployment are read. All other fields about the release follow from these. Costs may
-    differ by rounding. This is consistency, not authenticity: a forger may replace all
-    parts consistently.
+    Mechanism, delta, unit, assumptions, numbers of teachers, queries and classes,
+    deployment and noisy counts are read. All other fields about the release follow from
+    these. Costs may differ by rounding. This is consistency, not authenticity: a forger
+    may replace all parts consistently.
     """
-    assumptions = tuple(_assumption(**one) for one in card["assumptions"])
+    part = part_of_model(card)
+    assumptions = tuple(_assumption(**one) for one in part["assumptions"])
     mechanism = rebuilt(card["mechanism_fields"], trusted=trusted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit warned of the orders
-        spent = _derived(card, mechanism, assumptions)
+        whole = of_model = _derived(part, mechanism, assumptions)
     deployment = Deployment(**card["deployment"])
-    deployment.check_for(spent)
-    derived = release_fields(spent, mechanism, deployment)
+    deployment.check_for(of_model)
+    metrics = _checked_metrics(card, of_model)
+    if metrics is not None:
+        whole = with_metrics(of_model, metrics.privacy_spent_)
+        whole = _settled_as(card, whole, whole.profile, _ROUNDING, 1 - 1 / _THINNING)
+    derived = release_fields(whole, of_model, mechanism, deployment)
     stated = {name: card[name] for name in derived}
     for name, one, other in _differences(stated, derived):
         raise ValueError(
             f"its {name} is {_SHORT.repr(one)}, but its other fields give "
             f"{_SHORT.repr(other)}"
         )
-    return spent
+    return Statements(whole, of_model, metrics)
 
 
-def checked_metrics(card: dict[str, Any], spent: PrivacySpent) -> PrivateMetrics | None:
+def _checked_metrics(
+    card: dict[str, Any], of_model: PrivacySpent
+) -> PrivateMetrics | None:
     """Read the metrics on a card, or raise ValueError if a field contradicts them.
 
     Their statement and their figures are computed again. None is returned for a card
@@ -90,7 +107,7 @@ def checked_metrics(card: dict[str, Any], spent: PrivacySpent) -> PrivateMetrics
         raise ValueError(f"its metrics are wrong: {error}") from error
     if canonical_text(card["metrics"]["classes"]) != canonical_text(card["classes"]):
         raise ValueError("its metrics are of other classes")
-    check_metrics(metrics, [card["model_fingerprint"]], spent)
+    check_metrics(metrics, [card["model_fingerprint"]], of_model)
     return metrics
 
 
@@ -177,12 +194,26 @@ def _derived(
         np.append(cost.profile.deltas, delta),
     )
     rounding = _ROUNDING_OF_STEPS if isinstance(mechanism, DPSGDSteps) else _ROUNDING
+    return _settled_as(card, spent, exact, rounding, rounding)
+
+
+def _settled_as(
+    card: dict[str, Any],
+    spent: PrivacySpent,
+    exact: PrivacyProfile,
+    rounding: float,
+    below: float,
+) -> PrivacySpent:
+    """Return a derived statement with the card's numbers where rounding explains them.
+
+    Deltas on the card may be below those of `exact` by a share of `below`.
+    """
     return replace(
         spent,
         epsilon=_settled(card["epsilon"], spent.epsilon, rounding),
         mu=_settled(card["mu"], spent.mu, rounding),
         curve=_settled_curve(curve_of(card), spent.curve),
-        profile=_settled_profile(profile_of(card), exact, spent.profile, rounding),
+        profile=_settled_profile(profile_of(card), exact, spent.profile, below),
     )
 
 

@@ -77,6 +77,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "release": (str,),
     "neighbours": (str,),
     "mechanism": (str,),
+    "model_alone": (dict, _NOTHING),
     "mechanism_fields": (dict,),
     "n_teachers": (int, _NOTHING),
     "n_queries": (int, _NOTHING),
@@ -106,6 +107,12 @@ _ITEMS: dict[str, tuple[type, ...]] = {
     "versions": (str,),
 }
 _OF_STATEMENT = ("n_teachers", "n_queries", "n_tables")
+_OF_FIT = ("arithmetic", "randomness", "tuning")
+# Fields of the statement, which model_alone has too.
+_STATED = (
+    *("statement", "epsilon", "delta", "unit", "relation", "release", "neighbours"),
+    *("mechanism", *_OF_STATEMENT, "mu", "facts", "assumptions", "profile", "curve"),
+)
 _COUNTS = (*_OF_STATEMENT, "n_features")
 _LARGEST_COUNT = 2**53
 # Texts that cannot be compared with the rest of a card, and are no free text.
@@ -279,30 +286,46 @@ def _is_number(value: Any) -> bool:
 
 
 def release_fields(
-    spent: PrivacySpent, mechanism: Mechanism, deployment: Deployment
+    whole: PrivacySpent,
+    of_model: PrivacySpent,
+    mechanism: Mechanism,
+    deployment: Deployment,
 ) -> dict[str, Any]:
-    """Write the fields about a release, which a reader of the card derives again."""
-    curve = spent.curve
+    """Write the fields about a release, which a reader of the card derives again.
+
+    `whole` is the statement of all that is published, and `of_model` a part of it.
+    """
+    alone = statement_fields(of_model, of_model) | _curve_field(of_model)
     return {
-        "private": bool(np.isfinite(spent.epsilon)),
-        **statement_fields(spent),
-        "curve": [
-            [order, value if math.isfinite(value) else None]
-            for order, value in zip(
-                curve.orders.tolist(), curve.values.tolist(), strict=True
-            )
-        ],
+        "private": bool(np.isfinite(whole.epsilon)),
+        **statement_fields(whole, of_model),
+        **_curve_field(whole),
+        "model_alone": None if whole == of_model else alone,
         "deployment": deployment.to_dict(),
         "mechanism_fields": described(mechanism),
     }
 
 
-def statement_fields(spent: PrivacySpent) -> dict[str, Any]:
-    """Write a statement, without its curve, as JSON values."""
+def _curve_field(spent: PrivacySpent) -> dict[str, Any]:
+    pairs = zip(spent.curve.orders.tolist(), spent.curve.values.tolist(), strict=True)
+    return {
+        "curve": [
+            [order, value if math.isfinite(value) else None] for order, value in pairs
+        ]
+    }
+
+
+def statement_fields(whole: PrivacySpent, of_model: PrivacySpent) -> dict[str, Any]:
+    """Write a statement, without its curve, as JSON values.
+
+    Facts of the fit that the statement does not tell are those of the model.
+    """
+    spent, of_fit = whole, of_model.facts.to_dict()
     counts = {name: getattr(spent, name) for name in _OF_STATEMENT}
     return {
         "statement": spent.in_one_line(),
         **spent.to_dict(),
+        "facts": spent.facts.to_dict() | {name: of_fit[name] for name in _OF_FIT},
         "epsilon": float(spent.epsilon) if np.isfinite(spent.epsilon) else None,
         "delta": float(spent.delta),
         "mu": None if spent.mu is None else float(spent.mu),
@@ -411,6 +434,17 @@ def check_card(card: dict[str, Any], path: Path | str) -> None:
                 raise ValueError(
                     f"{path} is damaged: its {name} has {printable(text[:64])!r}."
                 )
+
+    if (alone := card["model_alone"]) is not None:
+        if {*alone} != {*_STATED}:
+            raise ValueError(f"{path} is damaged: its model_alone has other fields.")
+        check_card(part_of_model(card), path)
+
+
+def part_of_model(card: dict[str, Any]) -> dict[str, Any]:
+    """Return the card of the model alone, without its metrics."""
+    alone = card["model_alone"] or {}
+    return card | alone | {"model_alone": None, "metrics": None}
 
 
 def _is_past(text: str) -> bool:

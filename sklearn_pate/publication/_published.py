@@ -31,6 +31,7 @@ from sklearn_pate._inputs._file_content import check_can_write, write_files
 from sklearn_pate._inputs._known_columns import KnownColumns
 from sklearn_pate._inputs._labels import plain_label
 from sklearn_pate._teachers._data_problems import DataProblems, find_problems
+from sklearn_pate.accounting._publication import with_metrics
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import counted, printable
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
@@ -38,8 +39,7 @@ from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.metrics import PrivateMetrics
 from sklearn_pate.publication._card_check import (
     check_metrics,
-    checked_metrics,
-    checked_statement,
+    checked_statements,
 )
 from sklearn_pate.publication._deployment import Deployment, checked_deployment
 from sklearn_pate.publication._model_file import (
@@ -95,10 +95,14 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         Class labels.
 
     privacy_spent_ : PrivacySpent
-        Privacy statement of the model.
+        Privacy statement of all that is published: the model, and its metrics.
+
+    model_privacy_spent_ : PrivacySpent
+        Part of this statement that is about the model alone.
 
     metrics_ : PrivateMetrics or None
-        Metrics published with the model, with their own privacy statement.
+        Metrics published with the model. ``metrics_.privacy_spent_`` is the part that
+        is about the metrics alone.
 
     n_features_in_ : int
         Number of features.
@@ -141,6 +145,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     student_: Any
     classes_: NDArray[Any]
     privacy_spent_: PrivacySpent
+    model_privacy_spent_: PrivacySpent
     metrics_: PrivateMetrics | None
     n_features_in_: int
     feature_names_in_: NDArray[Any]
@@ -377,8 +382,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     ) -> None:
         """Set the statement that follows from the card, if the model file agrees."""
         try:
-            spent = checked_statement(self._card, trusted=trusted)
-            metrics = checked_metrics(self._card, spent)
+            stated = checked_statements(self._card, trusted=trusted)
             for name, of_card, of_model in (
                 ("n_classes", len(self._card["classes"]), n_classes),
                 ("statement", self._card["statement"], statement),
@@ -392,7 +396,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
                 f"{card_path} is inconsistent with itself or its model: "
                 f"{printable(error)}."
             ) from error
-        self.privacy_spent_, self.metrics_ = spent, metrics
+        self.privacy_spent_, self.model_privacy_spent_, self.metrics_ = stated
 
     def _pack(self, skops_io: ModuleType) -> tuple[bytes, set[str]]:
         """Return the content of the model file, and the types that readers must trust.
@@ -561,7 +565,12 @@ def _make_card(
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        **release_fields(published.privacy_spent_, mechanism, deployment),
+        **release_fields(
+            published.privacy_spent_,
+            published.model_privacy_spent_,
+            mechanism,
+            deployment,
+        ),
         "metrics": None if metrics is None else metrics.to_dict(),
         "model": _kind_of(published.student_),
         "model_fingerprint": model_fingerprint(published),
@@ -599,8 +608,9 @@ def publish(
 
     metrics : PrivateMetrics, default=None
         Metrics of this model by :func:`~sklearn_pate.metrics.private_metrics`, repeated
-        on the privacy card with their own privacy statement. The costs of model and
-        metrics add up.
+        on the privacy card. The statement is then of model and metrics together: their
+        costs add up, or :func:`~sklearn_pate.model_selection.fit_and_measure` made both
+        at the larger of the costs.
 
     Returns
     -------
@@ -660,7 +670,10 @@ def publish(
     published = PublishedClassifier()
     published.student_ = estimator._published_model()
     published.classes_ = estimator.classes_.copy()
-    published.privacy_spent_, published.metrics_ = spent, metrics
+    published.privacy_spent_ = published.model_privacy_spent_ = spent
+    if metrics is not None:
+        published.privacy_spent_ = with_metrics(spent, metrics.privacy_spent_)
+    published.metrics_ = metrics
     published.n_features_in_ = int(estimator.n_features_in_)
     if hasattr(estimator, "feature_names_in_"):
         published.feature_names_in_ = estimator.feature_names_in_.copy()

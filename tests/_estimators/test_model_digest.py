@@ -5,6 +5,7 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import skops.io
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -48,6 +49,16 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 @pytest.fixture(params=MODELS)
 def model(request):
     return clone(MODELS[request.param]).fit(X, Y)
+
+
+def test_sparse_rows_of_neighbours_count_by_their_values():
+    rows = sp.csr_matrix(np.maximum(X, 0))
+    model = KNeighborsClassifier().fit(rows, Y)
+    model.predict(rows)
+    copy = through_skops(model)
+    assert model_fingerprint(copy) == model_fingerprint(model)
+    copy._fit_X.data[3] += 1
+    assert model_fingerprint(copy) != model_fingerprint(model)
 
 
 def through_skops(model):

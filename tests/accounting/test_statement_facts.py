@@ -74,6 +74,7 @@ NO_QUANTITY = {
     "shard-own-rows",
     "one-site-each",
     "model-is-public",
+    "fitted-apart",
     "scores-of-row",
 }
 

@@ -14,7 +14,11 @@ from sklearn_pate import (
     PrivateMarginals,
     PublicData,
 )
-from sklearn_pate.accounting._assumptions import MODEL_IS_PUBLIC, SCORES_OF_ROW
+from sklearn_pate.accounting._assumptions import (
+    FITTED_APART,
+    MODEL_IS_PUBLIC,
+    SCORES_OF_ROW,
+)
 from sklearn_pate.learners import (
     DPLogisticRegression,
     DPNewtonClassifier,
@@ -117,7 +121,7 @@ def test_the_larger_cost_is_stated(epsilon):
         assert larger * (1 - 1e-9) <= both.delta_at(at) <= larger * 1.02 + 1e-6
     assert (both.unit, both.relation) == ("row", "replace-one")
     assert both.facts.composition == "larger"
-    assert MODEL_IS_PUBLIC in of_metrics.assumptions
+    assert FITTED_APART in of_metrics.assumptions
     assert MODEL_IS_PUBLIC not in both.assumptions
     assert SCORES_OF_ROW in both.assumptions
     assert "This fit with its metrics" in str(both)

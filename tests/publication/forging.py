@@ -27,7 +27,7 @@ from sklearn_pate.mechanisms import (
     PermuteAndFlip,
 )
 from sklearn_pate.publication import PublishedClassifier, publish
-from sklearn_pate.publication._card_check import checked_statement
+from sklearn_pate.publication._card_check import checked_statements
 from sklearn_pate.publication._privacy_card import check_card
 from sklearn_pate.students import DistillationClassifier
 from tests.seeding import equal_noise
@@ -211,7 +211,7 @@ def assert_every_value_is_compared(card):
     leave the statement as it is, and delta without a guarantee.
     """
     check_card(card, "card")
-    spent = checked_statement(card)
+    spent = checked_statements(card)
     for path in values_of(card):
         if not path or path[0] in {*OF_FILE, *OF_STUDENT, *FREE}:
             continue
@@ -222,7 +222,7 @@ def assert_every_value_is_compared(card):
         inner[last] = mutated(inner[last])
         try:
             check_card(forged, "card")
-            found = checked_statement(forged)
+            found = checked_statements(forged)
         except ValueError:
             continue
         decides_nothing = path[0] == "mechanism_fields" and found == spent

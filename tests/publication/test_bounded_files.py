@@ -258,12 +258,12 @@ def test_an_unchanged_student_of_zeros_is_read(tmp_path):
 
 
 def test_unchanged_sparse_and_packed_parts_are_read(tmp_path):
-    published = publish(vote(GNMax(sigma=8.0)))
+    pate = vote(GNMax(sigma=8.0))
     packed = io.BytesIO()
     np.savez_compressed(packed, a=np.arange(9))
-    published.student_.rows_ = sparse.csr_matrix(np.eye(5))
-    published.student_.archive_ = packed.getvalue()
-    published.save(tmp_path / "model.skops")
+    pate.student_.rows_ = sparse.csr_matrix(np.eye(5))
+    pate.student_.archive_ = packed.getvalue()
+    publish(pate).save(tmp_path / "model.skops")
     trusted = ["scipy.sparse._csr.csr_matrix"]
     loaded = PublishedClassifier.load(tmp_path / "model.skops", trusted=trusted)
     np.testing.assert_array_equal(loaded.student_.rows_.toarray(), np.eye(5))

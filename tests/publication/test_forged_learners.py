@@ -8,7 +8,7 @@ import pytest
 from sklearn_pate import PublishedClassifier
 from sklearn_pate._estimators._class_codes import last_step
 from sklearn_pate.accounting._statement import NEIGHBOURS
-from sklearn_pate.publication._card_check import checked_statement
+from sklearn_pate.publication._card_check import checked_statements
 from sklearn_pate.publication._privacy_card import rebuilt
 from tests.publication.forging import assert_every_value_is_compared
 from tests.publication.learners import LEARNERS, TRUSTED, fit
@@ -57,7 +57,7 @@ def test_other_costs_of_the_fits_of_a_search_are_refused(name, fits, originals):
     card = originals(name).card
     card["mechanism_fields"]["parameters"]["fits"] = fits
     with pytest.raises(ValueError, match=r"fits is empty|its epsilon is"):
-        checked_statement(card)
+        checked_statements(card)
 
 
 #: In each, the fit that won costs more than the search accounts for.

@@ -304,6 +304,7 @@ def test_it_holds_the_student_and_the_statement_only(planted):
         "_known_columns",
         "classes_",
         "metrics_",
+        "model_privacy_spent_",
         "n_features_in_",
         "privacy_spent_",
         "student_",

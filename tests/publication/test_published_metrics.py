@@ -17,8 +17,10 @@ from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.metrics import private_metrics
 from sklearn_pate.publication import PublishedClassifier, publish
+from sklearn_pate.publication._card_check import checked_statements
+from sklearn_pate.publication._privacy_card import check_card
 from tests.metrics.scores import FirstColumn, scored_rows
-from tests.publication.forging import card_of, forge, refused
+from tests.publication.forging import card_of, forge, mutated, refused
 from tests.publication.test_card_schema import SCHEMA, violations
 from tests.seeding import equal_noise
 
@@ -58,7 +60,8 @@ def test_metrics_come_back_with_the_model_and_their_own_statement(published, sav
         loaded = read(saved)
         assert {**loaded.metrics_} == {**published.metrics_}
         assert loaded.metrics_.privacy_spent_ == published.metrics_.privacy_spent_
-        assert loaded.privacy_spent_.epsilon == 1
+        assert loaded.privacy_spent_ == published.privacy_spent_
+        assert loaded.model_privacy_spent_ == published.model_privacy_spent_
         assert loaded.metrics_.subgroups_ == ["old", "young", "other or missing"]
 
 
@@ -74,6 +77,58 @@ def test_a_model_without_metrics_has_none(fitted):
     plain = publish(fitted)
     assert plain.metrics_ is None
     assert plain.card["metrics"] is None
+
+
+def test_the_card_is_about_the_model_with_its_metrics(published, fitted):
+    card, of_model = published.card, published.card["model_alone"]
+    whole = published.privacy_spent_
+    assert whole.release == "measured"
+    assert card["statement"] == whole.in_one_line()
+    assert "This fit with its metrics is (epsilon=" in card["statement"]
+    assert card["epsilon"] == whole.epsilon > of_model["epsilon"] == 1
+    assert card["profile"] == whole.to_dict()["profile"]
+    assert of_model["statement"] == fitted.privacy_spent_.in_one_line()
+    assert fitted.publish().card["model_alone"] is None
+    assert published.model_privacy_spent_ == fitted.privacy_spent_
+
+
+def test_a_corrected_model_of_a_card_counts_its_metrics_once(published, fitted):
+    whole = published.privacy_spent_
+    for model in (published, fitted, fitted.publish()):
+        spent = published.metrics_.recalibrated(model).privacy_spent_
+        assert spent == whole
+    others = measure(fitted)
+    spent = others.recalibrated(published).privacy_spent_
+    assert spent.epsilon > whole.epsilon
+
+
+PLACES = [
+    *(("epsilon",), ("statement",), ("private",), ("release",), ("mechanism",)),
+    *(("profile", 0, 1), ("curve", 0, 1), ("assumptions", -1, "sentence")),
+    *(("facts", "composition"), ("facts", "arithmetic"), ("delta",), ("n_queries",)),
+]
+
+
+@pytest.mark.parametrize("part", [(), ("model_alone",)], ids=["whole", "model alone"])
+@pytest.mark.parametrize("place", PLACES, ids=str)
+def test_a_number_of_the_whole_or_of_a_part_that_is_changed_is_refused(
+    published, part, place
+):
+    if part and place == ("private",):
+        part, place = (), ("model_alone",)
+    card = deepcopy(published.card)
+    *path, last = (*part, *place)
+    inner = card
+    for one in path:
+        inner = inner[one]
+    inner[last] = None if last == "model_alone" else mutated(inner[last])
+
+    def read():
+        check_card(card, "card")
+        checked_statements(card)
+
+    with pytest.raises(ValueError, match=r"^(card is damaged: its|its) "):
+        read()
 
 
 FORGED = {
@@ -142,17 +197,17 @@ def test_metrics_without_a_guarantee_are_refused(fitted):
         fitted.publish(metrics=seeded)
 
 
-def test_the_command_add_counts_the_metrics_on_a_card(saved, capsys, fitted):
+def test_the_command_add_counts_the_metrics_on_a_card(saved, capsys, fitted, published):
     other = saved.with_name("other.skops")
     fitted.publish().save(other)
     cards = [str(path.with_suffix(".json")) for path in (saved, other)]
     assert main(["add", *cards, "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert [Path(one["card"]).name for one in facts["cards"]] == [
-        "model.json",
-        "model.json, metrics",
+        "model.json, with metrics",
         "other.json",
     ]
+    assert facts["cards"][0]["epsilon"] == published.privacy_spent_.epsilon
     assert 2 < facts["epsilon"] <= 4
     assert main(["add", *cards]) == 0
     assert "2 models, with their metrics, are" in capsys.readouterr().out

@@ -49,20 +49,23 @@ def flow_of(
     n_tables: int | None = None,
     mechanism: str | None = None,
     model: str | None = None,
+    measured: bool = False,
 ) -> list[Step]:
     """List the steps of a fit of one of the KINDS, in order.
 
     `n_teachers` is a number of teachers, parties or neighbours, and `n_tables` one of
-    columns whose noisy counts public rows are drawn from. Without numbers and names,
+    columns whose noisy counts public rows are drawn from. A `measured` model has
+    metrics. Without numbers and names,
     the steps are those of any such fit.
     """
+    only = "the first release" if measured else "the only release"
     words = {
         "unit": unit,
         "teachers": _counted_or_many(n_teachers, "teacher", "teachers"),
         "parties": _counted_or_many(n_teachers, "party", "parties"),
         "nearest": counted(n_teachers, "nearest row") if n_teachers else "nearest rows",
         "to_queries": f"to {counted(n_queries, 'query')} " if n_queries else "",
-        "only": "the only release" if n_tables is None else "the second release",
+        "only": only if n_tables is None else "the second release",
         "model": f"{model}: " if model else "",
         "best": f"{model}, " if model else "",
         "columns": counted(n_tables, "column"),
@@ -73,6 +76,8 @@ def flow_of(
     for zone, title, text in TEXTS["flow"][kind]:
         text = mechanism if zone == "noise" and mechanism else text.format(**words)
         steps.append(Step(zone, title.format(**words), text))
+    if measured:
+        steps += [Step(*step) for step in TEXTS["measured"]["flow"]]
     return steps
 
 

@@ -16,18 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_pate._estimators._class_codes import RelabeledClassifier
 from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate.accounting._assumptions import (
+    FITTED_APART,
     FROZEN_IS_PUBLIC,
     QUALITY_ROWS_PUBLIC,
     Assumption,
 )
 from sklearn_pate.accounting._ledger import PrivacyLedger, read_entries
 from sklearn_pate.accounting._neighbours import NEIGHBOURS
-from sklearn_pate.accounting._profile import (
-    PrivacyProfile,
-    compose_profiles,
-    curve_profile,
-    lower_hull,
-)
+from sklearn_pate.accounting._profile import PrivacyProfile, lower_hull
+from sklearn_pate.accounting._publication import with_metrics
 from sklearn_pate.accounting._statement import (
     THOUSAND,
     PrivacySpent,
@@ -51,7 +48,7 @@ from sklearn_pate.publication._model_file import paths_of, read_pair, versions_o
 from sklearn_pate.publication._privacy_card import canonical_text, statement_fields
 
 FORMAT = "sklearn_pate privacy report"
-FORMAT_VERSION = 9
+FORMAT_VERSION = 10
 
 FALSE_ALARMS = (1, 10, 50, 100)  # of a thousand
 SEVERAL = (1, 2, 3, 5, 10)
@@ -160,7 +157,7 @@ def collect_facts(
     title = _title(described) if title is None else one_line("title", title)
     figures = _quality(quality, evaluated_on, quality_is_public)
     metrics = metrics_of(learner, clf, metrics, spent)
-    total = spent if metrics is None else spent + metrics.privacy_spent_
+    whole = spent if metrics is None else with_metrics(spent, metrics.privacy_spent_)
     history = _ledger_facts(ledger, spent)
     leaks = [
         {"name": leak.name, "estimator": leak.estimator, "what": str(leak)}
@@ -183,15 +180,16 @@ def collect_facts(
         "internal": bool(internal_because),
         "internal_because": internal_because,
         "private": private,
-        **statement_fields(spent),
-        "kind": kind,
         # Of all that is published: the model, and its metrics.
-        "promise": _promise(total) if private else None,
-        "costs": _costs(spent) if private else None,
+        **statement_fields(whole, spent),
+        "promise": _promise(whole) if private else None,
+        "costs": _costs(whole) if private else None,
+        "model_alone": None if metrics is None else _part(spent),
+        "kind": kind,
         "not_covered": leaks,
         "assumptions": [
             asdict(one)
-            for one in _assumptions(total, steps, figures, described.get("unit_name"))
+            for one in _assumptions(whole, steps, figures, described.get("unit_name"))
         ],
         "deployment": described,
         "to_fill_in": missing_in(described, figures, metrics) if private else [],
@@ -203,7 +201,7 @@ def collect_facts(
         "n_classes": len(learner.classes_),
         "n_features": int(learner.n_features_in_),
         "quality": figures,
-        "metrics": None if metrics is None else _metrics(metrics, total),
+        "metrics": None if metrics is None else _metrics(metrics),
         "ledger": history,
         "versions": card["versions"] if card else versions_of(model),
     }
@@ -236,6 +234,7 @@ def _statement_of(learner: Any, clf: Any) -> PrivacySpent:
     if plans_privacy(learner) or has_card(learner):
         check_is_fitted(learner, "privacy_spent_")
     spent = getattr(learner, "privacy_spent_", None)
+    spent = getattr(learner, "model_privacy_spent_", spent)
     if not isinstance(spent, PrivacySpent):
         raise ValueError(
             f"clf is of type {type(clf).__name__} without a privacy statement "
@@ -291,8 +290,15 @@ def _quality(
     }
 
 
-def _metrics(metrics: PrivateMetrics, total: PrivacySpent) -> dict[str, Any]:
-    """Write private metrics with their statement, and the cost with that of the fit."""
+def _part(of_model: PrivacySpent) -> dict[str, Any]:
+    """Write what a report needs about the model alone."""
+    fields = statement_fields(of_model, of_model)
+    names = ("statement", "epsilon", "delta", "mechanism")
+    return {one: fields[one] for one in (*names, "n_teachers", "n_queries", "n_tables")}
+
+
+def _metrics(metrics: PrivateMetrics) -> dict[str, Any]:
+    """Write private metrics with their own statement."""
     values = metrics.to_dict()
     return {
         **{name: values[name] for name in ("statement", "epsilon", "delta", "n_rows")},
@@ -303,10 +309,7 @@ def _metrics(metrics: PrivateMetrics, total: PrivacySpent) -> dict[str, Any]:
                 values["subgroups"], values["by_subgroup"], strict=False
             )
         ],
-        "total": {
-            "epsilon": float(total.epsilon) if np.isfinite(total.epsilon) else None,
-            "delta": float(total.delta),
-        },
+        "apart": FITTED_APART in metrics.privacy_spent_.assumptions,
     }
 
 
@@ -390,7 +393,7 @@ def _ledger_facts(
 
 
 def _promise(spent: PrivacySpent) -> dict[str, Any]:
-    """Bound attackers by the profile of the fit."""
+    """Bound attackers by the profile of a publication."""
     several = []
     for n_units in SEVERAL:
         profile, epsilon = spent.profile.of_units(n_units), n_units * spent.epsilon
@@ -426,19 +429,14 @@ def _guesses(profile: PrivacyProfile) -> dict[str, int]:
 
 
 def _costs(spent: PrivacySpent) -> dict[str, Any]:
-    """Compute the profile of the fit, and the cost of two fits."""
-    delta = float(spent.delta)
-    curve = spent.curve * 2
-    profile = curve_profile(curve).intersect(compose_profiles([spent.profile] * 2))
-    epsilon = 2 * spent.epsilon
-    if delta:
-        epsilon = min(curve.quiet_epsilon(delta), profile.epsilon_at(delta))
+    """Compute the profile of a publication, and the cost of two like it."""
+    two = spent + spent
     return {
         "pairs": _pairs(spent),
-        "two_fits": {
-            "epsilon": round_up(epsilon, 3),
-            "delta": delta,
-            "guesses": _guesses(profile),
+        "two": {
+            "epsilon": round_up(two.epsilon, 3),
+            "delta": float(two.delta),
+            "guesses": _guesses(two.profile),
         },
     }
 

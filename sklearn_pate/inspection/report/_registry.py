@@ -53,7 +53,7 @@ def registry_record(facts: dict[str, Any]) -> dict[str, Any]:
         utility = _joined(utility, _TABLE["metrics"]["utility"].format(estimates))
         costs = [
             f"epsilon={epsilon_text(one)} and delta={number_text(one['delta'])}"
-            for one in (metrics, metrics["total"])
+            for one in (facts["model_alone"], metrics)
         ]
         of_metrics = _TABLE["metrics"]["details"].format(*costs)
     slug = re.sub(r"[^a-z0-9]+", "_", given.get("name", "to fill in").lower())

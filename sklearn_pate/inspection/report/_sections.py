@@ -201,6 +201,11 @@ def _table(name: str, rows: Iterable[tuple[str, ...]], **words: object) -> Table
     return Table(caption, tuple(head), tuple(rows))
 
 
+def _model(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts about the fit of the model, without its metrics."""
+    return facts if facts["model_alone"] is None else facts["model_alone"]
+
+
 def _title(facts: dict[str, Any]) -> str:
     name = facts["deployment"].get("unit_name", facts["unit"])
     return f"Protection of one {name}"
@@ -214,7 +219,7 @@ def _private(cost: Mapping[str, Any]) -> str:
 
 def _no_protection(facts: dict[str, Any]) -> Section:
     name = "void" if facts["epsilon"] is None else "classifier alone"
-    text = _text(name, is_warning=True, private=_private(facts))
+    text = _text(name, is_warning=True, private=_private(_model(facts)))
     return Section(_title(facts), [text])
 
 
@@ -239,10 +244,9 @@ def _model_and_data(facts: dict[str, Any]) -> Section:
 
 
 def _protection(facts: dict[str, Any]) -> Section:
-    cost = facts if facts["metrics"] is None else facts["metrics"]["total"]
-    guarantee = _words("guarantee", cost=_private(cost))
-    if cost["delta"]:
-        one_in = int(1 / Fraction(repr(cost["delta"])))  # down: a larger probability
+    guarantee = _words("guarantee", cost=_private(facts))
+    if facts["delta"]:
+        one_in = int(1 / Fraction(repr(facts["delta"])))  # down: a larger probability
         guarantee += f" {_words('delta', one_in=one_in)}"
     # The bound is compared with examples that everybody can compute.
     guesses = facts["promise"]["guesses"]
@@ -273,13 +277,15 @@ def _line_of_several(one: dict[str, Any]) -> tuple[str, str, str, str]:
 
 
 def _limits(facts: dict[str, Any]) -> Section:
-    kind, two_fits = facts["kind"], facts["costs"]["two_fits"]
-    has_public_rows = kind not in ("counts", "learner") and facts["n_tables"] is None
+    kind, two = facts["kind"], facts["costs"]["two"]
+    n_tables = _model(facts)["n_tables"]
+    has_public_rows = kind not in ("counts", "learner") and n_tables is None
+    metrics = "" if facts["metrics"] is None else " with its metrics"
     words = {
-        "epsilon": f"{two_fits['epsilon']:.3f}",
-        "delta": number_text(two_fits["delta"]),
-        "guesses": at_most(two_fits["guesses"]),
-        "covered": _words("search" if kind == "search" else "fit"),
+        "epsilon": f"{two['epsilon']:.3f}",
+        "delta": number_text(two["delta"]),
+        "guesses": at_most(two["guesses"]),
+        "covered": _words("search" if kind == "search" else "fit", metrics=metrics),
     }
     items = tuple(
         (subject, text.format(**words))
@@ -318,11 +324,12 @@ def _evidence(facts: dict[str, Any]) -> Section:
         blocks.append(_text("figures", kind=kind, evaluated_on=on))
         if not quality["public"]:
             blocks.append(_text("no guarantee of figures", is_warning=True))
-    return Section("Evidence", [*blocks, *_metrics(facts["metrics"])])
+    return Section("Evidence", [*blocks, *_metrics(facts)])
 
 
-def _metrics(metrics: dict[str, Any] | None) -> list[Block]:
-    """Write private metrics, by subgroup, and their own statement."""
+def _metrics(facts: dict[str, Any]) -> list[Block]:
+    """Write private metrics, by subgroup, with their cost as a part of the whole."""
+    metrics = facts["metrics"]
     if metrics is None:
         return []
     of_all = {"subgroup": "All rows", "figures": metrics["figures"]}
@@ -339,8 +346,14 @@ def _metrics(metrics: dict[str, Any] | None) -> list[Block]:
         caption = "Metrics on private rows, with 95 % intervals"
         more = ", more subgroups" if start else ""
         tables.append(Table(f"{caption}{more}", ("Metric", *names), rows))
-    cost, total = _private(metrics), _private(metrics["total"])
-    return [*tables, _text("metrics", cost=cost, total=total)]
+    cost = _text(
+        "metrics",
+        metrics=_private(metrics),
+        model=_private(_model(facts)),
+        how=_words("larger" if metrics["apart"] else "sum"),
+        whole=_private(facts),
+    )
+    return [*tables, cost]
 
 
 def _assumptions(facts: dict[str, Any]) -> Section:
@@ -378,7 +391,8 @@ def _appendix(facts: dict[str, Any]) -> list[Section]:
         words = sentences_of(facts["facts"]).items()
         named = {HEADINGS[name]: text for name, text in words}
         if facts["metrics"] is not None:
-            named["Metrics"] = facts["metrics"]["statement"]
+            named["Model alone"] = facts["model_alone"]["statement"]
+            named["Metrics alone"] = facts["metrics"]["statement"]
         sections.append(Section("Statement", [_table("facts", named.items())]))
     sections.append(_parameters(facts))
     if facts["ledger"] is not None:
@@ -396,10 +410,14 @@ def _appendix(facts: dict[str, Any]) -> list[Section]:
 def _method(facts: dict[str, Any]) -> Section:
     kind, unit = facts["kind"], facts["unit"]
     names = ("unit", "n_teachers", "n_queries", "n_tables", "mechanism", "model")
-    steps = flow_of(kind, **{name: facts[name] for name in names})
-    method, columns = TEXTS["method"][kind], counted(facts["n_tables"], "column")
-    if facts["n_tables"] is not None:
+    fit = facts | _model(facts)
+    measured = facts["metrics"] is not None
+    steps = flow_of(kind, **{name: fit[name] for name in names}, measured=measured)
+    method, columns = TEXTS["method"][kind], counted(fit["n_tables"], "column")
+    if fit["n_tables"] is not None:
         method = f"{TEXTS['synthetic']['method']} {method}"
+    if measured:
+        method += f" {TEXTS['measured']['method']}"
     text = Text(method.format(unit=unit, columns=columns))
     if not facts["private"]:
         text = _text("despite the steps", is_warning=True)
@@ -423,6 +441,8 @@ def _costs(facts: dict[str, Any]) -> Section:
 def _parameters(facts: dict[str, Any]) -> Section:
     alone = facts["not_covered"] and facts["epsilon"] is not None
     of_what = ", of the classifier without the steps in front of it" if alone else ""
+    fit, metrics = _model(facts), facts["metrics"]
+    parts = {} if metrics is None else {"the model": fit, "the metrics": metrics}
     file = facts["model_file"] or {"name": None, "sha256": None}
     named = {
         "Model file": file["name"],
@@ -431,13 +451,16 @@ def _parameters(facts: dict[str, Any]) -> Section:
         "Classifier": facts["classifier"],
         "Predicting model": facts["model"],
         "Mechanism": facts["mechanism"],
-        _COUNTED.get(facts["kind"], "Teachers"): facts["n_teachers"],
-        "Queries": facts["n_queries"],
-        "Columns that are counted": facts["n_tables"],
+        _COUNTED.get(facts["kind"], "Teachers"): fit["n_teachers"],
+        "Queries": fit["n_queries"],
+        "Columns that are counted": fit["n_tables"],
         "Unit": facts["unit"],
         "Neighbour relation": facts["relation"],
         "epsilon": epsilon_text(facts) + of_what,
         "delta": number_text(facts["delta"]),
+        **{
+            f"epsilon of {part} alone": epsilon_text(one) for part, one in parts.items()
+        },
         "Classes": facts["n_classes"],
         "Features": facts["n_features"],
     }

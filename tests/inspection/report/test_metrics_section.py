@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from sklearn_pate.accounting._statement import of_thousand
+from sklearn_pate.accounting._statement import of_thousand, write_epsilon
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.metrics import private_metrics
@@ -65,18 +65,18 @@ def test_metrics_the_noise_hides_are_said_to_be_hidden():
     assert "| AUC | hidden by the noise |" in text
 
 
-def test_metrics_come_with_their_statement_and_the_total():
-    metrics = measured()
+def test_parts_are_named_as_parts_of_the_whole():
+    metrics, of_model = measured(), fitted().privacy_spent_
     shown = report(metrics)
-    total = fitted().privacy_spent_ + metrics.privacy_spent_
+    total = of_model + metrics.privacy_spent_
     text = shown.to_markdown().replace("\\", "")
-    assert metrics.privacy_spent_.in_one_line() in text
-    assert f"together they are (epsilon={total.epsilon:.3f}"[:-2] in text
-    assert "With this model and its metrics, at most " in text
+    for part in (of_model, metrics.privacy_spent_):
+        assert part.in_one_line() in text
+    assert f"together they are (epsilon={write_epsilon(total.epsilon)}" in text
     facts = shown.to_dict()
-    assert facts["epsilon"] == 1
+    assert facts["epsilon"] == total.epsilon
+    assert facts["model_alone"]["epsilon"] == 1
     assert facts["metrics"]["epsilon"] == metrics.privacy_spent_.epsilon
-    assert facts["metrics"]["total"] == {"epsilon": total.epsilon, "delta": 1e-5}
     assert not shown.internal
 
 
@@ -135,7 +135,10 @@ def test_the_record_for_a_registry_has_the_metrics_and_both_costs():
         in (deployment["implementation"]["utility"])
     )
     details = deployment["privacy_loss"]["privacy_parameters_details"]
-    assert "Metrics were released in addition, with epsilon=2.000" in details
+    assert (
+        "The model alone has epsilon=1.000 and delta=0, and the metrics alone"
+        in details
+    )
     plain = report(None, deployment=Deployment(name="Beds")).to_registry()
     assert violations(record) == violations(plain)
 
@@ -162,6 +165,7 @@ def test_a_model_without_a_guarantee_has_metrics_and_no_total():
     with equal_noise():
         model = DPLogisticRegression(feature_bounds=(0, 1), classes=[0, 1])
         model.fit(X[:500], Y[:500])
-    facts = PrivacyReport.from_estimator(model, metrics=measured()).to_dict()
-    assert facts["metrics"]["total"]["epsilon"] is None
+    metrics = private_metrics(model, X[500:], Y[500:], epsilon=2.0)
+    facts = PrivacyReport.from_estimator(model, metrics=metrics).to_dict()
+    assert facts["epsilon"] is None
     json.dumps(facts, allow_nan=False)

@@ -224,7 +224,7 @@ def test_a_pure_profile_ends_at_its_epsilon():
     pairs = shown_pairs(linear())
     assert pairs[-1] == (1.0, 0.0, True)
     assert all(delta > 0 for _, delta, _ in pairs[:-1])
-    assert report_on(linear()).to_dict()["costs"]["two_fits"]["epsilon"] == 2
+    assert report_on(linear()).to_dict()["costs"]["two"]["epsilon"] == 2
 
 
 def test_deltas_that_the_profile_does_not_resolve_are_left_out():
@@ -235,7 +235,7 @@ def test_deltas_that_the_profile_does_not_resolve_are_left_out():
 
 def test_two_fits_cost_what_their_curves_or_profiles_add_up_to():
     clf = pate()
-    two = report_on(clf).to_dict()["costs"]["two_fits"]
+    two = report_on(clf).to_dict()["costs"]["two"]
     spent = clf.privacy_spent_
     both = compose_profiles([spent.profile, spent.profile])
     exact = both.epsilon_at(two["delta"])
