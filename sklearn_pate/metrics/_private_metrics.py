@@ -481,7 +481,6 @@ def read_rows(
     of_subgroup = np.zeros(len(labels), dtype=np.intp)
     if subgroups is not None:
         declared = np.array(values[:-1], dtype=object)
-        check_container("subgroups", subgroups)
         check_label_type(subgroups, declared, "subgroups", "subgroup_values")
         of_subgroup = class_indices(subgroups, declared)
         check_consistent_length(X, of_subgroup)
@@ -508,6 +507,7 @@ def check_subgroups(subgroups: Any, values: Any) -> list[Any]:
             f"subgroup_values={values!r} needs subgroups, the subgroup of each row; "
             "pass both, or leave it out."
         )
+    check_container("subgroups", subgroups)
     given = as_objects(values)
     plain = [
         plain_label(one)

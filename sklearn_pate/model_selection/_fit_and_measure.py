@@ -122,7 +122,9 @@ def fit_and_measure(
         Private rows.
 
     y : array-like of shape (n_rows,)
-        Labels of the private rows.
+        Labels of the private rows. If `classes` of the estimator is None, the classes
+        are the labels of all rows, and the statement assumes that they are public. The
+        label of a row without a group id does not count.
 
     metrics_epsilon : float, default=None
         Epsilon of the metrics. None is the epsilon of the fit.

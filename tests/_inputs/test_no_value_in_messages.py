@@ -168,6 +168,15 @@ def measure(X, y, groups):
     private_metrics(PUBLIC_MODEL, X, y, epsilon=1.0, groups=groups)
 
 
+def by_subgroup(groups):
+    subgroups = GROUPS if groups is None else groups
+    return {"subgroups": subgroups, "subgroup_values": [1, 2]}
+
+
+def measure_subgroups(X, y, groups):
+    private_metrics(PUBLIC_MODEL, X, y, epsilon=1.0, **by_subgroup(groups))
+
+
 def fit_and_score(X, y, groups):
     learner = learners.DPNaiveBayesClassifier((-3, 3), classes=[0, 1])
     if groups is not None:
@@ -175,9 +184,18 @@ def fit_and_score(X, y, groups):
     fit_and_measure(learner, X, y, **({} if groups is None else {"groups": groups}))
 
 
+def fit_and_score_subgroups(X, y, groups):
+    learner = learners.DPNaiveBayesClassifier((-3, 3), classes=[0, 1])
+    fit_and_measure(learner, X, y, **by_subgroup(groups))
+
+
 CALLS = {name: partial(fit, name) for name in LEARNERS}
 CALLS |= {"cast_votes": cast, "Votes": count}
 CALLS |= {"private_metrics": measure, "fit_and_measure": fit_and_score}
+CALLS |= {
+    "private_metrics, subgroups": measure_subgroups,
+    "fit_and_measure, subgroups": fit_and_score_subgroups,
+}
 
 
 def test_all_learners_are_called():
