@@ -429,8 +429,8 @@ def check_column_types(X: Any, X_public: Any) -> None:
         if differs:
             raise ValueError(
                 f"Column {names[column]!r} is numeric in {numeric}, but in {text} it "
-                "is text that cannot be read as a number; give it the same type in "
-                "both."
+                "is text that cannot be read as a number, or codes with leading zeros; "
+                "give it the same type in both."
             )
 
 
@@ -522,9 +522,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_word(value: Any) -> bool:
-    """Check whether a value is text that no number can be read from."""
+    """Check whether a value is text of no number, or a code with a leading zero."""
     if not isinstance(value, str):
         return False
+    if value[:1] == "0" and value[1:2].isdigit():  # never equal to a number as text
+        return True
     try:
         float(value)
     except ValueError:

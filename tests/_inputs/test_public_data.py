@@ -212,6 +212,11 @@ def test_pandas_extension_types_are_numbers_or_text(dtype):
         check_types(*((AGES, column) if is_text else (column, WORDS)))
 
 
+def test_numbers_beside_codes_with_leading_zeros_are_refused():
+    with pytest.raises(ValueError, match=r"'age' is numeric in X, .* leading zeros"):
+        check_types(AGES, ["07", "10"] * 20)
+
+
 DAYS = pd.Series(pd.date_range("2020-01-01", periods=40))
 
 
