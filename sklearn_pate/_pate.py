@@ -15,6 +15,7 @@ from sklearn_pate._aggregation._checks import (
     check_scores,
     check_strategy,
     memory_location,
+    read_rarest,
 )
 from sklearn_pate._aggregation._classifier import StudentClassifier
 from sklearn_pate._aggregation._design import (
@@ -464,6 +465,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         *,
         X_public: Any = None,
         groups: Any = None,
+        class_prior: float | ArrayLike | None = None,
         margins: Sequence[float] = MARGINS,
     ) -> FitPlan:
         """Plan a fit: its noise, its privacy cost, and its label accuracy.
@@ -475,6 +477,11 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         ----------
         X, y, X_public, groups : object
             As in `fit`.
+
+        class_prior : float or array-like of shape (n_classes,), default=None
+            Shares of the classes, or the share of the rarest class, from public
+            knowledge. Must not be computed from private rows. The plan warns if the
+            noise is too large for the rarest class.
 
         margins : sequence of float, default=(0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
             Margins at which to compute the label accuracy. A margin is the lead of the
@@ -498,7 +505,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyUtilityWarning)  # the plan has it
             aggregation = clone(self)._plan(X, y, X_public=X_public, groups=groups)
-        planned = aggregation.fit_plan(margins)
+        rarest = read_rarest(class_prior, aggregation.n_classes)
+        planned = aggregation.fit_plan(margins, rarest)
         more = self._why_counts_useless(
             aggregation.private, aggregation.public, aggregation.release
         )

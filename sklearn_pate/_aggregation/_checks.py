@@ -4,6 +4,7 @@ import os
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 from joblib import Memory
 
@@ -18,7 +19,11 @@ from sklearn_pate._inputs._containers import Table, check_container
 from sklearn_pate._inputs._labels import PublicData
 from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._synthetic._marginals import PrivateMarginals
-from sklearn_pate.accounting._value_checks import check_count, check_parameters
+from sklearn_pate.accounting._value_checks import (
+    check_count,
+    check_not_masked,
+    check_parameters,
+)
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
 from sklearn_pate.mechanisms import MeanScores
 
@@ -35,6 +40,32 @@ def check_target(estimator: Any, y: Any) -> None:
             "y is one text; pass the label of each row, such as frame['label']."
         )
     check_container("y", y)
+
+
+def read_rarest(class_prior: Any, n_classes: int) -> float | None:
+    """Return the share of the rarest class, or raise ValueError if it is none.
+
+    None if no shares are known.
+    """
+    if class_prior is None:
+        return None
+    check_not_masked("class_prior", class_prior)
+    shares = np.asarray(class_prior)
+    is_number = shares.dtype.kind in "iuf"
+    if shares.ndim and not (
+        is_number and shares.shape == (n_classes,) and abs(shares.sum() - 1) < 0.01
+    ):
+        raise ValueError(
+            f"class_prior={class_prior!r} must be {n_classes} shares that sum to 1, or "
+            "the share of the rarest class."
+        )
+    rarest = shares.min() if is_number and shares.size else np.nan
+    if not 0 < rarest <= 1 / n_classes:
+        raise ValueError(
+            f"class_prior={class_prior!r} must be positive, and the share of the "
+            f"rarest of {n_classes} classes at most 1/{n_classes}."
+        )
+    return float(rarest)
 
 
 def check_one_source(estimator: Any, X_public: Any) -> None:

@@ -105,6 +105,13 @@ class FitPlan:
         Number of coefficients of each class except one, for mean scores and for a
         DPNewtonClassifier.
 
+    n_units_needed : int or None, default=None
+        Number of rows or groups below which the noise of a DPNewtonClassifier hides its
+        coefficients, for classes of equal shares or with the share `rarest`.
+
+    rarest : float or None, default=None
+        Share of the rarest class, from public knowledge.
+
     n_tables : int or None, default=None
         Number of columns whose noisy counts are released, to draw rows in place of
         public rows. None if public rows are given.
@@ -133,6 +140,8 @@ class FitPlan:
     margin_for_90: float | None = None
     margin_for_99: float | None = None
     n_coordinates: int | None = None
+    n_units_needed: int | None = None
+    rarest: float | None = None
     n_tables: int | None = None
 
     def __post_init__(self) -> None:
@@ -217,6 +226,7 @@ class FitPlan:
             at_margins=tuple(map(votes.at, margins)) if votes else (),
             margin_for_90=votes.margin_for(0.9) if votes else None,
             margin_for_99=votes.margin_for(0.99) if votes else None,
+            rarest=rarest,
         )
 
     @classmethod
@@ -228,6 +238,8 @@ class FitPlan:
         n_coordinates: int,
         useless: str | None,
         n_public: int | None = None,
+        n_units_needed: int | None = None,
+        rarest: float | None = None,
     ) -> Self:
         """Plan a fit that releases mean scores, or a logistic regression.
 
@@ -245,6 +257,9 @@ class FitPlan:
         n_public : int, default=None
             Number of public rows. The plan warns if there are few public rows.
 
+        n_units_needed, rarest : object
+            As in the plan.
+
         Returns
         -------
         plan : FitPlan
@@ -252,7 +267,12 @@ class FitPlan:
         """
         few = None if n_public is None else why_few_public_rows(n_public)
         return cls._of_release(
-            release, n_rows, [useless, few], n_coordinates=n_coordinates
+            release,
+            n_rows,
+            [useless, few],
+            n_coordinates=n_coordinates,
+            n_units_needed=n_units_needed,
+            rarest=rarest,
         )
 
     @classmethod
@@ -336,6 +356,7 @@ class FitPlan:
         facts = {
             **(self._of_newton() if self.n_teachers is None else self._of_teachers()),
             "mechanism": self.mechanism,
+            **self._of_units_needed(),
             **self._of_rows(),
             **self._of_groups(),
             "publishable": f"epsilon={epsilon}, delta={self.delta:g}",
@@ -369,6 +390,18 @@ class FitPlan:
                 f"released, with {counted(self.n_coordinates, 'coefficient')} each"
             )
         return {"teachers": teachers, "queries": queries}
+
+    def _of_units_needed(self) -> dict[str, str]:
+        if self.n_units_needed is None:
+            return {}
+        needed = f"at least {counted(self.n_units_needed, self.unit)} "
+        if self.rarest is None:
+            needed += (
+                "for classes of equal shares; a rare class needs more (class_prior)"
+            )
+        else:
+            needed += f"for a rarest class with a share of {self.rarest:.2g}"
+        return {"needed": needed}
 
     def _of_rows(self) -> dict[str, str]:
         if self.n_tables is None:

@@ -1,6 +1,6 @@
 """Expected usefulness of a release, from numbers that do not depend on private data."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,9 @@ _SIGNAL = 12.0
 _ROWS_OF_CLASS = 5
 # Rows or groups for each unit of noise, and for each class beyond the first.
 _STEPS = 30.0
+# Rows of each class for each unit of noise on a count, for naive Bayes to do better
+# than Newton steps whose noise is too large. Measured on tables of 7 and 15 classes.
+_ROWS_OF_CELL = 1.5
 # Largest noise on a count, relative to the rows of a class.
 _NOISE_OF_COUNTS = 0.25
 # Public rows below which a released function is poor at any epsilon. Measured on Adult,
@@ -42,6 +45,8 @@ _RIGHT_OF_CLASS = 5
 # Share of rows that a domain may miss without a warning, in standard deviations of the
 # noise, and number of columns that are named.
 _MISSED, _CERTAIN, _MOST_NAMED = 0.1, 5.0, 5
+# Standard deviations by which answers follow the scores of a student of others.
+_SURE = 2.0
 _MOST_TEACHERS = 2**20
 _FEWEST_QUERIES = 20
 # Queries, in those that are answered rightly, of which a network or a student of images
@@ -214,8 +219,8 @@ def why_useless(
             if few_answers and fewer >= _FEWEST_QUERIES:
                 settings.append(f"n_queries={fewer}")
     if voter != "party":
-        settings.append(_WITHOUT_TEACHERS)
-    elif not settings:
+        settings += _without_teachers(n_rows, n_classes, epsilon, delta)
+    if not settings:
         settings.append("less noise")
     noise = mechanism.in_one_line()
     right = f"{100 * agree.right * agree.answered:.0f} %"
@@ -258,6 +263,41 @@ def why_one_class(
     )
 
 
+def why_only_noise(what: str, remedy: str = "") -> str:
+    """Describe a release without information, by released and public numbers alone."""
+    return (
+        f"The released {what} can hardly be told from noise: the model may predict no "
+        "better than the shares of the classes do. The privacy cost is spent "
+        "nevertheless. Before another fit, consider a larger epsilon, more private "
+        f"rows, or other columns{remedy}."
+    )
+
+
+def why_answers_are_noise(
+    scores: NDArray[np.floating], answers: NDArray[np.intp]
+) -> str | None:
+    """Describe answers that do not follow the scores of a student of other answers.
+
+    None if they do. `scores`, of shape (n_queries, n_classes), are a student's. If the
+    answers were permuted, the sum of the scores of the answers would have the mean and
+    the variance that are computed here (Hoeffding 1951, "A combinatorial central limit
+    theorem").
+    """
+    n_answers, n_classes = scores.shape
+    counts = np.bincount(answers, minlength=n_classes)
+    centred = scores - scores.mean(axis=0)
+    centred = centred - (centred @ counts / n_answers)[:, np.newaxis]
+    found = float(centred[np.arange(n_answers), answers].sum())
+    variance = float((centred**2 @ counts).sum()) / (n_answers - 1)
+    if found > _SURE * np.sqrt(variance):
+        return None
+    return why_only_noise(
+        "answers",
+        "; for a rare class, teachers with class_weight='balanced', or "
+        f"{_WITHOUT_TEACHERS}",
+    )
+
+
 def why_scores_useless(
     release: ReleasePlan, n_rows: int | None, rarest: float | None = None
 ) -> str | None:
@@ -292,29 +332,96 @@ def _relative_variance(rarest: float | None, n_classes: int) -> float:
 
 def _described(rarest: float | None, n_classes: int) -> str:
     if rarest is None:
-        return f"{n_classes} classes"
+        return f"{n_classes} classes of equal shares"
     return f"the rarest class, with a share of {rarest:.2g}"
+
+
+def newton_units(
+    noise_scale: float, n_classes: int, rarest: float | None = None
+) -> int:
+    """Compute the rows or groups that Newton steps with this noise need.
+
+    `rarest` is the share of the rarest class, where it is public or was released.
+    """
+    variance = _relative_variance(rarest, n_classes)
+    return int(np.ceil(_STEPS * (n_classes - 1) * noise_scale / variance))
 
 
 def why_newton_useless(
     release: ReleasePlan, n_units: int, rarest: float | None = None
 ) -> str | None:
-    """Describe why nothing can be learned in Newton steps; None if something can.
-
-    `rarest` is the share of the rarest class, where it is public or was released.
-    """
+    """Describe why nothing can be learned in Newton steps; None if something can."""
     mechanism, n_classes = release.mechanism, release.n_values
-    variance = _relative_variance(rarest, n_classes)
-    needed = int(np.ceil(_STEPS * (n_classes - 1) * mechanism.noise_scale / variance))
+    needed = newton_units(mechanism.noise_scale, n_classes, rarest)
     if n_units >= needed:
         return None
-    unit = release.statement.unit
+    spent, others = release.statement, []
+    if rarest is None and release.target is not None:
+        others = _naive_bayes(n_units, n_classes, release.target, spent.delta)
+    return _why_training_useless(
+        mechanism, n_units, needed, spent.unit, rarest, n_classes, others
+    )
+
+
+def why_gradients_useless(
+    mechanism: Mechanism, scale: float, *, n_units: int, n_classes: int
+) -> str | None:
+    """Describe why nothing is learned from noisy gradients; None if something is.
+
+    `scale` is that of the noise on the sum of all gradients in one direction, relative
+    to the longest gradient of a row. A class is told from the rest.
+    """
+    of_class = _relative_variance(1 / n_classes, 2)
+    needed = int(np.ceil(_STEPS * scale / of_class))
+    if n_units >= needed:
+        return None
+    return _why_training_useless(mechanism, n_units, needed, "row", None, n_classes)
+
+
+def _why_training_useless(
+    mechanism: Mechanism,
+    n_units: int,
+    needed: int,
+    unit: str,
+    rarest: float | None,
+    n_classes: int,
+    others: Sequence[str] = (),
+) -> str:
+    more = "; a rare class needs more" if rarest is None else ""
+    settings = ["a larger epsilon", *others, f"at least {counted(needed, unit)}{more}"]
     return (
         f"The noise of {mechanism.in_one_line()} is too large for "
         f"{counted(n_units, unit)}: it hides the coefficients of "
-        f"{_described(rarest, n_classes)}. Use a larger epsilon, or at least "
-        f"{counted(needed, unit)}."
+        f"{_described(rarest, n_classes)}. Use {', or '.join(settings)}."
     )
+
+
+def _without_teachers(
+    n_rows: int | None, n_classes: int, epsilon: float | None, delta: float
+) -> list[str]:
+    """Name the learner without teachers that has enough rows, by public numbers."""
+    if n_rows is None or epsilon is None:
+        return [_WITHOUT_TEACHERS]
+    noise_scale = 2 / largest_gdp_mu(epsilon, delta)
+    if n_rows >= newton_units(noise_scale, n_classes):
+        return [_WITHOUT_TEACHERS]
+    return _naive_bayes(n_rows, n_classes, epsilon, delta)
+
+
+def _naive_bayes(
+    n_units: int, n_classes: int, epsilon: float, delta: float
+) -> list[str]:
+    """Name the learner that needs fewer rows of many classes, if it has enough.
+
+    The noise of its counts grows with the root of the number of columns. On tables of
+    two classes, it is no better where the noise of Newton steps is too large.
+    """
+    scale = np.sqrt(2) / largest_gdp_mu(epsilon, delta)
+    n_columns = int((n_units / (_ROWS_OF_CELL * n_classes * scale)) ** 2)
+    if n_classes < 3 or n_columns < 1:
+        return []
+    columns = counted(n_columns, "column")
+    return [f"DPNaiveBayesClassifier for a table of up to {columns}"]
 
 
 def why_counts_useless(

@@ -16,6 +16,7 @@ from sklearn_pate._aggregation._fit_plan import FitPlan
 from sklearn_pate._aggregation._outlook import (
     why_few_public_rows,
     why_one_class,
+    why_only_noise,
     why_scores_useless,
 )
 from sklearn_pate._aggregation._prepared_rows import ScoredRows, score_rows
@@ -30,6 +31,7 @@ from sklearn_pate._votes._sums import TeacherScores
 from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.exceptions import StudentWarning, warn_user
+from sklearn_pate.mechanisms._mean_scores import Estimate, exceeds_noise
 from sklearn_pate.students import DistillationClassifier, ScoreFunction
 from sklearn_pate.students._basis import resolve_threshold
 from sklearn_pate.students._train_student import train_student
@@ -88,14 +90,16 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
         scored = prepare_scores(public.X_public, self.design, seed=seed)
         return replace(self, public=public, scored=scored)
 
-    def fit_plan(self, margins: Sequence[float]) -> FitPlan:
+    def fit_plan(self, margins: Sequence[float], rarest: float | None) -> FitPlan:
         """Plan the fit: its noise, its privacy cost, and its number of coefficients."""
         return FitPlan.of_coefficients(
             self.release,
             n_rows=self.n_rows,
             n_coordinates=self.n_coordinates[-1],
-            useless=why_scores_useless(self.release, self.n_rows),
+            useless=why_scores_useless(self.release, self.n_rows)
+            or why_scores_useless(self.release, self.n_rows, rarest),
             n_public=self.public.n_public,
+            rarest=rarest,
         )
 
     def _why_useless(self) -> Iterator[str]:
@@ -142,10 +146,24 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
         if why_scores_useless(self.release, self.n_rows) is None:
             rarest = float(estimate.shares.min())
             hidden = why_scores_useless(self.release, self.n_rows, rarest)
+            if hidden is None and self._is_noise(estimate):
+                hidden = why_only_noise("scores")
         for why in (hidden, one):
             if why is not None:
                 warn_user(why, StudentWarning)
         return ReleasedScores(estimate, model, probabilities, answers)
+
+    def _is_noise(self, estimate: Estimate) -> bool:
+        """Check whether mean scores can hardly be told from noise.
+
+        Without signal, their variance is that of the noise, and that of as many labels
+        as there are rows, where this number is public.
+        """
+        variances = estimate.variances
+        if self.n_rows is not None:
+            of_labels = (1 - np.sum(estimate.shares**2)) / (self.n_classes - 1)
+            variances = variances + of_labels / self.n_rows
+        return not exceeds_noise(estimate.coefficients, variances)
 
     def teach(self, released: ReleasedScores) -> BaseEstimator:
         """Return the released score model, or train a student on its soft labels."""

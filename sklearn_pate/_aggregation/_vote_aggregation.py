@@ -8,16 +8,26 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing
 
 from sklearn_pate._aggregation._aggregation import Aggregation
 from sklearn_pate._aggregation._design import Design, as_query_strategy
 from sklearn_pate._aggregation._entry import analyse_votes
 from sklearn_pate._aggregation._fit_plan import FitPlan
-from sklearn_pate._aggregation._outlook import why_many_queries, why_useless
+from sklearn_pate._aggregation._outlook import (
+    why_answers_are_noise,
+    why_many_queries,
+    why_useless,
+)
 from sklearn_pate._aggregation._prepared_rows import comparable, represent
 from sklearn_pate._aggregation._rehearsal import rehearse_student
 from sklearn_pate._aggregation._rows import PublicInputs
-from sklearn_pate._estimators._class_codes import accepts_unlabeled, on_labels
+from sklearn_pate._estimators._class_codes import (
+    accepts_unlabeled,
+    on_labels,
+    scores_of,
+)
+from sklearn_pate._estimators._isolation import quiet, seeded_globals
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers._forms import VoteForm
@@ -25,6 +35,7 @@ from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
+from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms import Oracle, Transcript
 from sklearn_pate.mechanisms._oracle import VoteCounts
 from sklearn_pate.students import (
@@ -38,6 +49,8 @@ from sklearn_pate.students._train_student import train_student
 # "auto": below this fraction of the public rows, representative rows are queried. More
 # queries cover the public rows in any case, and random rows are found faster.
 _FEW_QUERIES = 0.1
+# Answers that a student of others must predict, to be told from noise.
+_FEWEST_TESTED = 20
 
 
 @dataclass(frozen=True)
@@ -118,13 +131,14 @@ class VoteAggregation(Aggregation[Votes, Answers]):
         )
         return replace(self, public=public, queries=queries)
 
-    def fit_plan(self, margins: Sequence[float]) -> FitPlan:
+    def fit_plan(self, margins: Sequence[float], rarest: float | None) -> FitPlan:
         """Plan the fit: its noise, its privacy cost, and its label accuracy."""
         return FitPlan.of_votes(
             self.release,
             n_rows=self.n_rows,
             margins=margins,
             few_answers=accepts_unlabeled(self.design.student),
+            rarest=rarest,
         )
 
     def _why_useless(self) -> Iterator[str]:
@@ -204,6 +218,8 @@ class VoteAggregation(Aggregation[Votes, Answers]):
     @phase("training the student")
     def teach(self, released: Answers) -> BaseEstimator:
         """Train a clone of the student on public rows and released answers alone."""
+        if not any(self._why_useless()):
+            self._warn_of_noise(released)
         return train_student(
             self.student,
             self.public.X_public,
@@ -213,6 +229,42 @@ class VoteAggregation(Aggregation[Votes, Answers]):
             seed=self.seeds.student,
             histograms=released.transcript.histograms,
         )
+
+    def _warn_of_noise(self, released: Answers) -> None:
+        """Warn if a student of half of the answers does not predict the other half.
+
+        A student that accepts unlabelled rows is not trained twice, as it has many.
+        """
+        student, X_public = self.student, self.public.X_public
+        rows, answers = released.rows, released.answers
+        answered = np.random.RandomState(self.seeds.student).permutation(
+            np.flatnonzero(answers >= 0)
+        )
+        half, rest = np.array_split(answered, 2)
+        if (
+            accepts_unlabeled(student)
+            or len(rest) < _FEWEST_TESTED
+            or len(np.unique(answers[half])) < 2
+        ):
+            return
+        try:
+            with quiet(), seeded_globals(self.seeds.student):
+                fitted = train_student(
+                    student,
+                    X_public,
+                    rows[half],
+                    answers[half],
+                    n_classes=self.n_classes,
+                    seed=self.seeds.student,
+                )
+                scores = scores_of(
+                    fitted, _safe_indexing(X_public, rows[rest]), self.n_classes
+                )
+        except Exception:
+            return  # half of the answers may be too few for the student
+        why = why_answers_are_noise(scores, answers[rest])
+        if why is not None:
+            warn_user(why, PrivacyUtilityWarning)
 
     def attributes(self, released: Answers) -> dict[str, Any]:
         """Return what was released, as fitted attributes."""

@@ -47,8 +47,10 @@ from sklearn_pate.students import GraphSelfTrainingClassifier
 
 def run_plan(given: argparse.Namespace) -> None:
     """Print a plan."""
+    prior = given.class_prior
     numbers: dict[str, Any] = {
         "n_classes": given.classes,
+        "class_prior": prior[0] if prior and len(prior) == 1 else prior,
         "epsilon": given.epsilon,
         "delta": given.delta,
         "privacy_unit": given.unit,
@@ -60,7 +62,6 @@ def run_plan(given: argparse.Namespace) -> None:
         _check_newton(given)
         plan = plan_newton_fit(given.rows, **numbers)
     else:
-        prior = given.class_prior
         few_answers = given.student == "semi-supervised"
         plan = plan_fit(
             n_rows=given.rows,
@@ -68,7 +69,6 @@ def run_plan(given: argparse.Namespace) -> None:
             n_queries=given.queries,
             mechanism=chosen_mechanism(given),
             student=GraphSelfTrainingClassifier() if few_answers else None,
-            class_prior=prior[0] if prior and len(prior) == 1 else prior,
             margins=given.margins,
             **numbers,
         )

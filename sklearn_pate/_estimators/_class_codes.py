@@ -274,6 +274,17 @@ def predict_codes(classifier: Any, X: Any, n_classes: int) -> NDArray[np.intp]:
     )
 
 
+def scores_of(classifier: Any, X: Any, n_classes: int) -> NDArray[np.floating]:
+    """Score class indices by probabilities, the decision function, or predictions."""
+    for method in ("predict_proba", "decision_function"):
+        if hasattr(classifier, method):
+            scores = np.asarray(getattr(classifier, method)(X), dtype=np.float64)
+            if scores.ndim == 1:
+                scores = np.column_stack([-scores, scores])
+            return in_all_classes(scores, classifier, n_classes, absent=0.0)
+    return np.eye(n_classes)[predict_codes(classifier, X, n_classes)]
+
+
 def check_classifier(name: str, estimator: Any) -> None:
     """Raise ValueError unless an estimator is a classifier, or None."""
     if estimator is None:

@@ -26,12 +26,13 @@ def check_probabilities(classifier: Any, X: Any, n_classes: int) -> None:
 
     `classifier` was fitted on class indices, and on nothing sensitive.
     """
-    if not hasattr(classifier, "predict_proba"):
+    try:
+        predicted = np.asarray(classifier.predict_proba(X))
+    except Exception:  # it has none, or some that only predictions do without
         return
     network, inputs = _network(classifier, X)
     if network is not None:
         _check_outputs(network, inputs)
-    predicted = np.asarray(classifier.predict_proba(X))
     predicted = in_all_classes(predicted, classifier, n_classes, absent=0.0)
     problem = _why_none(predicted)
     if predicted.shape != (X.shape[0], n_classes):

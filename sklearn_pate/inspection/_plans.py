@@ -18,7 +18,7 @@ from sklearn.model_selection import (
     check_cv,
 )
 
-from sklearn_pate._aggregation._checks import check_number_of_groups
+from sklearn_pate._aggregation._checks import check_number_of_groups, read_rarest
 from sklearn_pate._aggregation._design import design_fit
 from sklearn_pate._aggregation._entry import release_of_design
 from sklearn_pate._aggregation._fit_plan import MARGINS, FitPlan
@@ -32,7 +32,7 @@ from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._assumptions import CHOSEN_BLINDLY
 from sklearn_pate.accounting._entries import costs as spent
 from sklearn_pate.accounting._ledger import PrivacyLedger, fitting_epsilon
-from sklearn_pate.accounting._value_checks import check_count, check_not_masked, counted
+from sklearn_pate.accounting._value_checks import check_count, counted
 from sklearn_pate.inspection._leaks import splits_by_labels
 from sklearn_pate.learners._newton import DPNewtonClassifier
 from sklearn_pate.mechanisms import MeanScores, PluralityMechanism
@@ -154,7 +154,7 @@ def plan_fit(
         check_count("n_rows", n_rows, 1)
     pate._check_parameters()
     _check_n_rows(pate, n_rows)
-    rarest = None if class_prior is None else _rarest(class_prior, n_classes)
+    rarest = read_rarest(class_prior, n_classes)
     design = design_fit(
         pate, None, n_public=sys.maxsize, n_rows=n_rows, n_classes=n_classes
     )
@@ -175,6 +175,7 @@ def plan_fit(
             n_coordinates=allowed[-1],
             useless=why_scores_useless(release, n_rows)
             or why_scores_useless(release, n_rows, rarest),
+            rarest=rarest,
         )
     else:
         plan = FitPlan.of_votes(
@@ -258,15 +259,15 @@ def plan_newton_fit(
         synthetic=synthetic,
     )
     learner._check_parameters()
-    rarest = None if class_prior is None else _rarest(class_prior, n_classes)
+    rarest = read_rarest(class_prior, n_classes)
     counts = partial(_counts, learner, n_classes, n_units)
     release = learner._release(n_classes, counts, (CHOSEN_BLINDLY,))
-    plan = FitPlan.of_coefficients(
+    plan = learner._fit_plan(
         release,
+        n_units,
         n_rows=n_units if privacy_unit == "row" else None,
         n_coordinates=learner._most_coordinates(release, sys.maxsize, n_units),
-        useless=learner._why_useless(release, n_units)
-        or learner._why_useless(release, n_units, rarest),
+        rarest=rarest,
     )
     return replace(plan, assumptions=())
 
@@ -281,27 +282,6 @@ def _counts(
     return learner._counts_of(
         n_tables, n_classes=n_classes, n_units=n_units, epsilon=epsilon
     )
-
-
-def _rarest(class_prior: Any, n_classes: int) -> float:
-    """Return the share of the rarest class, or raise ValueError if it is none."""
-    check_not_masked("class_prior", class_prior)
-    shares = np.asarray(class_prior)
-    is_number = shares.dtype.kind in "iuf"
-    if shares.ndim and not (
-        is_number and shares.shape == (n_classes,) and abs(shares.sum() - 1) < 0.01
-    ):
-        raise ValueError(
-            f"class_prior={class_prior!r} must be {n_classes} shares that sum to 1, or "
-            "the share of the rarest class."
-        )
-    rarest = shares.min() if is_number and shares.size else np.nan
-    if not 0 < rarest <= 1 / n_classes:
-        raise ValueError(
-            f"class_prior={class_prior!r} must be positive, and the share of the "
-            f"rarest of {n_classes} classes at most 1/{n_classes}."
-        )
-    return float(rarest)
 
 
 def _check_n_rows(pate: PATEClassifier, n_rows: int | None) -> None:

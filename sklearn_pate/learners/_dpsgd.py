@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_pate._aggregation._outlook import why_gradients_useless
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
 from sklearn_pate._estimators._isolation import MAX_SEED, one_thread
 from sklearn_pate._estimators._progress import check_verbose, progress_of
@@ -19,6 +20,7 @@ from sklearn_pate.accounting._calibrate import check_epsilon_is_small
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._value_checks import Constraint, check_count
 from sklearn_pate.accounting.composition import calibrate_steps
+from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.learners._noisy_learner import NoisyTraining, Rows, TrainingPlan
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_training import DPSGDSteps
@@ -432,6 +434,12 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
             delta=delta,
             assumptions=(*rows.assumptions, N_ROWS, ROW_BY_ROW, FLOATING_POINT),
         )
+        # The sum of the noise of all steps, relative to that of the samples; twice, as
+        # measured on Adult.
+        scale = 2 * noise_multiplier * n_rows / (math.sqrt(n_steps) * expected)
+        why = why_gradients_useless(plan, scale, n_units=n_rows, n_classes=n_classes)
+        if why is not None:
+            warn_user(why, PrivacyUtilityWarning)
         return TrainingPlan(rows, spent, plan, plan)
 
     def _train(self, rows: Rows, settings: DPSGDSteps, noise: NoiseSource) -> None:

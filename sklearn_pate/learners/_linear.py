@@ -11,9 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, softmax
+from scipy.stats import chi2
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._aggregation._outlook import why_one_class
+from sklearn_pate._aggregation._outlook import (
+    why_gradients_useless,
+    why_one_class,
+    why_only_noise,
+)
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
 from sklearn_pate._inputs._containers import column_names
 from sklearn_pate._inputs._features import as_array, check_numbers
@@ -44,6 +49,10 @@ from sklearn_pate.mechanisms._noisy_training import METHODS, TOLERANCE, NoisyObj
 # Fitted attributes that predictions depend on.
 _PREDICTS_BY = ("coef_", "intercept_", "_bounds")
 _RANDOM_ROWS = 1000
+_ENDS = "longest possible row"
+# Weights are told from noise if scores vary this many times as much as noise alone
+# makes them, with this probability. Measured on tables, also with permuted labels.
+_TOLD, _CHANCE = 1.3, 0.05
 _SMALLEST_HUBER = 1e-9  # below, rounding makes it a kink
 # With noise that has no delta: features for each root of a row and of epsilon, and
 # their largest number. Measured on tables.
@@ -56,6 +65,8 @@ class LinearPlan:
 
     noise: NoisyObjective
     bounds: Bounds
+    #: Description of noise that hides the weights; None if not, or if n is secret.
+    why_useless: str | None
 
 
 class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
@@ -180,7 +191,17 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
             delta=perturbation.delta,
             assumptions=(*rows.assumptions, bounded, FLOATING_POINT),
         )
-        return TrainingPlan(rows, spent, mechanism, LinearPlan(mechanism, bounds))
+        why = None
+        if mechanism.method == "objective":
+            # Of one weight, as the noise has a length of about n_weights in total.
+            scale = mechanism.linear_scale * math.sqrt(task.n_weights + 1)
+            why = why_gradients_useless(
+                mechanism, scale, n_units=n_rows, n_classes=n_classes
+            )
+        if why is not None:
+            warn_user(why, PrivacyUtilityWarning)
+        plan = LinearPlan(mechanism, bounds, why)
+        return TrainingPlan(rows, spent, mechanism, plan)
 
     def _problems_of_values(self, X: Any) -> Iterator[str]:
         if self.representation is not None or sp.issparse(X):
@@ -259,15 +280,19 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         self.data_norm_ = settings.bounds.norm
         self._bounds = settings.bounds
         self.C_ = 1 / perturbation.regularisation
-        self._warn_of_one_class(rows)
+        self._warn_if_useless(rows, weights, settings)
 
-    def _warn_of_one_class(self, rows: Rows) -> None:
-        """Warn of a model that predicts one class, by its released weights.
+    def _warn_if_useless(
+        self, rows: Rows, weights: NDArray[np.float64], plan: LinearPlan
+    ) -> None:
+        """Warn of a model of one class or of noise, by its released weights.
 
         For public rows, for random rows within the bounds, or where the ball of
-        `data_norm` ends in the directions of the weights.
+        `data_norm` ends in the directions of the weights. These ends show no noise.
         """
         n_features, n_classes = self.coef_.shape[1], len(rows.classes)
+        if n_classes < 2:
+            return
         if rows.public is not None:
             X, kind = rows.public, "public row"
         elif self._bounds.clips:
@@ -276,12 +301,49 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         else:
             lengths = np.linalg.norm(self.coef_, axis=1, keepdims=True)
             ends = self._bounds.norm * self.coef_ / np.maximum(lengths, 1e-300)
-            X, kind = np.vstack([ends, -ends]), "longest possible row"
+            X, kind = np.vstack([ends, -ends]), _ENDS
         scores = self._bounds.scores(X, self.coef_, self.intercept_)
         codes = scores.argmax(axis=1) if n_classes > 2 else scores[:, 0] > 0
-        why = why_one_class(codes, kind) if n_classes > 1 else None
+        why = why_one_class(codes, kind)
+        # The number of rows is public where neighbours replace a row.
+        replaces = plan.noise.relation("row") == "replace-one"
+        if why is None and plan.why_useless is None and replaces and kind != _ENDS:
+            X = self._bounds.rows(X)
+            if self._is_noise(X, weights, plan.noise, len(rows.X)):
+                why = why_only_noise("weights")
         if why is not None:
             warn_user(why, PrivacyUtilityWarning)
+
+    def _is_noise(
+        self,
+        X: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        noise: NoisyObjective,
+        n_rows: int,
+    ) -> bool:
+        """Check whether scores of rows vary hardly more than by noise alone.
+
+        With the curvature of as many private rows like these. If noise alone gives
+        scores a variance of N, it adds about N / 8 to their log-loss.
+        """
+        size, centred = X.shape[1], X - X.mean(axis=0)
+        found = expected = 0.0
+        for one in weights:
+            scores = X @ one
+            found += scores.var()
+            effects = noise.output_scale * centred
+            if noise.linear_scale:
+                curvatures = [
+                    self._loss().derivatives(sign * scores)[1] for sign in (1, -1)
+                ]
+                hessian = X.T * np.mean(curvatures, axis=0) @ X * (n_rows / len(X))
+                hessian += noise.regularisation * np.eye(size)
+                effects = noise.linear_scale * np.linalg.solve(hessian, centred.T)
+            # Each weight has a noise of variance (size + 1) times the squared scale.
+            expected += (size + 1) * float(np.sum(effects**2)) / len(X)
+        # Few noisy weights may be larger than most.
+        by_chance = chi2.isf(_CHANCE, weights.size) / weights.size
+        return bool(found < _TOLD * by_chance * expected)
 
     def _predictor(self) -> Self:
         # Only what predictions need: no parameter of this fit, and no other data.

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_pate._aggregation._checks import read_rarest
 from sklearn_pate._aggregation._classifier import PublicRowsClassifier
 from sklearn_pate._aggregation._design import is_given, is_table
 from sklearn_pate._aggregation._entry import (
@@ -25,9 +26,11 @@ from sklearn_pate._aggregation._entry import (
 )
 from sklearn_pate._aggregation._fit_plan import FitPlan
 from sklearn_pate._aggregation._outlook import (
+    newton_units,
     why_few_public_rows,
     why_newton_useless,
     why_one_class,
+    why_only_noise,
 )
 from sklearn_pate._aggregation._prepared_rows import (
     ScoredRows,
@@ -356,8 +359,9 @@ class DPNewtonClassifier(
             If the noise is seeded, or `delta` is too large for the number of rows.
 
         PrivacyUtilityWarning
-            If the noise is too large for the coefficients, or noisy counts show that
-            the domain of `synthetic` misses values of the private rows.
+            If the noise is too large for the coefficients, by public or by released
+            numbers, or noisy counts show that the domain of `synthetic` misses values
+            of the private rows.
         """
         with progress_of(self):
             plan = self._plan(X, y, X_public=X_public, groups=groups)
@@ -380,6 +384,8 @@ class DPNewtonClassifier(
             if plan.why_useless is None:
                 rarest = float(newton.class_shares.min())
                 why = self._why_useless(plan.release, plan.n_units, rarest)
+                if why is None and newton.is_noise:
+                    why = why_only_noise("coefficients")
                 if why is not None:
                     warn_user(why, PrivacyUtilityWarning)
             model = plan.model(newton.coef, self.threshold)
@@ -396,7 +402,13 @@ class DPNewtonClassifier(
 
     @private_rows_by_position
     def plan_fit(
-        self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        X_public: Any = None,
+        groups: Any = None,
+        class_prior: float | ArrayLike | None = None,
     ) -> FitPlan:
         """Plan a fit: its noise, its privacy cost, and its number of coefficients.
 
@@ -407,6 +419,11 @@ class DPNewtonClassifier(
         ----------
         X, y, X_public, groups : object
             As in `fit`.
+
+        class_prior : float or array-like of shape (n_classes,), default=None
+            Shares of the classes, or the share of the rarest class, from public
+            knowledge. Must not be computed from private rows. A rare class needs more
+            rows.
 
         Returns
         -------
@@ -425,11 +442,12 @@ class DPNewtonClassifier(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyUtilityWarning)  # the plan has it
             plan = clone(self)._plan(X, y, X_public=X_public, groups=groups)
-        planned = FitPlan.of_coefficients(
+        planned = self._fit_plan(
             plan.release,
+            plan.n_units,
             n_rows=plan.private.n_rows if self.privacy_unit == "row" else None,
             n_coordinates=plan.n_coordinates,
-            useless=plan.why_useless,
+            rarest=read_rarest(class_prior, plan.n_classes),
             n_public=plan.public.n_public,
         )
         more = self._why_counts_useless(plan.private, plan.public, plan.release)
@@ -569,6 +587,32 @@ class DPNewtonClassifier(
             most=most,
             ordered=ordered,
             evenness=evenness,
+        )
+
+    def _fit_plan(
+        self,
+        release: ReleasePlan,
+        n_units: int,
+        *,
+        n_rows: int | None,
+        n_coordinates: int,
+        rarest: float | None,
+        n_public: int | None = None,
+    ) -> FitPlan:
+        """Return the plan of a fit, with the number of rows or groups it needs."""
+        needed = None
+        if not self._has_log_odds:
+            noise = release.mechanism.noise_scale
+            needed = newton_units(noise, release.n_values, rarest)
+        return FitPlan.of_coefficients(
+            release,
+            n_rows=n_rows,
+            n_coordinates=n_coordinates,
+            useless=self._why_useless(release, n_units)
+            or self._why_useless(release, n_units, rarest),
+            n_public=n_public,
+            n_units_needed=needed,
+            rarest=rarest,
         )
 
     def _why_useless(

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import helmert
 from scipy.special import softmax
+from scipy.stats import entropy
 
 from sklearn_pate._votes._sums import STEPS
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
-from sklearn_pate.mechanisms._mean_scores import MOST_VALUES, shrunk
+from sklearn_pate.mechanisms._mean_scores import MOST_VALUES, exceeds_noise, shrunk
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 
 # Largest number of functions of a table.
@@ -31,6 +32,8 @@ _RADIUS, _SMALLEST, _LARGEST = 0.9, 0.5, 2.5
 _RIDGE, _FLOOR = 0.1, 0.4
 # Curvature of private rows, relative to that of public rows, that is worth a warning.
 _UNLIKE = 2.0
+# Gain of log-loss, relative to that of the shares of the classes, which is signal.
+_LEAST_GAIN = 0.005
 # Standard deviations of noise by which a mean must differ from what counts say.
 _SURE = 2.0
 # Share of a mean probability that a correction leaves at least; smallest mean
@@ -270,6 +273,8 @@ class Newton:
         self._shares = list(mechanism.shares)
         self._scale = 1.0
         self._last: _Move | None = None
+        #: Whether the coefficients of the last step can hardly be told from noise.
+        self.is_noise = False
 
     def step(self) -> Step:
         """Return the next step, at the coefficients so far."""
@@ -330,7 +335,13 @@ class Newton:
         self._last = _Move(coef, gradient, curvature, variance)
         change = curvature.applied(coef - self._start, 1)
         change += curvature.applied(gradient, -1)
-        change = shrunk(change, np.full(len(coef), variance), first=8)
+        variances = np.full(len(coef), variance)
+        # Half of the squared length is the gain of log-loss. With many rows, clipping
+        # and public rows leave some without signal. Counts may give more at the start.
+        least = 2 * _LEAST_GAIN * entropy(self.class_shares) / variance
+        is_told = self._start.any() or exceeds_noise(change, variances, least)
+        self.is_noise = not is_told
+        change = shrunk(change, variances, first=8)
         self.coef = self._start + curvature.applied(change, -1)
 
     def _correct_mean(self, mean: NDArray[np.float64], variance: float) -> None:

@@ -146,6 +146,9 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         PrivacyLeakWarning
             If the noise is seeded, `delta` is too large for the number of rows, or a
             bound was read from private data.
+
+        PrivacyUtilityWarning
+            If the noise is too large for the model, by public or released numbers.
         """
         plan = self._plan(X, y, X_public=X_public)
         rows = plan.rows

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import helmert
+from scipy.stats import chi2
 
 from sklearn_pate._estimators._progress import steps_of
 from sklearn_pate._votes._sums import STEPS, ScoreStep, TeacherScores
@@ -30,6 +31,9 @@ Threshold = Literal["auto", "balanced", "accuracy"]
 MOST_VALUES = 250_000
 # The first block keeps this share, so that a ranking is never all ties.
 _LEAST_KEPT = 0.1
+# Coefficients of noise alone pass each of two tests with this probability. Measured on
+# tables: with smaller ones, models that predict well would be called noise.
+_CHANCE, _FIRST_TESTED = 0.003, 8
 
 
 class Estimate(NamedTuple):
@@ -298,6 +302,24 @@ def shrunk(
         kept[block] *= max(share, least_kept) if start == 1 else share
         start, size = start + size, 2 * size
     return kept
+
+
+def exceeds_noise(
+    coefficients: NDArray[np.float64],
+    variances: NDArray[np.float64],
+    least: float = 0.0,
+) -> bool:
+    """Check that coefficients after the constant are larger than noise would be.
+
+    By chi-squared tests of the first ones and of all, as few may hold all signal. One
+    of the sums must also exceed its mean by at least `least`.
+    """
+    squared = coefficients[1:] ** 2 / variances[1:, np.newaxis]
+    parts = squared[:_FIRST_TESTED], squared
+    return any(
+        chi2.sf(part.sum(), part.size) < _CHANCE and part.sum() - part.size >= least
+        for part in parts
+    )
 
 
 def check_threshold(name: str, threshold: Any) -> None:

@@ -130,8 +130,8 @@ WRONG = [
         "--learner newton does not use --teachers; leave it out",
     ),
     (
-        ["plan", "--learner", "newton", "--rows", "9", "--class-prior", "0.1"],
-        "--learner newton does not use --class-prior; leave it out",
+        ["plan", "--learner", "newton", "--rows", "9", "--teachers", "5"],
+        "--learner newton does not use --teachers; leave it out",
     ),
     (["plan", "--learner", "newton", "--rows", "0"], "--rows 0"),
     (["plan", "--rows", "900", "--student", "good"], "invalid choice: 'good'"),
