@@ -315,12 +315,12 @@ def _curve_field(spent: PrivacySpent) -> dict[str, Any]:
     }
 
 
-def statement_fields(whole: PrivacySpent, of_model: PrivacySpent) -> dict[str, Any]:
+def statement_fields(spent: PrivacySpent, of_model: PrivacySpent) -> dict[str, Any]:
     """Write a statement, without its curve, as JSON values.
 
     Facts of the fit that the statement does not tell are those of the model.
     """
-    spent, of_fit = whole, of_model.facts.to_dict()
+    of_fit = of_model.facts.to_dict()
     counts = {name: getattr(spent, name) for name in _OF_STATEMENT}
     return {
         "statement": spent.in_one_line(),

@@ -250,9 +250,9 @@ def test_a_member_far_larger_than_the_file_is_refused(honest):
 
 @pytest.mark.slow
 def test_an_unchanged_student_of_zeros_is_read(tmp_path):
-    published = publish(vote(GNMax(sigma=8.0)))
-    published.student_.extra_ = np.zeros(60 * 2**20, np.int8)
-    published.save(tmp_path / "model.skops")
+    pate = vote(GNMax(sigma=8.0))
+    pate.student_.extra_ = np.zeros(60 * 2**20, np.int8)
+    publish(pate).save(tmp_path / "model.skops")
     loaded = PublishedClassifier.load(tmp_path / "model.skops")
     np.testing.assert_array_equal(loaded.student_.extra_, 0)
 
