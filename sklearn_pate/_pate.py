@@ -507,12 +507,11 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
             aggregation = clone(self)._plan(X, y, X_public=X_public, groups=groups)
         rarest = read_rarest(class_prior, aggregation.n_classes)
         planned = aggregation.fit_plan(margins, rarest)
-        more = self._why_counts_useless(
+        counts = self._why_counts_useless(
             aggregation.private, aggregation.public, aggregation.release
         )
-        if more is None:
-            return planned
-        return replace(planned, warnings=(*planned.warnings, more))
+        more = filter(None, (counts, aggregation.why_columns_are_lost))
+        return replace(planned, warnings=(*planned.warnings, *more))
 
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_pate._aggregation._design import Design
 from sklearn_pate._aggregation._entry import ReleasePlan
+from sklearn_pate._aggregation._outlook import why_columns_are_lost
 from sklearn_pate._aggregation._rehearsal import rehearse_teacher
 from sklearn_pate._aggregation._rows import PublicInputs
 from sklearn_pate._estimators._class_codes import on_labels
@@ -97,8 +98,16 @@ class Aggregation(ABC, Generic[Sums, Released]):
 
     def warn_if_useless(self) -> None:
         """Warn if a student can hardly learn from the release, by public numbers."""
-        for why in self._why_useless():
-            warn_user(why, PrivacyUtilityWarning)
+        for why in (*self._why_useless(), self.why_columns_are_lost):
+            if why is not None:
+                warn_user(why, PrivacyUtilityWarning)
+
+    @property
+    def why_columns_are_lost(self) -> str | None:
+        """Description of columns that teachers hardly see; None without any."""
+        if self.public.domain is not None:
+            return None  # rows of the domain are not like private ones
+        return why_columns_are_lost(self.representation)
 
     def rehearse(self) -> None:
         """Raise ValueError if the student or a teacher fails on public rows."""

@@ -17,6 +17,7 @@ from sklearn_pate.mechanisms import GNMax, NoisySum, PluralityMechanism
 from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.mechanisms._noisy_training import SampledMechanism
+from sklearn_pate.students import TableRepresentation
 
 #: Teachers rarely learn from fewer rows.
 FEW_ROWS = 30
@@ -42,6 +43,9 @@ _NOISE_OF_COUNTS = 0.25
 _FEW_PUBLIC_ROWS = 50
 # Right answers that such a student needs of each class.
 _RIGHT_OF_CLASS = 5
+# Share of public rows whose category may be rare, and least share of the variance of
+# public rows that features keep. Measured on tables, and on normal columns and codes.
+_MOST_RARE, _LEAST_VARIANCE = 0.5, 0.5
 # Share of rows that a domain may miss without a warning, in standard deviations of the
 # noise, and number of columns that are named.
 _MISSED, _CERTAIN, _MOST_NAMED = 0.1, 5.0, 5
@@ -487,6 +491,40 @@ def why_domain_misses(marginals: Marginals) -> str | None:
         f"By the released counts, {' and '.join(reasons)}. The privacy cost is spent "
         "nevertheless. Before another fit, compare spelling, units, types and missing "
         "values of X and y with what is declared."
+    )
+
+
+def why_columns_are_lost(representation: Any, of_basis: float = 1.0) -> str | None:
+    """Describe what features of a table lose of its columns; None if little.
+
+    By public rows. `of_basis` is the share of the variance of the features that a basis
+    of them keeps.
+    """
+    if not isinstance(representation, TableRepresentation):
+        return None
+    names = getattr(representation, "feature_names_in_", None)
+    rare = [
+        f"{column if names is None else names[column]!r} ({100 * share:.0f} %)"
+        for column, share in representation.rare_shares_.items()
+        if share > _MOST_RARE
+    ]
+    if rare:
+        listed = ", ".join(rare[:_MOST_NAMED])
+        return (
+            "Most public rows have a category that is too rare for a feature of its "
+            f"own in the columns {listed}: the features do not tell such categories "
+            "apart. Group the categories, or use DPNaiveBayesClassifier(domain), which "
+            "counts each category."
+        )
+    kept = representation.kept_variance_ * of_basis
+    if kept >= _LEAST_VARIANCE:
+        return None
+    columns = counted(representation.n_features_in_, "column")
+    return (
+        f"By the public rows, the features keep {100 * kept:.0f} % of the variance of "
+        f"{columns}. If many columns matter, use DPLogisticRegression(data_norm=..., "
+        "method='gaussian') in place of this learner. It sees all columns, and its "
+        "data_norm is a public bound of the length of a row."
     )
 
 

@@ -17,7 +17,7 @@ from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import cause_of, in_short, quotes_values, remedy_of
 from sklearn_pate.exceptions import warn_user
 from sklearn_pate.students import TableRepresentation
-from sklearn_pate.students._basis import ScoreBasis
+from sklearn_pate.students._basis import ScoreBasis, kept_variance
 from sklearn_pate.students._queries import numeric_features, standardized_features
 
 # Seconds in which a transformer is expected to transform one row.
@@ -39,6 +39,8 @@ class ScoredRows:
     basis: ScoreBasis
     #: Values of the basis, shape (n_rows, n_coordinates).
     values: NDArray[np.float64]
+    #: Share of the variance of the represented rows that the basis keeps.
+    kept_variance: float = 1.0
 
 
 def score_rows(
@@ -65,13 +67,15 @@ def score_rows(
         of_basis, represented = represent(TableRepresentation(), X_public, seed)
     features = finite_features(representation, represented)
     basis = ScoreBasis(max_coordinates, rbf, seed).fit(features[rows])
+    values = basis.transform(features[rows])
     return ScoredRows(
         rows,
         _safe_indexing(X_for_teachers, rows),
         fitted,
         of_basis,
         basis,
-        basis.transform(features[rows]),
+        values,
+        kept_variance(features[rows], values),
     )
 
 

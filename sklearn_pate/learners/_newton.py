@@ -27,6 +27,7 @@ from sklearn_pate._aggregation._entry import (
 from sklearn_pate._aggregation._fit_plan import FitPlan
 from sklearn_pate._aggregation._outlook import (
     newton_units,
+    why_columns_are_lost,
     why_few_public_rows,
     why_newton_useless,
     why_one_class,
@@ -360,8 +361,9 @@ class DPNewtonClassifier(
 
         PrivacyUtilityWarning
             If the noise is too large for the coefficients, by public or by released
-            numbers, or noisy counts show that the domain of `synthetic` misses values
-            of the private rows.
+            numbers, or features hardly hold the columns of the public rows. Also if
+            noisy counts show that the domain of `synthetic` misses values of the
+            private rows.
         """
         with progress_of(self):
             plan = self._plan(X, y, X_public=X_public, groups=groups)
@@ -450,10 +452,9 @@ class DPNewtonClassifier(
             rarest=read_rarest(class_prior, plan.n_classes),
             n_public=plan.public.n_public,
         )
-        more = self._why_counts_useless(plan.private, plan.public, plan.release)
-        if more is None:
-            return planned
-        return replace(planned, warnings=(*planned.warnings, more))
+        counts = self._why_counts_useless(plan.private, plan.public, plan.release)
+        more = filter(None, (counts, plan.why_columns_are_lost))
+        return replace(planned, warnings=(*planned.warnings, *more))
 
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
@@ -784,7 +785,8 @@ class _NewtonPlan:
 
     def warn_if_useless(self) -> None:
         """Warn, by public numbers, of a model of no use, and of a slow fit."""
-        for why in (self.why_useless, why_few_public_rows(self.public.n_public)):
+        few = why_few_public_rows(self.public.n_public)
+        for why in (self.why_useless, few, self.why_columns_are_lost):
             if why is not None:
                 warn_user(why, PrivacyUtilityWarning)
         if not self._is_for_all_rows:
@@ -792,6 +794,14 @@ class _NewtonPlan:
             rows = [_safe_indexing(X, [row]) for row in range(min(5, X.shape[0]))]
             seconds = seconds_a_row(representation.transform, rows)
             warn_if_slow(representation, seconds)
+
+    @property
+    def why_columns_are_lost(self) -> str | None:
+        """Description of columns that features hardly hold; None without any."""
+        if self.why_useless is not None or self.public.domain is not None:
+            return None  # rows of the domain are not like private ones
+        basis = self.public_basis
+        return why_columns_are_lost(basis.of_basis, basis.kept_variance)
 
     @property
     def _is_for_all_rows(self) -> bool:

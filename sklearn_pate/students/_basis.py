@@ -242,6 +242,17 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         return tags
 
 
+def kept_variance(X: NDArray[np.float64], values: NDArray[np.float64]) -> float:
+    """Compute the share of the variance of rows that functions explain.
+
+    `values` are those of a basis that was fitted on these rows.
+    """
+    centred = X - X.mean(axis=0)
+    total = np.sum(centred**2)
+    explained = np.sum((centred.T @ values) ** 2) / len(X)
+    return float(explained / total) if total > 0 else 1.0
+
+
 def _dense(X: Any) -> NDArray[np.float64]:
     return X.toarray() if sp.issparse(X) else np.asarray(X)
 

@@ -1,7 +1,7 @@
 """Representations of tables and images that are fitted on public rows."""
 
 from collections.abc import Iterator
-from typing import Any, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,7 +28,7 @@ from sklearn_pate._inputs._known_columns import (
 )
 from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate.accounting._value_checks import check_count, check_option
-from sklearn_pate.students._basis import ScoreBasis, row_products
+from sklearn_pate.students._basis import ScoreBasis, kept_variance, row_products
 
 # More public rows change neither ranges nor principal components noticeably.
 _MAX_ROWS = 20_000
@@ -97,6 +97,13 @@ class TableRepresentation(
     ----------
     n_components_ : int
         Number of columns of the result.
+
+    kept_variance_ : float
+        Share of the variance of the encoded columns that the components keep. 1 for
+        sparse rows, where the share is not computed.
+
+    rare_shares_ : dict
+        Share of public rows by column number, whose category has no column of its own.
 
     n_features_in_ : int
         Number of columns.
@@ -206,6 +213,8 @@ class TableRepresentation(
             X = _safe_indexing(X, np.sort(rows))
         encoder = _SparseColumns if sp.issparse(X) else _TableColumns
         self._columns = encoder().fit(X)
+        self.rare_shares_ = self._columns.rare_shares
+        self.kept_variance_ = 1.0
         encoded = self._columns.transform(X)
         deviation = StandardScaler(with_mean=False).fit(encoded).var_ ** 0.5
         self._kept = np.flatnonzero(deviation > _NEGLIGIBLE)
@@ -219,10 +228,12 @@ class TableRepresentation(
                 if self.n_components == "auto"
                 else cast(int, self.n_components)
             )
+            encoded = encoded[:, self._kept]
             self._basis = ScoreBasis(
                 1 + most, True, random_state, rows_per_coordinate=_ROWS_PER_FUNCTION
-            ).fit(encoded[:, self._kept])
+            ).fit(encoded)
             self.n_components_ = self._basis.n_coordinates_ - 1
+            self.kept_variance_ = kept_variance(encoded, self._basis.transform(encoded))
         elif self.n_components is not None and len(self._kept) >= fewest:
             from sklearn.decomposition import PCA, TruncatedSVD  # slow to import
 
@@ -234,6 +245,9 @@ class TableRepresentation(
                 min(wanted, len(self._kept), X.shape[0]), random_state=random_state
             ).fit(encoded[:, self._kept])
             self.n_components_ = len(self._components.components_)
+            if not sp.issparse(X):
+                kept = self._components.explained_variance_ratio_.sum()
+                self.kept_variance_ = float(kept)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -294,8 +308,14 @@ class _TableColumns:
             max_categories=_MAX_CATEGORIES,
             sparse_output=False,
         )
+        self.rare_shares: dict[int, float] = {}
         if self._is_category.any():
             self._encoder.fit(words)
+            for place, rare in enumerate(self._encoder.infrequent_categories_):
+                if rare is not None:
+                    column = int(np.flatnonzero(self._is_category)[place])
+                    is_rare = np.isin(words[:, place].astype(str), rare.astype(str))
+                    self.rare_shares[column] = float(is_rare.mean())
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
@@ -367,6 +387,8 @@ class _Numbers:
 
 class _SparseColumns:
     """Numbers of a sparse matrix in [-1, 1]."""
+
+    rare_shares: ClassVar[dict[int, float]] = {}
 
     def fit(self, X: sp.csr_matrix) -> Self:
         X = self._finite(X)

@@ -438,3 +438,18 @@ def test_a_basis_that_cannot_be_used_is_refused(parameters):
         ValueError, match=r"basis='curved' is unknown|n_components=None"
     ):
         TableRepresentation(**parameters).fit(np.eye(3))
+
+
+@pytest.mark.parametrize("basis", ["linear", "rbf"])
+def test_the_share_of_variance_that_components_keep_is_known(basis):
+    X = np.random.RandomState(0).standard_normal((800, 40))
+    one = TableRepresentation(10, basis, random_state=0).fit(X)
+    assert one.kept_variance_ == pytest.approx(0.31, abs=0.02)
+    assert TableRepresentation(None).fit(X).kept_variance_ == 1
+
+
+def test_the_share_of_rows_with_a_category_without_a_column_is_known():
+    codes = np.repeat(np.arange(60), 20).astype(str)
+    X = pd.DataFrame({"number": np.arange(1200), "code": codes, "sex": "F"})
+    found = TableRepresentation(random_state=0).fit(X).rare_shares_
+    assert found == {1: pytest.approx(11 / 60)}
