@@ -134,6 +134,7 @@ def test_values_that_are_not_declared_never_raise_and_are_told_of(without_noise)
     odd.iloc[0] = [np.inf, None, {"a": 1}, "text"]
     odd.iloc[1] = [None, pd.NA, ["list"], -np.inf]
     clf = make().set_params(domain=DOMAIN | {"sex": ["F", "M"]}).fit(odd, Y)
+    odd.loc[10:, "job"] = "other"
     with pytest.warns(UserWarning, match=r"does not know: \['job'\]"):
         assert np.isfinite(clf.predict_proba(odd)).all()
 
