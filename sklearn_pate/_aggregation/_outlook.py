@@ -318,12 +318,15 @@ def why_scores_useless(
         return None
     of_scores = _ROWS_OF_CLASS * n_classes * needed
     enough = n_rows is None or of_scores <= n_rows
+    settings = [
+        *([f"n_teachers={needed}"] if enough else []),
+        "a larger epsilon",
+        *_without_teachers(n_rows, n_classes, release.target, release.statement.delta),
+    ]
     return (
         f"The noise of {mechanism.in_one_line()} is too large for "
         f"{counted(release.n_teachers, 'teacher')}: it hides most of the scores of "
-        f"{_described(rarest, n_classes)}. Use "
-        + (f"n_teachers={needed}, " if enough else "")
-        + f"a larger epsilon, or {_WITHOUT_TEACHERS}."
+        f"{_described(rarest, n_classes)}. Use {', or '.join(settings)}."
     )
 
 

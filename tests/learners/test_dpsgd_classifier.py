@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import torch
 from skorch import NeuralNetClassifier
 from torch import nn
 
-from sklearn_pate import BudgetExceededError, PrivacyLedger
+from sklearn_pate import BudgetExceededError, PrivacyLedger, PrivacyUtilityWarning
 from sklearn_pate.accounting._assumptions import (
     FLOATING_POINT,
     LABEL_SET_READ,
@@ -48,6 +49,16 @@ def test_digits_are_learnt_through_little_noise(rows, probabilities):
     probabilities = clf.predict_proba(X[1400:])
     assert probabilities.shape == (len(X) - 1400, N_CLASSES)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("noise_multiplier", "useless"), [(0.3, False), (30.0, True)])
+def test_noise_that_hides_all_gradients_is_warned_of(rows, noise_multiplier, useless):
+    clf = make(network(max_epochs=20), noise_multiplier=noise_multiplier)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PrivacyUtilityWarning)
+        clf.plan_privacy(*rows)
+    texts = [str(one.message) for one in caught]
+    assert any("hides the coefficients" in text for text in texts) == useless
 
 
 @pytest.mark.slow
