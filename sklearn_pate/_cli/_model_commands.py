@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_pate._cli._options import TABLE, chosen_mechanism, plain_warnings
 from sklearn_pate._cli._site_files import labels_like, read_rows
+from sklearn_pate._estimators._class_codes import RelabeledClassifier
 from sklearn_pate._inputs._file_content import check_can_write, strict_json
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._ledger import PrivacyLedger
@@ -266,6 +267,8 @@ def _quality(figures: list[tuple[tuple[str, ...], float]]) -> dict[str, Any]:
 class _NotLoaded(ClassifierMixin, BaseEstimator):
     """Stand-in for the student, which a report does not need."""
 
+    module = ""  # of a network, which is not built from weights
+
     def predict(self, X: Any) -> NoReturn:
         raise TypeError("Only the statement of this model was read, not its student.")
 
@@ -283,7 +286,10 @@ def read_released(path: str) -> PublishedClassifier:
         with zipfile.ZipFile(BytesIO(model)) as archive:
             index = json.loads(read_index(archive, len(model)))["content"]
         stated = [json.loads(index[name]["content"]) for name in STATED]
-        name, module = (index["student"][key] for key in ("__class__", "__module__"))
+        student = index["student"]
+        if student["__class__"] == RelabeledClassifier.__name__:  # as cards name it
+            student = student["content"]["content"]["estimator_"]
+        name, module = student["__class__"], student["__module__"]
         parts = {
             "student": type(name, (_NotLoaded,), {"__module__": module})(),
             "classes": np.array(card["classes"], dtype=object),

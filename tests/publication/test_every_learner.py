@@ -20,6 +20,7 @@ from sklearn_pate import (
     PublicData,
     PublishedClassifier,
 )
+from sklearn_pate._cli._model_commands import read_released
 from sklearn_pate._estimators._class_codes import last_step
 from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate.inspection import PrivacyReport
@@ -76,6 +77,11 @@ def test_a_model_has_one_fingerprint_wherever_it_is(fitted, saved, rows, tmp_pat
     )
     assert elsewhere.stdout.split() == 3 * [before]
     assert model_fingerprint(fitted) == model_fingerprint(clone(published)) == before
+
+
+@pytest.mark.slow
+def test_its_statement_is_read_without_its_student(fitted, saved):
+    assert read_released(saved).card["statement"] == fitted.privacy_spent_.in_one_line()
 
 
 @pytest.mark.slow
