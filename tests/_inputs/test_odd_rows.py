@@ -152,7 +152,9 @@ def fitted(learner, X, container):
         warnings.simplefilter("always")
         # These are made of noisy answers alone.
         warnings.simplefilter("ignore", StudentWarning)
-        warnings.filterwarnings("ignore", "The private rows vary|The model|The released")
+        warnings.filterwarnings(
+            "ignore", "The private rows vary|The model|The released"
+        )
         learner.fit(X, Y, **public)
     spent = learner.privacy_spent_
     stated = (repr(spent), spent.epsilon, spent.mechanism, spent.assumptions)
