@@ -9,6 +9,8 @@ import pytest
 import skorch
 import torch
 import xgboost
+from imblearn.over_sampling import RandomOverSampler
+from imblearn.pipeline import make_pipeline as make_sampling_pipeline
 from sklearn.compose import make_column_transformer
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import SimpleImputer
@@ -79,6 +81,13 @@ BOOSTED = {
     "xgboost": xgboost.XGBClassifier(n_estimators=3),
     "lightgbm": lightgbm.LGBMClassifier(n_estimators=3, verbose=-1),
 }
+
+
+def resampled_to(label):
+    resample = RandomOverSampler(sampling_strategy={label: 150})
+    return make_sampling_pipeline(resample, BOOSTED["xgboost"])
+
+
 NO_VALIDATION = "in {name}=, turn early stopping off"
 GIVE_ENCODER = "In {name}=, set handle_unknown='ignore' in the encoder"
 # Estimator and rows that fail, what is wrong, the advice, and what follows it.
@@ -142,6 +151,12 @@ CASES = {
         "add a step in {name}= that casts them",
         (make_pipeline(FunctionTransformer(as_float32), NETWORK), NUMBERS),
     ),
+    "labels of xgboost, after a step that names them": (
+        (resampled_to(1), NUMBERS, 1),
+        "Invalid classes inferred",
+        "Replace the labels in y and classes= by the numbers 0, 1, ...",
+        (resampled_to(0), NUMBERS),
+    ),
     "names of xgboost": (
         (BOOSTED["xgboost"], named("a[1]", "b")),
         "feature_names must be string",
@@ -166,8 +181,11 @@ CASES = {
 OF_ANY_WORDS = of_words(OneHotEncoder(handle_unknown="ignore"))
 
 
-def plan(role, estimator, rows):
-    """Plan a fit on half of the rows, in which the estimator has this role."""
+def plan(role, estimator, rows, first=0):
+    """Plan a fit on half of the rows, in which the estimator has this role.
+
+    Labels are numbers from the `first` one.
+    """
     other = LogisticRegression() if rows is not WORDS else OF_ANY_WORDS
     clf = PATEClassifier(
         **({"estimator": other, "student": other} | {role: estimator}),
@@ -179,7 +197,7 @@ def plan(role, estimator, rows):
     )
     half = slice(200, None)
     public = rows.iloc[half] if hasattr(rows, "iloc") else rows[half]
-    return clf.plan_privacy(rows[:200], Y[:200], X_public=PublicData(public))
+    return clf.plan_privacy(rows[:200], first + Y[:200], X_public=PublicData(public))
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")  # of the logarithm
