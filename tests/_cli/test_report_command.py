@@ -7,6 +7,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -117,6 +118,17 @@ def test_a_forest_needs_no_trust(blobs, tmp_path, monkeypatch):
     fit(RandomForestClassifier(2), blobs).publish().save("forest.skops")
     assert main(["report", "forest.skops", "-o", "report.json"]) == 0
     assert facts_of("report.json")["model"] == "RandomForestClassifier"
+
+
+def test_a_student_of_text_labels_is_named_without_its_wrapper(
+    blobs, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    X, y, X_public, others = blobs
+    named = X, np.array(["a", "b", "c"])[y], X_public, others
+    fit(GaussianNB(), named).publish().save("named.skops")
+    assert main(["report", "named.skops", "-o", "report.json"]) == 0
+    assert facts_of("report.json")["model"] == "GaussianNB"
 
 
 def test_nothing_that_the_model_file_names_is_imported(model, monkeypatch):
