@@ -66,6 +66,7 @@ from sklearn_pate.learners import (
     DPNewtonClassifier,
     DPSGDClassifier,
 )
+from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.students import TableRepresentation
 
@@ -456,7 +457,7 @@ def times():
     of_counts = time.perf_counter() - start
     counts = MarginalCounts(n_tables=50).for_share(0.1, 1.0, DELTA)
     start = time.perf_counter()
-    counts.release(exact)
+    counts.release(exact, NoiseSource())
     row = {
         "n_rows": n_rows,
         "n_columns": frame.shape[1],

@@ -11,6 +11,7 @@ from sklearn_pate._synthetic._marginals import count_cells
 from sklearn_pate.inspection import audit_neighbours
 from sklearn_pate.inspection._audits import epsilon_lower_bound
 from sklearn_pate.mechanisms import GNMax
+from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 
 # Few trials bound epsilon better at a large delta.
@@ -58,7 +59,7 @@ def exact_counts(pate, plan):
 
 
 def drawn_once(pate, plan):
-    return plan.release.counts.release(exact_counts(pate, plan))
+    return plan.release.counts.release(exact_counts(pate, plan), NoiseSource())
 
 
 def bound_and_claim(data_sets, drawn=drawn_once, score=None):
@@ -86,7 +87,7 @@ def test_noisy_counts_do_not_contradict_their_cost(neighbours):
 def test_counts_without_noise_on_empty_cells_are_found(monkeypatch):
     release = MarginalCounts.release
 
-    def without_empty_cells(self, counts, noise=None):
+    def without_empty_cells(self, counts, noise):
         return np.where(counts > 0, release(self, counts, noise), 0)
 
     monkeypatch.setattr(MarginalCounts, "release", without_empty_cells)

@@ -15,6 +15,7 @@ from sklearn_pate import BudgetExceededError, PrivacyLedger, PublishedClassifier
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.inspection._audits import epsilon_lower_bound
 from sklearn_pate.learners import DPNaiveBayesClassifier
+from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.testing import seeded_noise
 
@@ -251,7 +252,7 @@ def audit(n_trials=3000):
     mechanism = MarginalCounts(n_tables=4).for_share(1.0, 1.0, 0.01)
     exact = np.zeros((2, 40), dtype=np.int64)
     exact[0, [0, 10, 20, 30]] = exact[1, [1, 11, 21, 31]] = 1
-    direction = exact[0] - exact[1]
+    direction, noise = exact[0] - exact[1], NoiseSource()
 
     def score(counts):
         # By the likelihood ratio, but for what only missing noise would show.
@@ -260,7 +261,9 @@ def audit(n_trials=3000):
                 return sign * 1e6
         return counts @ direction
 
-    scores = [[score(mechanism.release(one)) for _ in range(n_trials)] for one in exact]
+    scores = [
+        [score(mechanism.release(one, noise)) for _ in range(n_trials)] for one in exact
+    ]
     lower, _ = epsilon_lower_bound(
         *map(np.array, scores), delta=0.01, confidence=0.9999
     )
@@ -276,7 +279,7 @@ def test_an_audit_finds_nothing():
 def test_an_audit_finds_missing_noise_on_empty_cells(monkeypatch):
     release = MarginalCounts.release
 
-    def without_empty(self, counts, noise=None):
+    def without_empty(self, counts, noise):
         return np.where(np.asarray(counts) == 0, 0, release(self, counts, noise))
 
     monkeypatch.setattr(MarginalCounts, "release", without_empty)
