@@ -43,7 +43,7 @@ def group_counts(groups, order, seed, by_class, choose=one_row_of_groups):
     """Return the exact counts of one row of each group, in a given order of groups."""
     left = {one: list(its_rows) for one, its_rows in groups.items()}
     table = [(one, left[one].pop(0)) for one in order]
-    ids, group_of_row = group_ids([one for one, _ in table])
+    ids, group_of_row = group_ids([one for one, _ in table], len(table))
     is_labelled = np.array([row[-1] >= 0 for _, row in table])
     some = choose(ids, np.where(is_labelled, group_of_row, -1), seed)
     return counts([table[one][1] for one in some] + [(0,) * D + (-1,)], by_class)

@@ -15,7 +15,7 @@ owners = st.lists(st.integers(0, 9) | st.none(), min_size=1, max_size=40).filter
 def chosen(groups, seed, rows=None):
     """Return the number of the chosen row, by id of its group."""
     rows = np.arange(len(groups)) if rows is None else rows
-    ids, group_of_row = group_ids(np.array(groups, dtype=object))
+    ids, group_of_row = group_ids(np.array(groups, dtype=object), len(groups))
     some = one_row_of_groups(ids, group_of_row, seed)
     return {ids[group_of_row[row]]: rows[row] for row in some}
 

@@ -22,6 +22,10 @@ from sklearn_pate._teachers._shards import (
 seeds = st.integers(0, 2**31 - 2)
 
 
+def ids_of(groups):
+    return group_ids(groups, len(groups))
+
+
 @pytest.mark.slow
 @given(n_teachers=st.integers(1, 30), more=st.integers(0, 100), seed=seeds)
 def test_every_row_goes_to_exactly_one_teacher(n_teachers, more, seed):
@@ -41,7 +45,7 @@ def test_every_row_goes_to_exactly_one_teacher(n_teachers, more, seed):
 )
 def test_adding_a_group_moves_no_other_group(ids, newcomer, n_teachers, seed):
     def shard_of(ids):
-        spelled, _ = group_ids(sorted(ids))
+        spelled, _ = ids_of(sorted(ids))
         shards = shard_groups(spelled, n_teachers, seed)
         public = hold_out_groups(spelled, 0.2, seed)
         return dict(zip(spelled, zip(shards, public, strict=True), strict=True))
@@ -51,13 +55,13 @@ def test_adding_a_group_moves_no_other_group(ids, newcomer, n_teachers, seed):
 
 
 def test_groups_spread_evenly_over_shards():
-    ids, _ = group_ids(np.arange(20_000))
+    ids, _ = ids_of(np.arange(20_000))
     sizes = np.bincount(shard_groups(ids, 50, key=1), minlength=50)
     assert stats.chisquare(sizes).pvalue > 1e-6
 
 
 def test_shards_and_held_out_groups_are_independent():
-    ids, _ = group_ids(np.arange(20_000))
+    ids, _ = ids_of(np.arange(20_000))
     public = hold_out_groups(ids, 0.25, seed=1)
     assert stats.binomtest(int(public.sum()), 20_000, 0.25).pvalue > 1e-6
     shards = shard_groups(ids, 10, key=1)
@@ -68,13 +72,13 @@ def test_shards_and_held_out_groups_are_independent():
 
 
 def test_keyed_hashes_are_the_same_in_all_versions():
-    ids, _ = group_ids(["ann", "bob", "cem", "dee"])
+    ids, _ = ids_of(["ann", "bob", "cem", "dee"])
     assert shard_groups(ids, 3, key=0).tolist() == [0, 0, 2, 2]
     assert hold_out_groups(ids, 0.5, seed=0).tolist() == [True, True, True, False]
 
 
 def test_another_seed_gives_another_assignment():
-    ids, _ = group_ids(np.arange(100))
+    ids, _ = ids_of(np.arange(100))
     assert not np.array_equal(shard_groups(ids, 10, 0), shard_groups(ids, 10, 1))
     assert not np.array_equal(
         np.concatenate(shard_rows(100, 10, 0)), np.concatenate(shard_rows(100, 10, 1))
@@ -94,7 +98,7 @@ def test_another_seed_gives_another_assignment():
     ],
 )
 def test_an_id_hashes_alike_whatever_type_numpy_gave_it(spelling):
-    ids, group_of_row = group_ids(spelling)
+    ids, group_of_row = ids_of(spelling)
     assert ids.tolist() == [b"17", b"5"]
     assert group_of_row.tolist() == [1, 0, 1]
 
@@ -102,16 +106,14 @@ def test_an_id_hashes_alike_whatever_type_numpy_gave_it(spelling):
 @pytest.mark.parametrize("newcomer", [7, 2.0, "abc", True])
 @pytest.mark.parametrize("ids", [[5, 17], [5.0, 17.0], ["5", "17"], [True, False]])
 def test_a_newcomer_of_another_type_moves_no_other_group(ids, newcomer):
-    before, after = (
-        set(group_ids(np.array(some))[0]) for some in (ids, [*ids, newcomer])
-    )
+    before, after = (set(ids_of(np.array(some))[0]) for some in (ids, [*ids, newcomer]))
     assert before <= after
 
 
 def test_ids_beyond_the_exact_floats_are_kept_apart_as_integers():
-    ids, _ = group_ids(np.array([2**53, 2**53 + 1], dtype=object))
+    ids, _ = ids_of(np.array([2**53, 2**53 + 1], dtype=object))
     assert len(ids) == 2
-    ids, _ = group_ids(np.array([np.int64(2**53 + 1), 5], dtype=object))
+    ids, _ = ids_of(np.array([np.int64(2**53 + 1), 5], dtype=object))
     assert str(2**53 + 1).encode() in ids
 
 
@@ -137,7 +139,7 @@ CONTAINERS = {
 
 def where_to(ids):
     """Return shard and hold-out of each spelled id."""
-    spelled, _ = group_ids(ids)
+    spelled, _ = ids_of(ids)
     shards = np.floor(keyed_words(spelled, b"", b"shard") * 2.0**-64 * 50)
     public = hold_out_groups(spelled, 0.2, 0)
     return dict(zip(spelled, zip(shards, public, strict=True), strict=True))
@@ -163,7 +165,7 @@ def test_an_id_of_any_accepted_type_moves_no_other_group(container, ids, newcome
 
 def _refusal(ids):
     try:
-        group_ids(ids)
+        ids_of(ids)
     except ValueError as error:
         return re.search("no id at all|too large to be exact", str(error)).group()
     return None
@@ -189,13 +191,13 @@ def test_ids_that_another_one_could_respell_are_refused(kind):
     with pytest.raises(
         ValueError, match=r"groups (holds an id of type|is an array of complex)"
     ):
-        group_ids(UNREADABLE[kind])
+        ids_of(UNREADABLE[kind])
 
 
 @pytest.mark.parametrize("odd", [0.5, np.inf, float(2**53), b"5", date(2000, 1, 1)])
 def test_one_id_of_another_kind_is_refused(odd):
     with pytest.raises(ValueError, match="groups holds"):
-        group_ids(np.array([1, odd, 2], dtype=object))
+        ids_of(np.array([1, odd, 2], dtype=object))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
@@ -203,8 +205,8 @@ def test_whole_floats_of_a_narrow_type_are_spelled_alike_beside_strings(dtype):
     numbers = np.array([2000.0, 1024.0, 512.0], dtype=dtype)
     if dtype == np.float32:
         numbers = np.append(numbers, [dtype(4096000), dtype(8384512)])
-    alone, _ = group_ids(numbers)
-    beside, _ = group_ids(np.append(numbers, "z"))
+    alone, _ = ids_of(numbers)
+    beside, _ = ids_of(np.append(numbers, "z"))
     assert {*beside} == {*alone, b"z"}
 
 
@@ -212,14 +214,14 @@ def test_floats_of_a_narrow_type_are_refused_where_strings_round_them():
     ids = np.array([123_456_789.0], dtype=np.float32)
     assert np.concatenate([ids, ["a"]])[0] != str(float(ids[0]))
     with pytest.raises(ValueError, match="a float too large to be exact"):
-        group_ids(ids)
+        ids_of(ids)
 
 
 @pytest.mark.parametrize(
     "missing", [None, np.nan, pd.NA, pd.NaT, "", "nan", "None", "<NA>", "NaT"]
 )
 def test_a_row_without_an_id_belongs_to_no_group(missing):
-    ids, group_of_row = group_ids(np.array([1, missing, 2, missing], dtype=object))
+    ids, group_of_row = ids_of(np.array([1, missing, 2, missing], dtype=object))
     assert ids.tolist() == [b"1", b"2"]
     assert group_of_row.tolist() == [0, -1, 1, -1]
 
@@ -229,18 +231,18 @@ def test_a_row_without_an_id_belongs_to_no_group(missing):
 )
 def test_a_missing_id_does_not_round_large_ones(contain):
     large = 2**60 + 1
-    ids, group_of_row = group_ids(contain([large, None, 3]))
+    ids, group_of_row = ids_of(contain([large, None, 3]))
     assert ids.tolist() == [str(large).encode(), b"3"]
     assert group_of_row.tolist() == [0, -1, 1]
 
 
 def test_a_long_id_that_looks_like_a_number_is_an_id():
-    ids, _ = group_ids(["1" * 4400 + "e+05", "2"])
+    ids, _ = ids_of(["1" * 4400 + "e+05", "2"])
     assert len(ids) == 2
 
 
 def test_a_long_id_does_not_widen_the_others():
-    ids, _ = group_ids(["x" * 10**6, *range(1000)])
+    ids, _ = ids_of(["x" * 10**6, *range(1000)])
     assert ids.nbytes < 10**6
 
 

@@ -87,7 +87,7 @@ def test_it_is_independent_of_the_public_part_of_a_fit(patient):
     """The same seed does not select the same groups for another purpose."""
     from sklearn_pate._teachers._shards import group_ids, hold_out_groups
 
-    ids, _ = group_ids(patient)
+    ids, _ = group_ids(patient, len(patient))
     for_test, for_public = (
         hold_out_groups(ids, 0.5, 0, purpose) for purpose in (b"test", b"public")
     )

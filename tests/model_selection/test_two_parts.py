@@ -111,8 +111,8 @@ def test_a_permutation_of_groups_moves_others_when_one_joins():
         for seed in range(20)
     ]
     assert np.median(moved) > 10
-    ids, _ = group_ids(groups)
-    more, _ = group_ids(np.arange(101))
+    ids, _ = group_ids(groups, 100)
+    more, _ = group_ids(np.arange(101), 101)
     by_hash = dict(zip(ids, hold_out_groups(ids, 0.25, 0), strict=True))
     with_more = dict(zip(more, hold_out_groups(more, 0.25, 0), strict=True))
     assert by_hash.items() <= with_more.items()
