@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -239,7 +240,7 @@ def test_classes_that_are_not_rare_change_nothing(student, n_classes, class_prio
         plan_fit(**setting, n_classes=n_classes, class_prior=prior)
         for prior in (None, class_prior)
     ]
-    assert plans[0] == plans[1]
+    assert plans[0] == replace(plans[1], rarest=None)
 
 
 @pytest.mark.parametrize("class_prior", [0, 0.6, -0.1, [0.5, 0.2], [0.5], "rare"])

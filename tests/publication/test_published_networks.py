@@ -62,7 +62,6 @@ def halved(outputs):
         (Net, {"criterion": Weighted, "criterion__factor": 0.5}),
         (Net, {"criterion": torch.nn.CrossEntropyLoss()}),
         (Net, {"predict_nonlinearity": halved}),
-        (Net, {"predict_nonlinearity": None}),
     ],
 )
 def test_a_network_comes_back_with_its_probabilities(
