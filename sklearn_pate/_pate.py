@@ -260,6 +260,8 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     True
     """
 
+    _keeps_rows_apart = ("student_",)
+
     _constraints: ClassVar[dict[str, Constraint]] = {
         "n_queries": Constraint.count(also=("auto",)),
     }
@@ -625,8 +627,6 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         if self.student is None:
             return default_student(self.estimator, X_public)
         return self.student
-
-    _keeps_rows_apart = ("student_",)
 
     def _possible_predictors(self) -> Sequence[Any]:
         # A teacher that is the student has probabilities, as the default student has.

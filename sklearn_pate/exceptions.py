@@ -218,8 +218,15 @@ class LedgerError(OSError):
 warnings.simplefilter("always", PrivacyLeakWarning, append=True)
 
 
-def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
-    """Warn at the innermost line outside this package, scikit-learn and joblib."""
+def warn_user(
+    message: str | Warning | None, category: type[Warning] = UserWarning
+) -> None:
+    """Warn at the innermost line outside this package, scikit-learn and joblib.
+
+    A message of None is no warning.
+    """
+    if message is None:
+        return
     # Python 3.12 has skip_file_prefixes in warnings.warn for this.
     frame: FrameType | None = sys._getframe()
     stacklevel = 1

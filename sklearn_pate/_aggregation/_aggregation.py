@@ -99,8 +99,7 @@ class Aggregation(ABC, Generic[Sums, Released]):
     def warn_if_useless(self) -> None:
         """Warn if a student can hardly learn from the release, by public numbers."""
         for why in (*self._why_useless(), self.why_columns_are_lost):
-            if why is not None:
-                warn_user(why, PrivacyUtilityWarning)
+            warn_user(why, PrivacyUtilityWarning)
 
     @property
     def why_columns_are_lost(self) -> str | None:

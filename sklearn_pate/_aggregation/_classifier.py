@@ -11,10 +11,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import InputTags, Tags
 
 from sklearn_pate._aggregation._aggregation import Aggregation
-from sklearn_pate._aggregation._checks import (
-    check_privacy_unit,
-    check_synthetic,
-)
+from sklearn_pate._aggregation._checks import check_privacy_unit, check_synthetic
 from sklearn_pate._aggregation._design import is_given
 from sklearn_pate._aggregation._entry import (
     ReleasePlan,
@@ -157,9 +154,7 @@ class PublicRowsClassifier(PrivateClassifier):
                 plan.seeds.synthetic,
                 equal_classes=plan.equal_classes,
             )
-        why = why_domain_misses(marginals)
-        if why is not None:
-            warn_user(why, PrivacyUtilityWarning)
+        warn_user(why_domain_misses(marginals), PrivacyUtilityWarning)
         X_public = check_synthetic_rows(self, rows.X)
         public = replace(plan.public, X_public=X_public, synthetic=rows)
         return self._with_public_rows(plan, public), tables_by_name(marginals)
@@ -176,8 +171,7 @@ class PublicRowsClassifier(PrivateClassifier):
     ) -> None:
         """Warn if the noise hides the counts, where the number of rows is public."""
         why = self._why_counts_useless(private, public, release)
-        if why is not None:
-            warn_user(why, PrivacyUtilityWarning)
+        warn_user(why, PrivacyUtilityWarning)
 
     def _why_counts_useless(
         self, private: PrivateInputs, public: PublicInputs, release: ReleasePlan

@@ -149,8 +149,7 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
             if hidden is None and self._is_noise(estimate):
                 hidden = why_only_noise("scores")
         for why in (hidden, one):
-            if why is not None:
-                warn_user(why, StudentWarning)
+            warn_user(why, StudentWarning)
         return ReleasedScores(estimate, model, probabilities, answers)
 
     def _is_noise(self, estimate: Estimate) -> bool:

@@ -262,9 +262,7 @@ class VoteAggregation(Aggregation[Votes, Answers]):
                 )
         except Exception:
             return  # half of the answers may be too few for the student
-        why = why_answers_are_noise(scores, answers[rest])
-        if why is not None:
-            warn_user(why, PrivacyUtilityWarning)
+        warn_user(why_answers_are_noise(scores, answers[rest]), PrivacyUtilityWarning)
 
     def attributes(self, released: Answers) -> dict[str, Any]:
         """Return what was released, as fitted attributes."""

@@ -191,18 +191,15 @@ def declares(student: Any, attribute: str) -> bool | None:
     return None if declared is None else bool(declared)
 
 
-def is_network(estimator: Any) -> bool:
+def is_network(estimator: Any, kind: str = "NeuralNet") -> bool:
     """Check for a network of skorch, whose loss takes class indices."""
     skorch = sys.modules.get("skorch")
-    return skorch is not None and isinstance(estimator, skorch.NeuralNet)
+    return skorch is not None and isinstance(estimator, getattr(skorch, kind))
 
 
 def is_binary_network(estimator: Any) -> bool:
-    """Check for a NeuralNetBinaryClassifier, whose loss compares floats."""
-    skorch = sys.modules.get("skorch")
-    return skorch is not None and isinstance(
-        estimator, skorch.NeuralNetBinaryClassifier
-    )
+    """Check for a network of skorch whose loss compares floats."""
+    return is_network(estimator, "NeuralNetBinaryClassifier")
 
 
 def in_all_classes(

@@ -1,7 +1,6 @@
 """Check of the class probabilities that a trained classifier predicts."""
 
 import re
-import sys
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn_pate._estimators._class_codes import (
     WrappingClassifier,
     in_all_classes,
     is_binary_network,
+    is_network,
 )
 
 #: What is in the errors below, whose reason is not a number of rows.
@@ -105,6 +105,4 @@ def _network(classifier: Any, X: Any) -> tuple[Any, Any]:
             classifier = classifier.steps[-1][1]
         else:
             break
-    skorch = sys.modules.get("skorch")
-    is_network = skorch is not None and isinstance(classifier, skorch.NeuralNet)
-    return (classifier if is_network else None), X
+    return (classifier if is_network(classifier) else None), X

@@ -15,6 +15,7 @@ from sklearn_pate._inputs._odd_values import (
     is_frame,
     is_missing_or_nan,
     kind_of,
+    kinds_of,
     to_number,
     to_text,
 )
@@ -210,11 +211,10 @@ def kind_of_column(column: Any) -> str:
     """
     values = np.asarray(column)
     if str(getattr(column, "dtype", None)) == "category":
-        kinds = {kind_of(one) for one in set(map(type, values.tolist()))}
-        return "text" if "text" in kinds else "category"
+        return "text" if "text" in kinds_of(values.tolist()) else "category"
     if values.dtype.kind in "biufmM":
         return {"M": "date", "m": "duration"}.get(values.dtype.kind, "number")
-    kinds = {kind_of(one) for one in set(map(type, values.tolist()))} - {"missing"}
+    kinds = kinds_of(values.tolist())
     if "text" in kinds:
         return "text"
     return "category" if "other" in kinds else min(kinds, default="number")

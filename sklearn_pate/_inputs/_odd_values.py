@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from numbers import Number, Real
@@ -227,6 +227,11 @@ def kind_of(kind: type) -> str:
     return next(found, "other")
 
 
+def kinds_of(values: list[Any]) -> set[str]:
+    """Return what values of a column are, but for missing ones."""
+    return {kind_of(one) for one in set(map(type, values))} - {"missing"}
+
+
 def finite_or_default(
     features: NDArray[np.float64], default: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -412,7 +417,7 @@ def check_column_types(X: Any, X_public: Any) -> None:
         tables = {"X": X, "X_public": X_public}
         dated, other = tables if is_dated[column] else reversed(tables)
         values = _values(tables[other], column)
-        kinds = {kind_of(one) for one in set(map(type, values))} - {"missing"}
+        kinds = kinds_of(values)
         if kinds in ({"text"}, {"number"}):
             raise ValueError(
                 f"Column {names[column]!r} has dates or durations in {dated}, but "
@@ -443,18 +448,14 @@ def holds_text(X: NDArray[Any]) -> bool:
 
 def text_columns(X: Any) -> list[Any]:
     """List the columns of a table that hold text, by name or position."""
-    return [name for name, _ in _texts(X)]
-
-
-def _texts(X: Any) -> Iterator[tuple[Any, list[Any]]]:
-    """Yield name or position, and values, of each column of a table with text."""
     if sp.issparse(X) or len(X.shape) != 2:
-        return
+        return []
     names = column_names(X) or range(X.shape[1])
-    for column in np.flatnonzero(~numeric_columns(X)).tolist():
-        values = _values(X, column)
-        if holds_text(np.array(values, dtype=object)):
-            yield names[column], values
+    return [
+        names[column]
+        for column in np.flatnonzero(~numeric_columns(X)).tolist()
+        if holds_text(np.array(_values(X, column), dtype=object))
+    ]
 
 
 def _is_of_objects(X: Any, column: int) -> bool:

@@ -15,11 +15,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_pate._estimators._class_codes import log_odds
 from sklearn_pate._estimators._isolation import MAX_SEED
-from sklearn_pate._inputs._containers import (
-    Table,
-    check_container,
-    column_names,
-)
+from sklearn_pate._inputs._containers import Table, check_container, column_names
 from sklearn_pate._inputs._features import as_array
 from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._synthetic._class_tables import (

@@ -18,11 +18,7 @@ from sklearn_pate._inputs._containers import (
     column_of,
 )
 from sklearn_pate._inputs._features import as_array
-from sklearn_pate._inputs._labels import (
-    check_label_type,
-    class_indices,
-    is_missing,
-)
+from sklearn_pate._inputs._labels import check_label_type, class_indices, is_missing
 from sklearn_pate._inputs._odd_values import (
     INFINITE,
     MISSING,

@@ -438,8 +438,7 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         # measured on Adult.
         scale = 2 * noise_multiplier * n_rows / (math.sqrt(n_steps) * expected)
         why = why_gradients_useless(plan, scale, n_units=n_rows, n_classes=n_classes)
-        if why is not None:
-            warn_user(why, PrivacyUtilityWarning)
+        warn_user(why, PrivacyUtilityWarning)
         return TrainingPlan(rows, spent, plan, plan)
 
     def _train(self, rows: Rows, settings: DPSGDSteps, noise: NoiseSource) -> None:

@@ -27,11 +27,7 @@ from sklearn_pate.accounting._assumptions import BOUNDS, FLOATING_POINT, NORM_RE
 from sklearn_pate.accounting._calibrate import check_epsilon_is_small
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._value_checks import Constraint, check_positive, counted
-from sklearn_pate.exceptions import (
-    PrivacyLeakWarning,
-    PrivacyUtilityWarning,
-    warn_user,
-)
+from sklearn_pate.exceptions import PrivacyLeakWarning, PrivacyUtilityWarning, warn_user
 from sklearn_pate.learners._linear_solver import (
     Bounds,
     HuberHinge,
@@ -198,8 +194,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
             why = why_gradients_useless(
                 mechanism, scale, n_units=n_rows, n_classes=n_classes
             )
-        if why is not None:
-            warn_user(why, PrivacyUtilityWarning)
+        warn_user(why, PrivacyUtilityWarning)
         plan = LinearPlan(mechanism, bounds, why)
         return TrainingPlan(rows, spent, mechanism, plan)
 
@@ -311,8 +306,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
             X = self._bounds.rows(X)
             if self._is_noise(X, weights, plan.noise, len(rows.X)):
                 why = why_only_noise("weights")
-        if why is not None:
-            warn_user(why, PrivacyUtilityWarning)
+        warn_user(why, PrivacyUtilityWarning)
 
     def _is_noise(
         self,

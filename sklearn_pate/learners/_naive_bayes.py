@@ -201,6 +201,8 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
     True
     """
 
+    _keeps_rows_apart = ("student_",)
+
     _constraints: ClassVar[dict[str, Constraint]] = {
         "n_bins": Constraint.count(2, also=("auto",)),
         "epsilon": Constraint(check_epsilon_is_small),
@@ -287,9 +289,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
             private.n_rows if self.privacy_unit == "row" else None,
             plan.mechanism.sigma,
         )
-        why = why_domain_misses(marginals)
-        if why is not None:
-            warn_user(why, PrivacyUtilityWarning)
+        warn_user(why_domain_misses(marginals), PrivacyUtilityWarning)
         self.student_ = NaiveBayes.of_tables(marginals)
         self.classes_ = plan.classes
         # Each value is in ten of these rows.
@@ -340,8 +340,6 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         return _CountsPlan(
             private, classes, domain, release.mechanism, release.statement
         )
-
-    _keeps_rows_apart = ("student_",)
 
     def _check_before_predicting(self, X: Any) -> Any:
         check_is_fitted(self, "student_")

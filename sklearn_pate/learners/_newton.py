@@ -261,6 +261,8 @@ class DPNewtonClassifier(
     # For the data holder: gaps between public rows are positions of private rows.
     _sensitive = ("data_problems_", "public_indices_")
 
+    _keeps_rows_apart = ("model_",)
+
     _constraints: ClassVar[dict[str, Constraint]] = {
         "basis": Constraint.option(_BASES),
         "max_coordinates": Constraint.count(also=("auto",)),
@@ -388,8 +390,7 @@ class DPNewtonClassifier(
                 why = self._why_useless(plan.release, plan.n_units, rarest)
                 if why is None and newton.is_noise:
                     why = why_only_noise("coefficients")
-                if why is not None:
-                    warn_user(why, PrivacyUtilityWarning)
+                warn_user(why, PrivacyUtilityWarning)
             model = plan.model(newton.coef, self.threshold)
         self.model_ = model
         self.coefficients_ = newton.coef
@@ -719,8 +720,6 @@ class DPNewtonClassifier(
                 "independently of the data."
             )
 
-    _keeps_rows_apart = ("model_",)
-
     def _predictor(self) -> Any:
         return getattr(self, "model_", None)
 
@@ -787,8 +786,7 @@ class _NewtonPlan:
         """Warn, by public numbers, of a model of no use, and of a slow fit."""
         few = why_few_public_rows(self.public.n_public)
         for why in (self.why_useless, few, self.why_columns_are_lost):
-            if why is not None:
-                warn_user(why, PrivacyUtilityWarning)
+            warn_user(why, PrivacyUtilityWarning)
         if not self._is_for_all_rows:
             X, representation = self.public.X_public, self.public_basis.of_basis
             rows = [_safe_indexing(X, [row]) for row in range(min(5, X.shape[0]))]
@@ -890,6 +888,5 @@ class _NewtonPlan:
         ranks = self.n_classes == 2 and bool(coef[1:].any())
         balanced = "threshold='balanced'" if ranks else None
         why = why_one_class(model.decide(spread), "public row", balanced)
-        if why is not None:
-            warn_user(why, PrivacyUtilityWarning)
+        warn_user(why, PrivacyUtilityWarning)
         return model

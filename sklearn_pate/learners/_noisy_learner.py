@@ -25,11 +25,7 @@ from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import as_array, check_features, in_short
 from sklearn_pate._inputs._known_columns import KnownColumns, warn_of_columns
 from sklearn_pate._inputs._labels import private_rows_by_position
-from sklearn_pate._inputs._odd_values import (
-    input_tags,
-    is_frame,
-    read_like_public,
-)
+from sklearn_pate._inputs._odd_values import input_tags, is_frame, read_like_public
 from sklearn_pate._inputs._text_columns import warn_of_text
 from sklearn_pate._private import PrivateClassifier
 from sklearn_pate.accounting._assumptions import (

@@ -28,11 +28,7 @@ from sklearn_pate._inputs._features import (
     check_column_names,
     check_dimensions,
 )
-from sklearn_pate._inputs._labels import (
-    check_label_type,
-    class_indices,
-    plain_label,
-)
+from sklearn_pate._inputs._labels import check_label_type, class_indices, plain_label
 from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._teachers._shards import group_ids, one_row_of_groups
 from sklearn_pate.accounting._assumptions import (
@@ -60,12 +56,7 @@ from sklearn_pate.mechanisms._noisy_sum import (
     TwoPartRelease,
 )
 from sklearn_pate.metrics._bins import BinShapes
-from sklearn_pate.metrics._counts import (
-    GRID,
-    ScoredRows,
-    quantile_edges,
-    score_rows,
-)
+from sklearn_pate.metrics._counts import GRID, ScoredRows, quantile_edges, score_rows
 from sklearn_pate.metrics._metrics_file import OTHER, metrics_statement
 from sklearn_pate.metrics._results import PrivateMetrics
 

@@ -15,11 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, get_tags
 
 from sklearn_pate._estimators._model_digest import model_fingerprint
-from sklearn_pate._inputs._file_content import (
-    check_can_write,
-    strict_json,
-    write_files,
-)
+from sklearn_pate._inputs._file_content import check_can_write, strict_json, write_files
 from sklearn_pate.accounting._assumptions import FITTED_ROWS_UNPROTECTED
 from sklearn_pate.accounting._publication import with_metrics
 from sklearn_pate.accounting._statement import PrivacySpent

@@ -15,17 +15,10 @@ from sklearn_pate._estimators._class_codes import last_step
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._containers import check_container
 from sklearn_pate._teachers._shards import group_ids, hold_out_rows
-from sklearn_pate.accounting._assumptions import (
-    FITTED_APART,
-    LABEL_SET,
-    Assumption,
-)
+from sklearn_pate.accounting._assumptions import FITTED_APART, LABEL_SET, Assumption
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._publication import with_metrics
-from sklearn_pate.accounting._statement import (
-    PrivacySpent,
-    plans_privacy,
-)
+from sklearn_pate.accounting._statement import PrivacySpent, plans_privacy
 from sklearn_pate.accounting._value_checks import check_number, counted
 from sklearn_pate.mechanisms._noise import noise_from
 from sklearn_pate.metrics import PrivateMetrics

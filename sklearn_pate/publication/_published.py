@@ -37,10 +37,7 @@ from sklearn_pate.accounting._value_checks import counted, printable
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 from sklearn_pate.mechanisms._mechanism import Mechanism
 from sklearn_pate.metrics import PrivateMetrics
-from sklearn_pate.publication._card_check import (
-    check_metrics,
-    checked_statements,
-)
+from sklearn_pate.publication._card_check import check_metrics, checked_statements
 from sklearn_pate.publication._deployment import Deployment, checked_deployment
 from sklearn_pate.publication._model_file import (
     TRUSTED,
@@ -150,6 +147,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _card: dict[str, Any]
+
+    _keeps_rows_apart = ("student_",)
 
     @property
     def card(self) -> dict[str, Any]:
@@ -472,8 +471,6 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
     def _unfitted_student(self) -> Any:
         return getattr(self, "student_", None)  # fitted from the start
-
-    _keeps_rows_apart = ("student_",)
 
     def _check_before_predicting(self, X: Any) -> Any:
         check_is_fitted(self, "student_")

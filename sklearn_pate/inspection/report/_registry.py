@@ -9,11 +9,7 @@ import numpy as np
 
 from sklearn_pate.accounting._calibrate import six_digits
 from sklearn_pate.accounting._statement import sentences_of, write_epsilon
-from sklearn_pate.accounting._value_checks import (
-    capitalised,
-    counted,
-    read_table,
-)
+from sklearn_pate.accounting._value_checks import capitalised, counted, read_table
 from sklearn_pate.inspection.report._blocks import QUESTIONS
 from sklearn_pate.inspection.report._sections import (
     conclusion_of,
