@@ -135,9 +135,8 @@ def run_vote(given: argparse.Namespace) -> None:
         f"{counted(len(public), 'public row')}, without noise.\nThey are sensitive: "
         "send this file only to the person who runs fit-votes.\nRows used: "
         f"{len(y) - n_left_out}. Rows left out because their label is not a class: "
-        f"{n_left_out}.\n"
-        f"Shards with rows of one class, which is the vote of their teachers on all "
-        f"public rows: {n_of_one}. If there are many, use fewer teachers."
+        f"{n_left_out}.\nShards with rows of one class: {n_of_one}. Their teachers "
+        "always vote for this class.\nIf there are many such shards, use fewer teachers."
     )
 
 

@@ -274,8 +274,7 @@ def test_the_site_is_told_how_many_shards_have_one_class(folder, capsys):
     rows.to_csv("north.csv", index=False)
     assert main(vote("north", "--overwrite")) == 0
     printed = capsys.readouterr().out
-    assert "of one class, which is the vote of their teachers" in printed
-    assert "public rows: 1. If there are many" in printed
+    assert "Shards with rows of one class: 1." in printed
 
 
 def test_teachers_that_fail_are_reported_and_abstain(folder, capsys):
