@@ -103,8 +103,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
     ) -> DataProblems:
         """List problems in private rows, for the data holder alone. **Sensitive**.
 
-        Call this method before `fit`, which drops some of these rows and cannot say so.
-        Nothing is drawn, charged, fitted or stored. Problems are:
+        `fit` drops some of these rows, and cannot report them. So call this method
+        before `fit`. Nothing is drawn, charged, fitted or stored. Problems are:
 
         - labels that are not in `classes`, or that look like slips;
         - rows without a group id, and groups with different labels or single rows;

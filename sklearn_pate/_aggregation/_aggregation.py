@@ -93,7 +93,7 @@ class Aggregation(ABC, Generic[Sums, Released]):
         """Form of what a teacher sends."""
 
     @abstractmethod
-    def _why_useless(self) -> Iterable[str]:
+    def _why_useless(self) -> Iterable[str | None]:
         """Describe why a student can hardly learn from the release."""
 
     def warn_if_useless(self) -> None:
@@ -103,7 +103,7 @@ class Aggregation(ABC, Generic[Sums, Released]):
 
     @property
     def why_columns_are_lost(self) -> str | None:
-        """Description of columns that teachers hardly see; None without any."""
+        """Description of columns that features hardly represent; None without any."""
         if self.public.domain is not None:
             return None  # rows of the domain are not like private ones
         return why_columns_are_lost(self.representation)

@@ -43,9 +43,9 @@ def check_target(estimator: Any, y: Any) -> None:
 
 
 def read_rarest(class_prior: Any, n_classes: int) -> float | None:
-    """Return the share of the rarest class, or raise ValueError if it is none.
+    """Return the share of the rarest class, None if `class_prior` is None.
 
-    None if no shares are known.
+    Raises ValueError for anything that is no share or list of shares.
     """
     if class_prior is None:
         return None

@@ -419,9 +419,9 @@ class FitPlan:
             return {"groups": f"{of_group}; a group with more rows counts more"}
         of_group = "the mean of its rows" if self.n_teachers is None else "one row"
         return {
-            "groups": f"each contributes {of_group}. If the outcome decides how many "
-            "rows a group has, as with one row for each year until an event, pass one "
-            "row a group, with the year of the event as its label"
+            "groups": f"each contributes {of_group}. The outcome must not decide how "
+            "many rows a group has. For example, in place of one row for each year "
+            "until an event, pass one row a group, with the year as its label"
         }
 
     def _table(self) -> str:

@@ -280,12 +280,12 @@ def why_only_noise(what: str, remedy: str = "") -> str:
 def why_answers_are_noise(
     scores: NDArray[np.floating], answers: NDArray[np.intp]
 ) -> str | None:
-    """Describe answers that do not follow the scores of a student of other answers.
+    """Describe answers that a student trained on other answers does not predict.
 
-    None if they do. `scores`, of shape (n_queries, n_classes), are a student's. If the
-    answers were permuted, the sum of the scores of the answers would have the mean and
-    the variance that are computed here (Hoeffding 1951, "A combinatorial central limit
-    theorem").
+    None if it predicts them. `scores`, of shape (n_queries, n_classes), are those of
+    the student. If the answers were permuted, the sum of the scores of the answers
+    would have the mean and the variance that are computed here (Hoeffding 1951, "A
+    combinatorial central limit theorem").
     """
     n_answers, n_classes = scores.shape
     counts = np.bincount(answers, minlength=n_classes)
@@ -498,7 +498,7 @@ def why_domain_misses(marginals: Marginals) -> str | None:
 
 
 def why_columns_are_lost(representation: Any, of_basis: float = 1.0) -> str | None:
-    """Describe what features of a table lose of its columns; None if little.
+    """Describe columns that the features of a table hardly represent; None if none.
 
     By public rows. `of_basis` is the share of the variance of the features that a basis
     of them keeps.

@@ -129,7 +129,7 @@ def finite_features(representation: Any, represented: Any) -> NDArray[np.float64
 def seconds_a_row(transform: Callable[[Any], object], rows: Iterable[Any]) -> float:
     """Measure the least processor time that a public row takes.
 
-    Other threads, other processes and what only a first call does count nothing.
+    Other threads, other processes and the further work of a first call do not count.
     """
 
     def seconds(row: Any) -> float:

@@ -245,7 +245,7 @@ def _refusal(
 
 @dataclass(frozen=True)
 class _CheckedForm:
-    """Form of what a teacher sends, of class probabilities that are checked."""
+    """Form of contributions of teachers whose class probabilities are checked."""
 
     form: Form
 

@@ -102,10 +102,9 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
             rarest=rarest,
         )
 
-    def _why_useless(self) -> Iterator[str]:
-        useless = why_scores_useless(self.release, self.n_rows)
-        few = why_few_public_rows(self.public.n_public)
-        yield from (why for why in (useless, few) if why is not None)
+    def _why_useless(self) -> Iterator[str | None]:
+        yield why_scores_useless(self.release, self.n_rows)
+        yield why_few_public_rows(self.public.n_public)
 
     def _rehearse_student(self) -> None:
         if self.design.student is not None:

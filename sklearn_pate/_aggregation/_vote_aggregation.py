@@ -141,8 +141,8 @@ class VoteAggregation(Aggregation[Votes, Answers]):
             rarest=rarest,
         )
 
-    def _why_useless(self) -> Iterator[str]:
-        why = why_useless(
+    def _why_useless(self) -> Iterator[str | None]:
+        yield why_useless(
             self.release.mechanism,
             n_teachers=self.release.n_teachers,
             n_queries=self.release.n_queries,
@@ -153,10 +153,9 @@ class VoteAggregation(Aggregation[Votes, Answers]):
             delta=self.statement.delta,
             unit=self.public.unit,
         )
-        many = why_many_queries(
+        yield why_many_queries(
             self.release.n_queries, self.release.n_teachers, self.design.right_answers
         )
-        yield from (one for one in (why, many) if one is not None)
 
     @property
     def student(self) -> Any:
@@ -231,7 +230,7 @@ class VoteAggregation(Aggregation[Votes, Answers]):
         )
 
     def _warn_of_noise(self, released: Answers) -> None:
-        """Warn if a student of half of the answers does not predict the other half.
+        """Warn if a student trained on half of the answers does not predict the others.
 
         A student that accepts unlabelled rows is not trained twice, as it has many.
         """

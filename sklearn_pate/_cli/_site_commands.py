@@ -136,7 +136,8 @@ def run_vote(given: argparse.Namespace) -> None:
         "send this file only to the person who runs fit-votes.\nRows used: "
         f"{len(y) - n_left_out}. Rows left out because their label is not a class: "
         f"{n_left_out}.\nShards with rows of one class: {n_of_one}. Their teachers "
-        "always vote for this class.\nIf there are many such shards, use fewer teachers."
+        "always vote for this class.\n"
+        "If there are many such shards, use fewer teachers."
     )
 
 

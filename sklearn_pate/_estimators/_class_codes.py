@@ -35,7 +35,7 @@ from sklearn_pate.accounting._value_checks import counted
 
 # Finite, as calibration and chains refuse infinity.
 _LOWEST_SCORE = float(np.finfo(np.float32).min)
-# Their parts get numbers instead of labels, even without this package.
+# Ensembles whose parts get numbers instead of labels, even without this package.
 _NUMBERING = {
     "BaggingClassifier",
     "OneVsOneClassifier",
@@ -44,7 +44,7 @@ _NUMBERING = {
     "StackingClassifier",
     "VotingClassifier",
 }
-# Parameters that name labels, and those that do if they are dicts.
+# Parameters that name labels, and parameters that name labels if they are dicts.
 _OF_LABELS = {"class_names", "classes", "labels", "outlier_label", "pos_label"}
 _OF_DICTS = {"class_weight", "class_weights", "sampling_strategy"}
 
@@ -117,7 +117,11 @@ def on_labels(
     elif any(is_network(one) or accepts_unlabeled(one) for one in _parts(estimator)):
         parameter = _label_parameter(estimator)
     else:
-        numbering = (one for one in _parts(estimator) if _numbers_labels(one))
+        numbering = (
+            one
+            for one in _parts(estimator)
+            if any(kind.__name__ in _NUMBERING for kind in type(one).__mro__)
+        )
         parameter = next(filter(None, map(_label_parameter, numbering)), None)
         if parameter is None:
             return RelabeledClassifier(estimator, labels)
@@ -148,12 +152,6 @@ def _label_parameter(estimator: Any, but: str = "None__") -> str | None:
         if (is_named or is_dict) and not path.startswith(but):
             return path
     return None
-
-
-def _numbers_labels(estimator: Any) -> bool:
-    """Check for an ensemble of scikit-learn that numbers the labels of its parts."""
-    kinds = type(estimator).__mro__
-    return any(kind.__name__ in _NUMBERING for kind in kinds)
 
 
 def accepts_unlabeled(student: Any) -> bool:
@@ -299,7 +297,7 @@ def check_classifier(name: str, estimator: Any) -> None:
         if isinstance(last, ClassifierMixin):
             raise ValueError(
                 f"{name}={estimator!r} is not a classifier to scikit-learn, as "
-                f"{type(last).__name__} has the bases in the wrong order; write class "
+                f"{type(last).__name__} has its bases in the wrong order; write class "
                 f"{type(last).__name__}(ClassifierMixin, BaseEstimator)."
             )
         if isinstance(estimator, Real):

@@ -25,11 +25,11 @@ from sklearn_pate.exceptions import warn_user
 CATEGORIES = ("text", "category")
 # Rows that are looked at, evenly spaced.
 _MOST_ROWS = 1000
-# A column with a larger share of odd values than is usual is told of.
+# A column with a larger share of odd values than is usual is named.
 _SHARE = 0.1
-# What happens by chance less often than this is told of.
+# A problem with a smaller probability by chance is reported.
 _UNLIKELY = 0.001
-# Numbers of a column that tell its unit.
+# Fewest numbers that show the unit of a column.
 _FEWEST_NUMBERS = 10
 # Names of columns in a message.
 _MOST_NAMES = 10
@@ -41,7 +41,7 @@ _RANGE = "Numbers outside the range that the model knows"
 
 @dataclass(frozen=True)
 class KnownColumns:
-    """What a model knows about its columns, from public rows or a domain alone."""
+    """Properties of a model's columns, from public rows or a domain alone."""
 
     #: Kind of each column, as in `kind_of_column`.
     kinds: list[str]
@@ -130,7 +130,7 @@ class KnownColumns:
             )
 
     def _problems(self, X: Any) -> dict[int, str]:
-        """Return what is odd about columns, by position, for some rows of a table."""
+        """Return problems of columns by position, for some rows of a table."""
         is_plain = not is_frame(X) and X.dtype.kind in "biuf"
         numbers = np.array(X, float) if is_plain else np.full(X.shape, np.nan)
         is_present, is_odd = ~np.isnan(numbers), np.zeros(X.shape, dtype=bool)
@@ -186,7 +186,7 @@ def _rounded_range(low: Any, high: Any) -> tuple[Any, Any]:
 
 
 def _at_most(count: Any, n_values: int) -> Any:
-    """Bound the probability of what happened so many times, at three sigma."""
+    """Bound the probability of an event that occurred `count` times, at 3 sigma."""
     return np.minimum((count + 3 * np.sqrt(count) + 3) / max(1, n_values), 1)
 
 

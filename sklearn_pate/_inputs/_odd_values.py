@@ -218,7 +218,7 @@ def _days_or_seconds(value: Any) -> float:
 
 
 def kind_of(kind: type) -> str:
-    """Return what objects of a type are: those of `_KINDS`, "missing" or "other"."""
+    """Return the kind of objects of a type: of `_KINDS`, "missing" or "other"."""
     if kind.__name__ in _MISSING_TYPES:
         return "missing"
     if kind.__name__ == "Period":
@@ -228,7 +228,7 @@ def kind_of(kind: type) -> str:
 
 
 def kinds_of(values: list[Any]) -> set[str]:
-    """Return what values of a column are, but for missing ones."""
+    """Return the kinds of the values of a column, without missing ones."""
     return {kind_of(one) for one in set(map(type, values))} - {"missing"}
 
 
@@ -523,7 +523,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_word(value: Any) -> bool:
-    """Check whether a value is text of no number, or a code with a leading zero."""
+    """Check whether a value is text but no number, or a code with a leading zero."""
     if not isinstance(value, str):
         return False
     if value[:1] == "0" and value[1:2].isdigit():  # never equal to a number as text

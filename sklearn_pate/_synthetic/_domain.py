@@ -64,7 +64,7 @@ class Cells(ABC):
         """Return the cell of each value, -1 for none."""
 
     def counted_in(self, values: NDArray[Any]) -> NDArray[np.intp]:
-        """Return the cell of each value, or behind the cells its place in OUTSIDE."""
+        """Return the cell of each value, or `n_cells` plus its place in OUTSIDE."""
         cells = self.cell_of(values)
         return np.where(cells < 0, self.n_cells, cells)
 
@@ -321,7 +321,7 @@ def _found(lookup: dict[Any, int], value: Any) -> int:
 
 
 def _numbers(values: NDArray[Any]) -> NDArray[Any]:
-    """Convert values to numbers, to NaN what is none."""
+    """Convert values to numbers, and values that are no numbers to NaN."""
     if values.dtype.kind in "biuf":
         return values
     with warnings.catch_warnings():
@@ -349,7 +349,7 @@ class Domain:
         return [j for j, cells in enumerate(self.cells) if cells.n_cells > 1]
 
     def counted_in(self, X: Table, column: int) -> NDArray[np.intp]:
-        """Return where each value of a column counts, as cells do. Sensitive."""
+        """Return `Cells.counted_in` of the values of a column. Sensitive."""
         return _looked_up(X, column, self.cells[column].counted_in)
 
     def uniform(self, n_rows: int, seed: int) -> Table:

@@ -148,13 +148,13 @@ def _of_labels(labels: NDArray[np.object_], classes: NDArray[Any] | None) -> lis
     for label, n_rows in found.items():
         if spellings[_folded(label)] > 1:
             problems.append(
-                f"{counted(n_rows, 'row')} of the label {label}, which another label "
-                "equals but for case and spaces."
+                f"{counted(n_rows, 'row')} of the label {label}, which differs from "
+                "another label only in case or spaces."
             )
         elif n_rows < _FEW_ROWS:
             problems.append(
-                f"Only {counted(n_rows, 'row')} of the label {label}, which is a class "
-                "without classes=."
+                f"Only {counted(n_rows, 'row')} of the label {label}, which becomes a "
+                "class if classes is None."
             )
     return problems
 

@@ -352,7 +352,7 @@ def file_exists(path: Path) -> bool:
 
 
 def check_not_lost(path: Path, link: Any, key_file: Path) -> None:
-    """Raise if the file of a ledger is missing, but not a link to it, or its key."""
+    """Raise if the file of a ledger is missing, but a link to it or its key is not."""
     with _ledger_errors(path):
         # First: a ledger that another process creates now has its file before its key.
         of_ledger = (link, key_file, f"{path}-journal")

@@ -218,9 +218,9 @@ def _estimate(ledger: "PrivacyLedger", file: Connection) -> float:
 
 #: Reason why shares are not quotients of epsilons.
 WHY_SHARES = (
-    "A share is no quotient of epsilons: releases with noise cost less together than "
-    "the sum of their epsilons. With Gaussian noise, a third of the budget's epsilon "
-    "takes less than a third of the budget."
+    "A share of the budget is no share of its epsilon: releases with noise cost less "
+    "together than the sum of their epsilons. With Gaussian noise, a third of the "
+    "budget's epsilon takes less than a third of the budget."
 )
 HEADS = (
     *("", "time (UTC)", "share", "epsilon", "delta", "dataset", "fit", "who"),

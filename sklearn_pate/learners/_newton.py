@@ -363,9 +363,8 @@ class DPNewtonClassifier(
 
         PrivacyUtilityWarning
             If the noise is too large for the coefficients, by public or by released
-            numbers, or features hardly hold the columns of the public rows. Also if
-            noisy counts show that the domain of `synthetic` misses values of the
-            private rows.
+            numbers. Also if features hardly represent the columns of the public rows,
+            or if noisy counts show that the domain of `synthetic` misses private rows.
         """
         with progress_of(self):
             plan = self._plan(X, y, X_public=X_public, groups=groups)
@@ -795,7 +794,7 @@ class _NewtonPlan:
 
     @property
     def why_columns_are_lost(self) -> str | None:
-        """Description of columns that features hardly hold; None without any."""
+        """Description of columns that features hardly represent; None without any."""
         if self.why_useless is not None or self.public.domain is not None:
             return None  # rows of the domain are not like private ones
         basis = self.public_basis

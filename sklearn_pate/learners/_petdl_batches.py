@@ -158,8 +158,8 @@ class SumAggregation(Aggregation[SoftVotes, ReleasedSum]):
             hint=hint,
         )
 
-    def _why_useless(self) -> Iterator[str]:
-        why = why_useless(
+    def _why_useless(self) -> Iterator[str | None]:
+        yield why_useless(
             self.release.mechanism,
             n_teachers=self.release.n_teachers,
             n_queries=self.batches.layout.n_batches,
@@ -171,8 +171,6 @@ class SumAggregation(Aggregation[SoftVotes, ReleasedSum]):
             unit=self.public.unit,
             query="public batch",
         )
-        if why is not None:
-            yield why
 
     def _rehearse_student(self) -> None:
         batches = self.batches

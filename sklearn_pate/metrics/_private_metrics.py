@@ -182,12 +182,15 @@ def private_metrics(
     the page :doc:`/accounting`.
 
     A row's score must not depend on other rows, not even in the last bit. Rows are
-    scored in blocks if the model is a :class:`~sklearn_pate.DPNewtonClassifier`, a
-    :class:`~sklearn_pate.learners.DPNaiveBayesClassifier` or a
-    :class:`~sklearn_pate.PATEClassifier` that released scores, with public rows in a
-    :class:`~sklearn_pate.students.TableRepresentation`, fitted or published. X must be
-    a dataframe, a sparse matrix or an array of numbers. Other models and containers
-    take some milliseconds a row.
+    scored in blocks by these models, fitted or published:
+
+    - :class:`~sklearn_pate.DPNewtonClassifier`, and
+      :class:`~sklearn_pate.PATEClassifier` that released scores, with features of a
+      :class:`~sklearn_pate.students.TableRepresentation`;
+    - :class:`~sklearn_pate.learners.DPNaiveBayesClassifier`.
+
+    X must be a dataframe, a sparse matrix or an array of numbers. Other models and
+    containers take some milliseconds a row.
 
     Scores within a bin are estimated from the sizes of all bins, in two ways. The first
     release corrects the mean scores of bins. Intervals come from a simulation of the
@@ -513,9 +516,9 @@ def check_subgroups(subgroups: Any, values: Any) -> list[Any]:
         or not all(one.isprintable() for one in texts)
     ):
         raise ValueError(
-            f"subgroup_values={values!r} must list the possible values of subgroups, "
-            "chosen without a look at private rows: texts or numbers, each once, such "
-            "as ['under 60', '60 or more']. All other and missing values are counted "
+            f"subgroup_values={values!r} must list values of subgroups: texts or "
+            "numbers, each once, such as ['under 60', '60 or more']. Choose them "
+            "without a look at private rows. All other and missing values are counted "
             f"as {OTHER!r}."
         )
     return [*plain, OTHER]

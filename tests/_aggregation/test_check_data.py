@@ -101,7 +101,7 @@ PROBLEMS = {
     "a rare label": (
         DPNewtonClassifier(),
         (X, np.where(np.arange(400) == 3, "unknown", Y), {}),
-        "Only 1 row of the label 'unknown', which is a class without classes=.",
+        "Only 1 row of the label 'unknown', which becomes a class if classes is None.",
     ),
     "another type": (
         DPNewtonClassifier(classes=[0, 1]),

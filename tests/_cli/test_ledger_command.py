@@ -29,7 +29,7 @@ def test_it_shows_what_is_spent_and_left_and_why_a_share_is_no_epsilon(path, cap
     words = " ".join(text.split())
     assert f"{ledger.spent:.2%} of this budget is spent, in 1 entry, and" in words
     assert f"{1 - ledger.spent:.2%} is left: one release with Gaussian noise" in words
-    assert "A share is no quotient of epsilons" in words
+    assert "A share of the budget is no share of its epsilon" in words
     assert text.splitlines()[-1].endswith("50 answers on lungs")
     assert max(map(len, text.splitlines()[2:-2])) <= 80
 

@@ -78,13 +78,13 @@ def plan_on_counts(unit):
 
 
 PLANS = {
-    "each contributes the mean of its rows. If the outcome decides": lambda unit: (
+    "each contributes the mean of its rows. The outcome must not decide": lambda unit: (
         plan_newton_fit(9000, privacy_unit=unit)
     ),
     "a teacher learns from all rows of its groups": lambda unit: plan_fit(
         n_teachers=50, n_queries=10, privacy_unit=unit
     ),
-    "each contributes one row. If the outcome decides": plan_on_counts,
+    "each contributes one row. The outcome must not decide": plan_on_counts,
 }
 
 
