@@ -363,9 +363,8 @@ def raise_for_no_votes(problems: TeacherProblems) -> NoReturn:
         where, remedy = "in training", ""
     raise ValueError(
         f"All teachers with data failed, the first one {where}. Try estimator.fit on a "
-        f"few hundred rows alone{remedy}. Its "
-        "error (do not publish: it may quote private rows): "
-        f"{first.removeprefix(ON_PUBLIC_ROWS)}"
+        f"few hundred rows alone{remedy}. Its error (do not publish: it may quote "
+        f"private rows): {first.removeprefix(ON_PUBLIC_ROWS)}"
     )
 
 

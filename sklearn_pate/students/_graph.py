@@ -45,8 +45,8 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
     Parameters
     ----------
     estimator : classifier, default=None
-        Classifier to train on rows, with the labels from the graph.
-        None is ``RandomForestClassifier()``.
+        Classifier to train on rows, with the labels from the graph. None is
+        ``RandomForestClassifier()``.
 
     representation : transformer, default=None
         Transformer used for distances only, such as ``make_pipeline(StandardScaler(),
@@ -208,10 +208,8 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         estimator = self._train(X, labels, classes, confidence, seeds[1])
         for _ in range(self.n_rounds - 1):
             own = estimator.predict_proba(X)
-            labels_of_round = _labels(own, codes)
-            estimator = self._train(
-                X, labels_of_round, classes, own.max(axis=1), seeds[1]
-            )
+            later = _labels(own, codes)
+            estimator = self._train(X, later, classes, own.max(axis=1), seeds[1])
 
         self.classes_ = classes
         self.label_distributions_ = distributions

@@ -75,10 +75,10 @@ class DistillationClassifier(WrappingClassifier):
     Parameters
     ----------
     estimator : classifier, default=None
-        Classifier to train. None is ``RandomForestClassifier()``. If
-        `fit` of the classifier accepts `sample_weight`, each row is used once per
-        class, weighted by the class probability. Otherwise, and for a Pipeline, ten
-        copies of each row are labelled in proportion to the class probabilities.
+        Classifier to train. None is ``RandomForestClassifier()``. If `fit` of the
+        classifier accepts `sample_weight`, each row is used once per class, weighted by
+        the class probability. Otherwise, and for a Pipeline, ten copies of each row are
+        labelled in proportion to the class probabilities.
 
     temperature : float, default=1.0
         Class probabilities are proportional to max(n_j, 0)^(1 / temperature), with

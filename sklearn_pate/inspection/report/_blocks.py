@@ -55,8 +55,7 @@ def flow_of(
 
     `n_teachers` is a number of teachers, parties or neighbours, and `n_tables` one of
     columns whose noisy counts public rows are drawn from. A `measured` model has
-    metrics. Without numbers and names,
-    the steps are those of any such fit.
+    metrics. Without numbers and names, the steps are those of any such fit.
     """
     only = "the first release" if measured else "the only release"
     words = {
