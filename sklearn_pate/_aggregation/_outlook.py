@@ -452,11 +452,11 @@ def why_domain_misses(marginals: Marginals) -> str | None:
 
     Few rows may be missed on purpose, or be at the end of a range, as zeros are.
     """
-    tables = [*marginals.tables.values()]
+    tables = marginals.tables
     outside = marginals.outside.sum(axis=1)
     # All tables have the same total.
-    weights = np.array([1 / table.size for table in tables])
-    totals = outside[:, 0] + np.array([table.sum() for table in tables])
+    weights = np.array([1 / table.size for table in tables.values()])
+    totals = outside[:, 0] + np.array([table.sum() for table in tables.values()])
     n_counted = max(1.0, float(weights @ totals / weights.sum()))
     n_rows = marginals.n_rows or n_counted
     std = marginals.sigma / np.sqrt(weights.sum())
@@ -467,14 +467,12 @@ def why_domain_misses(marginals: Marginals) -> str | None:
     std = marginals.sigma * np.sqrt(marginals.n_labels)
     least = max(_MISSED * n_counted, _CERTAIN * std)
     missed = []
-    for name, column, counts in zip(
-        marginals.names, marginals.domain.counted, outside, strict=True
-    ):
+    for name, column, counts in zip(marginals.names, tables, outside, strict=True):
         found = dict(zip(OUTSIDE[:-1], counts, strict=False))
         cells = marginals.domain.cells[column]
         if isinstance(cells, Bins) and cells.n_cells > 2:
-            in_first = marginals.tables[column][:, 0].sum() - counts[1] - counts[3]
-            # Less of them is nothing unusual.
+            in_first = tables[column][:, 0].sum() - counts[1] - counts[3]
+            # A smaller share is nothing unusual.
             if in_first > (1 - 2 * _MISSED) * n_counted + least:
                 found[f"in the first of {len(cells.edges) - 1} bins"] = in_first
         shares = [

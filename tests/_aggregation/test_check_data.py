@@ -95,8 +95,8 @@ PROBLEMS = {
     "labels alike": (
         DPNewtonClassifier(),
         (X, Y_SLIPS, {}),
-        "7 rows of the label 'Died', which another label equals but for case and "
-        "spaces.",
+        "7 rows of the label 'Died', which differs from another label only in case "
+        "or spaces.",
     ),
     "a rare label": (
         DPNewtonClassifier(),
