@@ -561,7 +561,7 @@ def draw_synthetic_rows(
 
 
 def tables_by_name(marginals: Marginals) -> dict[Any, NDArray[np.int64]]:
-    """Return the noisy tables by the name of their column, by number unless unique."""
+    """Return the noisy tables by the name of their column, or by its number."""
     return dict(zip(marginals.names, marginals.tables.values(), strict=True))
 
 

@@ -97,10 +97,8 @@ class Marginals:
 
     @property
     def names(self) -> list[Any]:
-        """List of columns with a table: names, or numbers if names are not unique."""
-        names = column_names(self.domain.no_rows)
-        if names is None or len(set(names)) < len(names):
-            return self.domain.counted
+        """List of columns with a table: names, or numbers if there are no names."""
+        names = column_names(self.domain.no_rows) or range(len(self.domain.cells))
         return [names[column] for column in self.domain.counted]
 
     @property

@@ -516,8 +516,8 @@ def check_subgroups(subgroups: Any, values: Any) -> list[Any]:
         or not all(one.isprintable() for one in texts)
     ):
         raise ValueError(
-            f"subgroup_values={values!r} must list values of subgroups: texts or "
-            "numbers, each once, such as ['under 60', '60 or more']. Choose them "
+            f"subgroup_values={values!r} must list the possible values of subgroups: "
+            "texts or numbers, each once, such as ['under 60', '60 or more']. Choose them "
             "without a look at private rows. All other and missing values are counted "
             f"as {OTHER!r}."
         )

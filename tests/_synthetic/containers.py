@@ -53,10 +53,6 @@ def whole_names():
     return table, {number: PLAIN[name] for number, name in enumerate(PLAIN)}
 
 
-def equal_names():
-    return pd.concat([frame()[["age", "pay"]]] * 2, axis=1), PLAIN_NUMBERS
-
-
 def polars():
     """Return a frame with an Enum."""
     table = pl.DataFrame({"age": AGE, "pay": PAY, "job": JOB, "ok": OK})
@@ -90,7 +86,6 @@ TABLES = {
     "pandas nullable": nullable,
     "pandas string[pyarrow]": arrow_text,
     "pandas names are numbers": whole_names,
-    "pandas names are equal": equal_names,
     "polars": lambda: (polars(), PLAIN),
     "polars nulls": lambda: (polars_nulls(), MISSING),
     "pyarrow": arrow,

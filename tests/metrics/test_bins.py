@@ -104,7 +104,7 @@ def test_intervals_hold(slope, epsilon, monkeypatch):
     """In nine of ten cases at least: benchmarks/private_metrics.py has exact shares."""
     monkeypatch.setattr(
         "sklearn_pate.metrics._private_metrics.score_rows",
-        lambda model, X, rows, classes: (model.predict_proba(X), model.predict(X)),
+        lambda model, X, *others: (model.predict_proba(X), model.predict(X)),
     )
     X, y = scored_rows(1_000_000, slope=slope, seed=1)
     truth = private_metrics(FirstColumn(), X, y, epsilon=15.0, delta=1e-7)
