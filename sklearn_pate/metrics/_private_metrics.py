@@ -517,9 +517,9 @@ def check_subgroups(subgroups: Any, values: Any) -> list[Any]:
     ):
         raise ValueError(
             f"subgroup_values={values!r} must list the possible values of subgroups: "
-            "texts or numbers, each once, such as ['under 60', '60 or more']. Choose them "
-            "without a look at private rows. All other and missing values are counted "
-            f"as {OTHER!r}."
+            "texts or numbers, each once, such as ['under 60', '60 or more']. Choose "
+            "them without a look at private rows. All other and missing values are "
+            f"counted as {OTHER!r}."
         )
     return [*plain, OTHER]
 

@@ -74,7 +74,6 @@ def arrow():
     return pa.table(columns), PLAIN | {"kind": ["a", "b", "c"]}
 
 
-PLAIN_NUMBERS = {"age": PLAIN["age"], "pay": PLAIN["pay"]}
 TABLES = {
     "numpy float32": lambda: (NUMBERS.astype(np.float32), (0, 10)),
     "numpy float64": lambda: (NUMBERS, (0, 10)),
