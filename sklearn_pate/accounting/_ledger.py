@@ -189,6 +189,12 @@ def write_report(ledger: "PrivacyLedger", file: Connection) -> str:
     return "\n\n".join([title, *wrapped, "\n".join(rows)])
 
 
+def _newest_entry(file: Connection) -> int:
+    """Return the number of the last entry, 0 without any."""
+    (number,) = file.execute("SELECT COALESCE(MAX(id), 0) FROM charges").fetchone()
+    return int(number)
+
+
 def _as_epsilon(ledger: "PrivacyLedger", file: Connection) -> str:
     """Describe what is left by the epsilon of one more Gaussian release."""
     of_one = ledger.filter.cost(RdpCurve(DEFAULT_ORDERS, DEFAULT_ORDERS / 2))  # mu = 1
@@ -407,7 +413,7 @@ class PrivacyLedger:
             limits = file.execute(
                 "SELECT renyi_order, value FROM limits ORDER BY renyi_order"
             ).fetchall()
-        self._newest = 0  # entry that was read last
+        self._newest = 0  # last entry that was read or made
         self.filter = RenyiFilter(*zip(*limits, strict=True))
         if epsilon is not None and (epsilon, delta) != (self.epsilon, self.delta):
             raise ValueError(
@@ -456,14 +462,14 @@ class PrivacyLedger:
                     f"{self.path} now holds another ledger than the one that was "
                     f"opened; open it again: PrivacyLedger({str(self.path)!r})."
                 )
-            (newest,) = file.execute("SELECT MAX(id) FROM charges").fetchone()
-            if (newest or 0) < self._newest:
+            if _newest_entry(file) < self._newest:
                 raise LedgerError(
                     f"{self.path} lacks entries that it had before: it was replaced by "
                     "an older copy. Restore a copy that has every entry."
                 )
-            self._newest = newest or 0
             yield file
+            newest = _newest_entry(file)
+        self._newest = newest  # after the commit
 
     @property
     def key(self) -> bytes:

@@ -255,7 +255,6 @@ def test_an_older_copy_in_its_place_is_refused(path, ledger):
     charge(ledger)
     kept = path.read_bytes()
     charge(ledger)
-    assert len(ledger.entries()) == 2
     path.write_bytes(kept)
     with pytest.raises(LedgerError, match="lacks entries that it had before"):
         charge(ledger)
