@@ -80,11 +80,11 @@ class _Digests:
         if isinstance(one, (KDTree, BallTree)):  # which count their queries
             return kind, [np.asarray(one.data)]
         if is_of(one, "torch") and hasattr(one, "state_dict"):
-            return kind, [one.state_dict()]
+            return kind, [repr(one), one.state_dict()]  # layers, and their weights
         if is_of(one, "torch") and hasattr(one, "detach"):
             return "array", [one.detach().cpu().numpy()]
         if is_of(one, "skorch") and hasattr(one, "module_"):
-            return kind, [one.module_]
+            return kind, [one.module_, one.criterion, one.predict_nonlinearity]
         return kind, _state(one)
 
     def _parts_of_array(self, array: NDArray[Any]) -> tuple[str, list[Any]]:

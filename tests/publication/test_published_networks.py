@@ -7,6 +7,7 @@ import skorch
 import torch
 
 from sklearn_pate import PublishedClassifier
+from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate.learners import DPSGDClassifier
 from sklearn_pate.publication._model_file import restored, taken_apart
 from tests.publication.learners import (
@@ -129,3 +130,23 @@ def test_a_module_that_is_no_class_is_pickled_but_not_saved(rows, tmp_path):
     )
     with pytest.raises(ValueError, match="pass the module's class to skorch"):
         published.save(tmp_path / "net.skops")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda model: model.module_.__setitem__(1, torch.nn.Tanh()),
+        lambda model: model.module_.__setitem__(1, torch.nn.LeakyReLU(0.5)),
+        lambda model: model.set_params(predict_nonlinearity=None),
+        lambda model: model.set_params(criterion=torch.nn.NLLLoss),
+    ],
+    ids=["layer", "parameter of a layer", "nonlinearity", "criterion"],
+)
+def test_what_a_network_computes_from_its_weights_counts(change):
+    layers = torch.nn.Linear(2, 4), torch.nn.LeakyReLU(), torch.nn.Linear(4, 3)
+    model = skorch.NeuralNetClassifier(
+        torch.nn.Sequential(*layers), criterion=torch.nn.CrossEntropyLoss
+    ).initialize()
+    fingerprint = model_fingerprint(model)
+    change(model)
+    assert model_fingerprint(model) != fingerprint
