@@ -181,7 +181,7 @@ def _rounded_range(low: Any, high: Any) -> tuple[Any, Any]:
     """Round a range outwards, so that it is of no single row; NaN if it is empty."""
     with np.errstate(all="ignore"):
         width = np.subtract(high, low, dtype=np.float64)
-        unit = 10 ** np.floor(np.log10(width))
+        unit = 10 ** np.floor(np.log10(width / 2))
         return np.floor(low / unit) * unit, np.ceil(high / unit) * unit
 
 

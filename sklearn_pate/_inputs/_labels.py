@@ -303,7 +303,7 @@ def private_rows_by_position(method: Method) -> Method:
 
     @wraps(method)
     def checked(self: Any, X: Any, y: Any, *others: Any, **named: Any) -> Any:
-        if others:
+        if others or isinstance(y, PublicData):
             name = method.__name__
             raise TypeError(
                 f"{name} takes only X and y by position; write {name}(X, "

@@ -85,6 +85,11 @@ def find_problems(
     labels = column_or_1d(as_objects(y))
     check_consistent_length(X, labels)
     problems, has_id = [], np.ones(len(labels), dtype=bool)
+    problems += [
+        f"{name} has the index of X in another order; rows are paired by position."
+        for name, values in (("y", y), ("groups", groups))
+        if _is_reordered(X, values)
+    ]
     if classes is not None:
         try:
             check_label_type(y, classes)
@@ -133,6 +138,15 @@ def as_code(label: Any) -> str:
         return "<missing>"
     label = label.item() if is_a(label, np.generic) else label
     return repr(str.__str__(label)) if is_a(label, str) else to_text(label)
+
+
+def _is_reordered(X: Any, values: Any) -> bool:
+    """Check whether pandas values have the index of X in another order."""
+    wanted: Any = getattr(X, "index", None)
+    given: Any = getattr(values, "index", None)
+    if not (hasattr(wanted, "equals") and hasattr(given, "equals")):
+        return False
+    return not wanted.equals(given) and set(wanted) == set(given)
 
 
 def _of_labels(labels: NDArray[np.object_], classes: NDArray[Any] | None) -> list[str]:

@@ -31,9 +31,10 @@ Threshold = Literal["auto", "balanced", "accuracy"]
 MOST_VALUES = 250_000
 # The first block keeps this share, so that a ranking is never all ties.
 _LEAST_KEPT = 0.1
-# Coefficients of noise alone pass each of two tests with this probability. Measured on
-# tables: with smaller ones, models that predict well would be called noise.
-_CHANCE, _FIRST_TESTED = 0.003, 8
+# Coefficients of noise alone pass each test with this probability. Measured on tables:
+# with smaller ones, or without a test of two, models that predict well would be called
+# noise.
+_CHANCE, _FIRST_TESTED = 0.003, (2, 8)
 
 
 class Estimate(NamedTuple):
@@ -315,7 +316,7 @@ def exceeds_noise(
     of the sums must also exceed its mean by at least `least`.
     """
     squared = coefficients[1:] ** 2 / variances[1:, np.newaxis]
-    parts = squared[:_FIRST_TESTED], squared
+    parts = *(squared[:n] for n in _FIRST_TESTED), squared
     return any(
         chi2.sf(part.sum(), part.size) < _CHANCE and part.sum() - part.size >= least
         for part in parts

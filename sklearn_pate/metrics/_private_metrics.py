@@ -66,6 +66,9 @@ _SHARE = 0.25
 _FEWEST, _MOST, _EXPONENT = 4, 24, 0.3
 # Half-width of an interval of AUC that tells little.
 _WIDE = 0.05
+# Shares of rows without a known label, and in other subgroups, that are usual, and the
+# standard deviations of noise beyond them that are told of.
+_NO_CLASS, _OTHERS, _CERTAIN = 0.1, 0.5, 4
 
 
 def private_metrics(
@@ -365,6 +368,7 @@ class Measurement:
             )
         ]
         middles, middle_errors = map(list, zip(*means, strict=True))
+        self._warn_if_missed(confusion, n_rows)
         return PrivateMetrics(
             classes,
             rows.subgroups,
@@ -378,6 +382,28 @@ class Measurement:
             self.statement,
             of_model,
         )
+
+    def _warn_if_missed(self, confusion: NDArray[Any], n_rows: float) -> None:
+        """Warn of rows without a declared label or subgroup, by released counts."""
+        parts = {
+            "label that is not a class of the model": (confusion[:, -1], _NO_CLASS)
+        }
+        if len(confusion) > 1:
+            of_others = confusion[-1], _OTHERS
+            parts["subgroup that is not in subgroup_values"] = of_others
+        reasons = [
+            f"{min(100, 100 * cells.sum() / n_rows):.0f} % of the rows have a {what}"
+            for what, (cells, usual) in parts.items()
+            if cells.sum()
+            > usual * n_rows + _CERTAIN * self.first.sigma * np.sqrt(cells.size)
+        ]
+        if reasons:
+            warn_user(
+                f"By the released counts, {' and '.join(reasons)}. The privacy cost is "
+                "spent nevertheless. Before another measurement, compare spelling and "
+                "types with what is declared.",
+                PrivacyUtilityWarning,
+            )
 
 
 def plan_measurement(
@@ -474,10 +500,15 @@ def read_rows(
         ids, group_of_row = group_ids(groups, X.shape[0])
     of_subgroup = np.zeros(len(labels), dtype=np.intp)
     if subgroups is not None:
+        shape = as_objects(subgroups).shape
+        if shape[:1] != labels.shape:
+            raise ValueError(
+                f"subgroups has shape {shape} and X has {X.shape[0]} rows; pass one "
+                "value for each row."
+            )
         declared = np.array(values[:-1], dtype=object)
         check_label_type(subgroups, declared, "subgroups", "subgroup_values")
         of_subgroup = class_indices(subgroups, declared)
-        check_consistent_length(X, of_subgroup)
         of_subgroup[of_subgroup < 0] = len(values) - 1
     return MeasuredRows(X, labels, ids, group_of_row, values, of_subgroup)
 

@@ -109,6 +109,16 @@ PROBLEMS = {
         "No label of y can be in classes=[0, 1], as y is declared to be text; give "
         "both the same type.",
     ),
+    "labels in another order": (
+        DPNewtonClassifier(),
+        (FRAME, pd.Series(Y)[::-1], {}),
+        "y has the index of X in another order; rows are paired by position.",
+    ),
+    "ids in another order": (
+        LEARNERS["PATE"],
+        (FRAME, Y, {"groups": pd.Series(GROUPS)[::-1]}),
+        "groups has the index of X in another order; rows are paired by position.",
+    ),
     "rows without an id": (
         LEARNERS["PATE"],
         (X, Y, {"groups": WITHOUT_ID}),

@@ -152,11 +152,12 @@ def test_weights_of_private_rows_are_refused_in_one_sentence(learner, method):
 
 
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
-def test_a_third_argument_by_position_is_answered_with_one_by_name(learner):
+@pytest.mark.parametrize("given", [(Y, PUBLIC), (PUBLIC,)], ids=["third", "as y"])
+def test_public_rows_by_position_are_answered_with_an_argument_by_name(learner, given):
     with pytest.raises(
         TypeError, match=r"fit takes only X and y by position"
     ) as caught:
-        learner.fit(X, Y, PUBLIC)
+        learner.fit(X, *given)
     advised = str(caught.value).partition("write ")[2]
     names = re.findall(r"(\w+)=", advised)
     signature(learner.fit).bind(X, Y, **dict.fromkeys(names))

@@ -33,6 +33,7 @@ TABLE = pd.DataFrame(
         "code": RNG.choice(["01", "02", "03"], N_ROWS),
         "sex": RNG.choice(["F", "M"], N_ROWS),
         "lab": np.where(RNG.random(N_ROWS) < 0.3, np.nan, RNG.normal(size=N_ROWS)),
+        "glucose": RNG.uniform(40, 200, N_ROWS),
     }
 ).astype({"code": object, "sex": object})
 Y = (TABLE["bmi"] > 60).astype(int)
@@ -43,6 +44,7 @@ DOMAIN = {
     "code": ["01", "02", "03"],
     "sex": ["F", "M"],
     "lab": {"range": (-5.0, 5.0), "missing": True},
+    "glucose": (40.0, 200.0),
 }
 COMMAS = [str(one).replace(".", ",") for one in NEW["bmi"]]
 ENCODED = make_pipeline(
@@ -72,7 +74,8 @@ OTHERS = {
     "bytes": (changed("sex", NEW["sex"].map(str.encode)), "Categories"),
     "no value": (changed("bmi", np.nan), "No value"),
     "no category": (changed("sex", [None] * len(NEW)), "No value"),
-    "another unit": (changed("bmi", NEW["bmi"] * 1000), "outside the range"),
+    "a larger unit": (changed("bmi", NEW["bmi"] * 1000), "outside the range"),
+    "a smaller unit": (changed("glucose", NEW["glucose"] / 18), "outside the range"),
 }
 FAMILIAR = {
     "rows of the same kind": NEW,

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn_pate._votes._sums import STEPS, TeacherScores, sum_of_classes
 from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu
 from sklearn_pate.mechanisms import MeanScores
+from sklearn_pate.mechanisms._mean_scores import exceeds_noise
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.1, 1.0, 3.0, 8.0])
@@ -137,3 +138,10 @@ def test_bad_parameters_are_refused(parameters, message):
 def test_noise_beyond_what_can_be_drawn_is_refused():
     with pytest.raises(ValueError, match=r"epsilon=1e-05 needs noise of .* raise eps"):
         MeanScores().prepared(epsilon=1e-5, delta=1e-5)
+
+
+def test_a_signal_in_the_first_two_coefficients_is_no_noise():
+    coefficients = np.ones((11, 1))
+    coefficients[1:3, 0] = 3.0, 2.2
+    assert exceeds_noise(coefficients, np.ones(11))
+    assert not exceeds_noise(np.ones((11, 1)), np.ones(11))

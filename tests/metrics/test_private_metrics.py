@@ -261,7 +261,11 @@ WRONG = {
     "short groups": ({"groups": [1, 2]}, "groups has 2 values and X has"),
     "short subgroups": (
         {"subgroups": [1, 2], "subgroup_values": [1]},
-        "inconsistent numbers of samples",
+        r"subgroups has shape \(2,\) and X has 2000 rows; pass one value for each row",
+    ),
+    "a name for subgroups": (
+        {"subgroups": "sex", "subgroup_values": ["F", "M"]},
+        r"subgroups has shape \(\) and X has 2000 rows; pass one value for each row",
     ),
     "values without subgroups": (
         {"subgroup_values": [1]},
@@ -339,3 +343,21 @@ def test_metrics_are_a_mapping_with_a_readable_form():
     assert dict(metrics)["accuracy"] is metrics["accuracy"]
     assert "roc auc" in str(metrics)
     assert "epsilon=1.000" in repr(metrics)
+
+
+@pytest.mark.parametrize("as_type", [list, pl.Series, pd.Series, pd.Categorical])
+def test_labels_that_no_row_has_are_told_of_by_released_counts(as_type):
+    X, y = scored_rows(4000)
+    labels = as_type(np.where(y == 1, "Yes", "No").astype(object))
+    model = FirstColumn()
+    model.classes_ = np.array(["no", "yes"])
+    with pytest.warns(PrivacyUtilityWarning, match="100 % of the rows have a label"):
+        private_metrics(model, X, labels, epsilon=1.0)
+
+
+def test_subgroups_that_no_row_has_are_told_of_by_released_counts():
+    X, y = scored_rows(4000)
+    subgroups = np.where(X[:, 0] > 0, "F", "M")
+    others = {"subgroups": subgroups, "subgroup_values": ["female", "male"]}
+    with pytest.warns(PrivacyUtilityWarning, match="% of the rows have a subgroup"):
+        private_metrics(FirstColumn(), X, y, epsilon=1.0, **others)
