@@ -56,6 +56,19 @@ class KnownColumns:
     #: Whether the model takes text for a number, or 1.0 for "1", as another value.
     is_exact: bool
 
+    def __post_init__(self) -> None:
+        numbers = np.array([self.low, self.high, self.missing, self.new])
+        words = [*self.words.values()]
+        if (
+            not isinstance(self.kinds, list)
+            or numbers.dtype != np.float64
+            or numbers.shape != (4, len(self.kinds))
+            or not {*self.words} <= {*range(len(self.kinds))}
+            or not all(isinstance(one, str) for each in words for one in each)
+            or not isinstance(self.is_exact, bool)
+        ):
+            raise ValueError("what is known of the columns does not fit together")
+
     @classmethod
     def of_numbers(cls, n_columns: int) -> Self:
         """Describe columns of numbers of any size, which may be text."""

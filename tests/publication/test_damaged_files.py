@@ -128,6 +128,25 @@ def test_a_forged_model_that_lacks_its_parts_is_refused(saved, content):
         PublishedClassifier.load(saved)
 
 
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda columns: columns["kinds"]["content"].pop(),
+        lambda columns: columns["is_exact"].update(content='"yes"', __id__=1),
+    ],
+    ids=["kinds", "is_exact"],
+)
+def test_what_a_forged_model_knows_of_its_columns_is_refused(saved, forge):
+    def change(members):
+        index = json.loads(members["schema.json"])
+        forge(index["content"]["known_columns"]["content"])
+        members["schema.json"] = json.dumps(index)
+
+    rewrite_model(saved, change)
+    with pytest.raises(ValueError, match=r"model\.skops cannot be loaded"):
+        PublishedClassifier.load(saved)
+
+
 def test_a_forged_model_runs_no_function_that_our_modules_import(saved, tmp_path):
     """sklearn_pate.students.import_module("...") would run a module."""
 
