@@ -105,6 +105,7 @@ def frame(X):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:By the released counts")
 @pytest.mark.parametrize("column", [0, 2, "y"])
 @pytest.mark.parametrize("name", FITS)
 def test_no_object_of_a_private_row_stops_a_fit(name, column):

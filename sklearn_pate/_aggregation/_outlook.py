@@ -474,7 +474,8 @@ def why_domain_misses(marginals: Marginals) -> str | None:
             in_first = tables[column][:, 0].sum() - counts[1] - counts[3]
             # A smaller share is nothing unusual.
             if in_first > (1 - 2 * _MISSED) * n_counted + least:
-                found[f"in the first of {len(cells.edges) - 1} bins"] = in_first
+                bins = counted(len(cells.edges) - 1, "bin")
+                found[f"in the first of {bins}"] = in_first
         shares = [
             f"{min(100.0, 100 * count / n_counted):.0f} % {where}"
             for where, count in found.items()

@@ -11,11 +11,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
-from sklearn.neighbors import BallTree, KDTree
 
 from sklearn_pate._estimators._class_codes import is_of
 
 _NAMED = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType)
+# Search trees for nearest neighbours, in a module that is slow to import.
+_TREES = ("KDTree", "BallTree")
 _RANDOM = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
 
 
@@ -77,7 +78,7 @@ class _Digests:
             rows.sum_duplicates()
             places = [each.astype(np.int64) for each in (rows.indices, rows.indptr)]
             return f"sparse {rows.shape}", [rows.data, *places]
-        if isinstance(one, (KDTree, BallTree)):  # which count their queries
+        if type(one).__name__ in _TREES and is_of(one, "sklearn"):  # count queries
             return kind, [np.asarray(one.data)]
         if is_of(one, "torch") and hasattr(one, "state_dict"):
             return kind, [repr(one), one.state_dict()]  # layers, and their weights

@@ -24,6 +24,7 @@ PUBLISHED = {
     "best_params_",
     "best_estimator_",
     "classes_",
+    "data_problems_",
     "mechanism_",
     "privacy_spent_",
     "n_features_in_",
@@ -41,9 +42,9 @@ def test_a_fitted_search_has_no_other_attributes(distribution):
 
 
 def state_without_best(searched):
-    """Return the state of a search without its best estimator."""
+    """Return the state of a search without its best estimator and sensitive text."""
     state = dict(vars(searched))
-    for name in ("best_params_", "best_estimator_"):
+    for name in ("best_params_", "best_estimator_", "data_problems_"):
         state.pop(name)
     return state
 
