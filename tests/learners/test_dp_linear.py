@@ -390,10 +390,9 @@ def test_a_solver_that_fails_releases_nothing(two, monkeypatch):
 def test_a_fitted_classifier_holds_only_what_is_released(
     three, learner, method, duplicate
 ):
-    X, y = three
-    learnt = learner(method=method, data_norm=20).fit(X, y)
-    facts = {name for name in vars(learnt) if name not in learnt.get_params()}
-    assert facts - {"data_problems_"} == {
+    (X, y), learnt = three, learner(method=method, data_norm=20).fit(*three)
+    facts = vars(learnt).keys() - learnt.get_params() - {"data_problems_"}
+    assert facts == {
         "C_",
         "_bounds",
         "_known_columns",
@@ -415,9 +414,9 @@ def test_a_fitted_classifier_holds_only_what_is_released(
         copied = pickle.loads(pickle.dumps(learnt))
     else:
         copied = duplicate(learnt)
-    np.testing.assert_array_equal(copied.predict(X), learnt.predict(X))
+    assert np.array_equal(copied.predict(X), learnt.predict(X))
     assert copied.privacy_spent_ == learnt.privacy_spent_
-    assert not hasattr(copied, "data_problems_")  # for the data holder alone
+    assert not hasattr(copied, "data_problems_")
 
 
 # Accuracy
