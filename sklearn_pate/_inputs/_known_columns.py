@@ -61,7 +61,7 @@ class KnownColumns:
         words = [*self.words.values()]
         if (
             not isinstance(self.kinds, list)
-            or numbers.dtype != np.float64
+            or numbers.dtype.kind != "f"
             or numbers.shape != (4, len(self.kinds))
             or not {*self.words} <= {*range(len(self.kinds))}
             or not all(isinstance(one, str) for each in words for one in each)

@@ -214,3 +214,9 @@ def test_measuring_on_private_rows_tells_nothing(models):
     rows, _ = OTHERS["decimal commas"]
     measure = partial(private_metrics, models["newton"], y=Y[300:], epsilon=1)
     assert told(measure, rows) == []
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.longdouble, np.uint8, bool, object])
+def test_columns_of_any_type_of_number_are_described(dtype):
+    rows = np.arange(12).reshape(6, 2).astype(dtype)
+    assert KnownColumns.of(rows).kinds == ["number", "number"]
