@@ -75,7 +75,7 @@ class PartitionLabels:
     """Labels and ids of a partition, which stay on its worker. Sensitive."""
 
     facts: PartitionFacts
-    #: Indices of the labels in those of the facts, -1 without an id.
+    #: Index of each label in `labels` of the facts, -1 without an id.
     codes: NDArray[np.signedinteger]
     #: Hash of the index of the rows, in their order; None for arrays.
     index: str | None

@@ -434,8 +434,8 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
             delta=delta,
             assumptions=(*rows.assumptions, N_ROWS, ROW_BY_ROW, FLOATING_POINT),
         )
-        # The sum of the noise of all steps, relative to that of the samples; twice, as
-        # measured on Adult.
+        # The sum of the noise of all steps, relative to the sum of all samples. Twice
+        # this noise, as measured on Adult.
         scale = 2 * noise_multiplier * n_rows / (math.sqrt(n_steps) * expected)
         why = why_gradients_useless(plan, scale, n_units=n_rows, n_classes=n_classes)
         warn_user(why, PrivacyUtilityWarning)

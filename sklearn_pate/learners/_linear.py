@@ -45,7 +45,6 @@ from sklearn_pate.mechanisms._noisy_training import METHODS, TOLERANCE, NoisyObj
 # Fitted attributes that predictions depend on.
 _PREDICTS_BY = ("coef_", "intercept_", "_bounds")
 _RANDOM_ROWS = 1000
-_ENDS = "longest possible row"
 # Weights are told from noise if scores vary this many times as much as noise alone
 # makes them, with this probability. Measured on tables, also with permuted labels.
 _TOLD, _CHANCE = 1.3, 0.05
@@ -296,13 +295,14 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
         else:
             lengths = np.linalg.norm(self.coef_, axis=1, keepdims=True)
             ends = self._bounds.norm * self.coef_ / np.maximum(lengths, 1e-300)
-            X, kind = np.vstack([ends, -ends]), _ENDS
+            X, kind = np.vstack([ends, -ends]), "longest possible row"
         scores = self._bounds.scores(X, self.coef_, self.intercept_)
         codes = scores.argmax(axis=1) if n_classes > 2 else scores[:, 0] > 0
         why = why_one_class(codes, kind)
+        are_like_rows = rows.public is not None or self._bounds.clips
         # The number of rows is public where neighbours replace a row.
         replaces = plan.noise.relation("row") == "replace-one"
-        if why is None and plan.why_useless is None and replaces and kind != _ENDS:
+        if why is None and plan.why_useless is None and replaces and are_like_rows:
             X = self._bounds.rows(X)
             if self._is_noise(X, weights, plan.noise, len(rows.X)):
                 why = why_only_noise("weights")

@@ -32,7 +32,7 @@ _RADIUS, _SMALLEST, _LARGEST = 0.9, 0.5, 2.5
 _RIDGE, _FLOOR = 0.1, 0.4
 # Curvature of private rows, relative to that of public rows, that is worth a warning.
 _UNLIKE = 2.0
-# Gain of log-loss, relative to that of the shares of the classes, which is signal.
+# Least gain of log-loss that is signal, relative to the entropy of the class shares.
 _LEAST_GAIN = 0.005
 # Standard deviations of noise by which a mean must differ from what counts say.
 _SURE = 2.0
