@@ -31,13 +31,13 @@ from sklearn_pate.accounting._value_checks import (
 from sklearn_pate.publication import PublishedClassifier
 from sklearn_pate.publication._model_file import (
     LARGEST_MODEL,
-    TRUSTED,
     import_skops,
     read_file,
     unpack,
     untrusted_types,
     with_plain_members,
 )
+from sklearn_pate.stored_types import OF_MODELS
 
 _FORMAT = {"format": "sklearn_pate study", "format_version": 1}
 _WHOLE_NUMBER = r"[+-]?\d{1,18}"
@@ -365,7 +365,7 @@ def _unpacked(path: Path) -> Any:
     """Load a skops file, if skops trusts all its types."""
     skops_io = import_skops()
     packed = with_plain_members(read_file(path, "an estimator", LARGEST_MODEL), path)
-    unknown = untrusted_types(skops_io, packed, path) - TRUSTED
+    unknown = untrusted_types(skops_io, packed, path) - OF_MODELS
     if unknown:
         raise ValueError(
             f"{path} holds types that skops does not trust: "
@@ -373,7 +373,7 @@ def _unpacked(path: Path) -> Any:
             "this estimator."
         )
     try:
-        return unpack(skops_io, packed, TRUSTED)
+        return unpack(skops_io, packed, OF_MODELS)
     except Exception as error:
         raise ValueError(
             f"{path} cannot be loaded ({type(error).__name__}: {printable(error)})."

@@ -558,6 +558,8 @@ class RelabeledClassifier(
     `labels` are those of the classes; None numbers the classes in y as 0..m-1.
     """
 
+    __module__ = "sklearn_pate.stored_types"  # its name in files
+
     def __init__(self, estimator: Any, labels: NDArray[Any] | None = None) -> None:
         self.estimator = estimator
         self.labels = labels

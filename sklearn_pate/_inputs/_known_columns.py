@@ -43,6 +43,8 @@ _RANGE = "Numbers outside the range that the model knows"
 class KnownColumns:
     """Properties of a model's columns, from public rows or a domain alone."""
 
+    __module__ = "sklearn_pate.stored_types"  # its name in files
+
     #: Kind of each column, as in `kind_of_column`.
     kinds: list[str]
     #: Range of the numbers of a column, rounded; NaN where it is not known.

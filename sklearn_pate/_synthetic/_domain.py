@@ -77,6 +77,8 @@ class Cells(ABC):
 class Values(Cells):
     """Cells of single values."""
 
+    __module__ = "sklearn_pate.stored_types"  # its name in files
+
     values: tuple[Any, ...]
 
     @property
@@ -128,6 +130,8 @@ class Bins(Cells):
     Numbers below and above are in the first and the last bin, and the last edge is,
     too. With `whole`, edges are whole numbers, and values are.
     """
+
+    __module__ = "sklearn_pate.stored_types"  # its name in files
 
     edges: tuple[float, ...]
     whole: bool

@@ -28,6 +28,8 @@ class LogOdds(TransformerMixin, BaseEstimator):
         Log-odds by cell, in the basis of Helmert; zeros for a value without a cell.
     """
 
+    __module__ = "sklearn_pate.stored_types"  # its name in files
+
     #: No bit of the result of a row depends on others.
     _keeps_rows_apart = ()
 

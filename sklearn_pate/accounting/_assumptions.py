@@ -40,6 +40,8 @@ class Assumption:
     The guarantee assumes that everybody in the data has consented.
     """
 
+    __module__ = "sklearn_pate.accounting"  # its name in files
+
     code: str
     sentence: str
     question: str = ""

@@ -84,6 +84,8 @@ class PrivacyProfile:
     0.175
     """
 
+    __module__ = "sklearn_pate.accounting"  # its name in files
+
     epsilons: _Array
     deltas: _Array
 

@@ -100,6 +100,8 @@ class RdpCurve:
     0.68
     """
 
+    __module__ = "sklearn_pate.accounting"  # its name in files
+
     orders: NDArray[np.float64]
     values: NDArray[np.float64]
     pure_epsilon: float

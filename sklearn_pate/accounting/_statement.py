@@ -411,6 +411,8 @@ class PrivacySpent:
                  All parameters were chosen without private data.
     """
 
+    __module__ = "sklearn_pate.accounting"  # its name in files
+
     epsilon: float
     delta: float
     unit: str

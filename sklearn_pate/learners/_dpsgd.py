@@ -62,6 +62,8 @@ class TrainedNetwork(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
     in skorch.
     """
 
+    __module__ = "sklearn_pate.stored_types"  # its name in files
+
     #: Missing and infinite values are replaced, not refused.
     _reads_any_value = True
 

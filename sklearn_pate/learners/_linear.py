@@ -526,6 +526,8 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
     True
     """
 
+    __module__ = "sklearn_pate.learners"  # its name in files
+
     def __init__(
         self,
         *,
@@ -693,6 +695,8 @@ class DPLinearSVC(PrivateLinearClassifier):
     >>> bool(clf.score(X[5000:], y[5000:]) > 0.7)
     True
     """
+
+    __module__ = "sklearn_pate.learners"  # its name in files
 
     def __init__(
         self,

@@ -63,6 +63,8 @@ class Bounds:
     norm `norm`. `constant` is the value of the column for the intercept, 0 for none.
     """
 
+    __module__ = "sklearn_pate.stored_types"  # its name in files
+
     low: NDArray[np.float64]
     width: NDArray[np.float64]
     clips: bool

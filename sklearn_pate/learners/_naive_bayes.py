@@ -52,6 +52,8 @@ from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 class NaiveBayes(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
     """Naive Bayes from tables of counts. It predicts class indices, for any values."""
 
+    __module__ = "sklearn_pate.stored_types"  # its name in files
+
     _reads_any_value = True
     _keeps_rows_apart = ()
 

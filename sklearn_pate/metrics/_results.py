@@ -181,6 +181,8 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     PrivateMetrics(PrivacySpent(epsilon=1.000, delta=1e-05))
     """
 
+    __module__ = "sklearn_pate.metrics"  # its name in files
+
     classes_: NDArray[Any]
     subgroups_: list[Any]
     confusion_: NDArray[np.int64]
@@ -192,6 +194,9 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     n_rows_: int | None
     privacy_spent_: PrivacySpent
     model_fingerprint_: str
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @cached_property
     def by_subgroup(self) -> dict[Any, Mapping[Any, Estimate]]:

@@ -2,5 +2,6 @@
 
 from sklearn_pate.publication._deployment import Deployment
 from sklearn_pate.publication._published import PublishedClassifier, publish
+from sklearn_pate.stored_types import types_to_trust
 
-__all__ = ["Deployment", "PublishedClassifier", "publish"]
+__all__ = ["Deployment", "PublishedClassifier", "publish", "types_to_trust"]

@@ -28,16 +28,8 @@ from sklearn_pate.publication._privacy_card import (
     full_name,
     parse_card,
 )
+from sklearn_pate.stored_types import OWN_BUILDER, OWN_NETWORKS, TRAINED_NETWORK
 
-# Networks whose weights are saved as arrays, without pickle.
-OWN_NETWORKS = frozenset(
-    f"sklearn_pate.students.networks.{name}"
-    for name in ("_fixmatch.FixMatchClassifier", "_gan.GANClassifier")
-)
-# Its module is rebuilt from the module's class, which a reader has to trust.
-TRAINED_NETWORK = "sklearn_pate.learners._dpsgd.TrainedNetwork"
-# Builder of our own networks, besides their default.
-OWN_BUILDER = "sklearn_pate.students.networks._modules.ConvSmall"
 _LEAVES = (str, bytes, int, float, type, FunctionType, ModuleType)
 # Largest sizes in bytes, compressed or not.
 LARGEST_CARD = 2**24
@@ -56,42 +48,6 @@ INDEX_MEMBER = "schema.json"
 CARD_MEMBER = "privacy_card.json"
 # Compressions whose readers stop at a given number of bytes.
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-# Types by full name: a trusted module would let a file call the functions it imports.
-TRUSTED = (
-    OWN_NETWORKS
-    | frozenset(
-        [
-            OWN_BUILDER,
-            TRAINED_NETWORK,
-            "torch.nn.modules.loss.CrossEntropyLoss",
-            "torch.nn.modules.loss.NLLLoss",
-        ]
-    )
-    | frozenset(
-        f"sklearn_pate.{name}"
-        for name in (
-            "_estimators._class_codes.RelabeledClassifier",
-            "_synthetic._domain.Bins",
-            "_synthetic._domain.Values",
-            "_synthetic._log_odds.LogOdds",
-            "learners._naive_bayes.NaiveBayes",
-            "learners._linear.DPLinearSVC",
-            "learners._linear.DPLogisticRegression",
-            "learners._linear_solver.Bounds",
-            "students._train_student.DistillationClassifier",
-            "students._representations.ImageRepresentation",
-            "students._basis.ScoreBasis",
-            "students._basis.ScoreFunction",
-            "students._representations.TableRepresentation",
-            "students._representations._Numbers",
-            "students._representations._SparseColumns",
-            "students._representations._TableColumns",
-            "students._graph.GraphSelfTrainingClassifier",
-            "students.networks._augmentation.ImageAugmentation",
-            "students.networks._augmentation.TabularAugmentation",
-        )
-    )
-)
 # Earlier versions run code that is hidden in a file (CVE-2025-54412).
 OLDEST_SKOPS = (0, 12)
 

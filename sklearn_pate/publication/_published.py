@@ -40,7 +40,6 @@ from sklearn_pate.metrics import PrivateMetrics
 from sklearn_pate.publication._card_check import check_metrics, checked_statements
 from sklearn_pate.publication._deployment import Deployment, checked_deployment
 from sklearn_pate.publication._model_file import (
-    TRUSTED,
     add_card,
     check_sizes,
     import_skops,
@@ -65,6 +64,7 @@ from sklearn_pate.publication._privacy_card import (
     release_fields,
     written_card,
 )
+from sklearn_pate.stored_types import OF_MODELS
 
 # Parts of the statement in the model file.
 STATED = ("n_classes", "statement")
@@ -138,6 +138,8 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     >>> bool((published.predict(X) == clf.predict(X)).all())
     True
     """
+
+    __module__ = "sklearn_pate.publication"  # its name in files
 
     student_: Any
     classes_: NDArray[Any]
@@ -295,7 +297,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         to 1e-5. The check shows consistency, not authenticity: see :meth:`save`.
         """
         skops_io = import_skops()
-        trusted_names = TRUSTED | type_names(trusted)
+        trusted_names = OF_MODELS | type_names(trusted)
         model, card, (model_path, card_path) = read_pair(path)
         model = with_plain_members(model, model_path)
         unknown = untrusted_types(skops_io, model, model_path) - trusted_names
@@ -442,7 +444,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
                 "values, so that readers cannot compute its cost. Pickle the "
                 "published classifier for readers who trust you."
             )
-        to_trust = (set(types) - TRUSTED) | classes_to_trust(fields)
+        to_trust = (set(types) - OF_MODELS) | classes_to_trust(fields)
         return add_card(saved, canonical_text(self._card)), to_trust
 
     def _published_model(self) -> Any:

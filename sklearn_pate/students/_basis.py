@@ -74,6 +74,8 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
     Nystrom low-rank approximation and error analysis".
     """
 
+    __module__ = "sklearn_pate.stored_types"  # its name in files
+
     def __init__(
         self,
         max_coordinates: int,
@@ -346,6 +348,8 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
     >>> type(clf.student_).__name__
     'ScoreFunction'
     """
+
+    __module__ = "sklearn_pate.students"  # its name in files
 
     #: Its basis keeps rows apart in any case.
     _keeps_rows_apart = ("representation_",)

@@ -124,6 +124,8 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
     True
     """
 
+    __module__ = "sklearn_pate.students"  # its name in files
+
     #: Rows with y = -1 are unlabelled, as in scikit-learn.
     accepts_unlabeled = True
     #: Each row of y may be a histogram, or probabilities.

@@ -157,6 +157,8 @@ class TableRepresentation(
     (1, 4)
     """
 
+    __module__ = "sklearn_pate.students"  # its name in files
+
     #: Missing and infinite values are replaced, not refused.
     _reads_any_value = True
     #: No missing value is left in the result.
@@ -211,7 +213,7 @@ class TableRepresentation(
         if X.shape[0] > _MAX_ROWS:
             rows = random_state.choice(X.shape[0], _MAX_ROWS, replace=False)
             X = _safe_indexing(X, np.sort(rows))
-        encoder = _SparseColumns if sp.issparse(X) else _TableColumns
+        encoder = SparseColumns if sp.issparse(X) else TableColumns
         self._columns = encoder().fit(X)
         self.rare_shares_ = self._columns.rare_shares
         self.kept_variance_ = 1.0
@@ -295,13 +297,15 @@ class TableRepresentation(
         return tags
 
 
-class _TableColumns:
+class TableColumns:
     """Columns of scaled numbers, and of zeros and ones for categories."""
+
+    __module__ = "sklearn_pate.stored_types"  # its name in files
 
     def fit(self, X: Any) -> Self:
         self._is_category = _holds_categories(X)
         numbers, words = self._read(X)
-        self._numbers = _Numbers().fit(numbers)
+        self._numbers = NumberColumns().fit(numbers)
         self._encoder = OneHotEncoder(
             handle_unknown="infrequent_if_exist",
             min_frequency=_MIN_FREQUENCY,
@@ -345,8 +349,10 @@ class _TableColumns:
         )
 
 
-class _Numbers:
+class NumberColumns:
     """Scaled numbers, and columns that tell which are missing."""
+
+    __module__ = "sklearn_pate.stored_types"  # its name in files
 
     def fit(self, X: NDArray[np.float64]) -> Self:
         finite = np.where(np.isfinite(X), np.clip(X, -_LARGEST, _LARGEST), np.nan)
@@ -385,8 +391,10 @@ class _Numbers:
         return (X - self._low) / np.where(width > 0, width, 1)
 
 
-class _SparseColumns:
+class SparseColumns:
     """Numbers of a sparse matrix in [-1, 1]."""
+
+    __module__ = "sklearn_pate.stored_types"  # its name in files
 
     rare_shares: ClassVar[dict[int, float]] = {}
 
@@ -492,6 +500,8 @@ class ImageRepresentation(
     >>> representation.fit(images[:500]).transform(images[500:]).shape
     (1297, 160)
     """
+
+    __module__ = "sklearn_pate.students"  # its name in files
 
     #: No missing value is left in the result.
     _fills_missing = True

@@ -124,6 +124,8 @@ class DistillationClassifier(WrappingClassifier):
     array([0, 1])
     """
 
+    __module__ = "sklearn_pate.students"  # its name in files
+
     #: Each row of y may be a histogram, or probabilities.
     accepts_soft_labels = True
 

@@ -78,7 +78,7 @@ def test_the_total_is_the_smaller_of_two_known_costs(cards, capsys):
 def test_the_curve_on_a_card_is_that_of_the_statement(cards):
     card = json.loads(Path("first.json").read_text())
     curve = cards["first"].curve
-    assert card["format_version"] == 13
+    assert card["format_version"] == 14
     assert [order for order, _ in card["curve"]] == curve.orders.tolist()
     assert [value for _, value in card["curve"]] == curve.values.tolist()
 

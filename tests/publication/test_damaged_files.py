@@ -82,7 +82,7 @@ def test_an_unknown_format_is_refused(saved, version):
         ("[" * 100_000, "strict JSON"),
         ("\udcff", "strict JSON"),
         (
-            '{"format": "sklearn_pate privacy card", "format_version": 13}',
+            '{"format": "sklearn_pate privacy card", "format_version": 14}',
             "has no sha256",
         ),
     ],

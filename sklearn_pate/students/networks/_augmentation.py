@@ -88,6 +88,8 @@ class ImageAugmentation(BaseEstimator):
     torch.Size([5, 1, 28, 28])
     """
 
+    __module__ = "sklearn_pate.students"  # its name in files
+
     _constraints: ClassVar[dict[str, Constraint]] = {
         "rotation": Constraint.number(0, 180),
         "shift": Constraint.number(0, 1),
@@ -261,6 +263,8 @@ class TabularAugmentation(BaseEstimator):
     >>> swapped.sort(dim=0).values.equal(rows)
     True
     """
+
+    __module__ = "sklearn_pate.students"  # its name in files
 
     _constraints: ClassVar[dict[str, Constraint]] = {
         "swap": Constraint.number(0, 1),

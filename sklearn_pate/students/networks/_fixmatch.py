@@ -194,6 +194,8 @@ class FixMatchClassifier(SemiSupervisedNetwork):
     True
     """
 
+    __module__ = "sklearn_pate.students"  # its name in files
+
     _constraints: ClassVar[dict[str, Constraint]] = {
         "threshold": Constraint.number(0, 1),
         "unlabeled_weight": Constraint.number(0, math.inf),

@@ -316,6 +316,8 @@ class GANClassifier(SemiSupervisedNetwork):
     True
     """
 
+    __module__ = "sklearn_pate.students"  # its name in files
+
     _constraints: ClassVar[dict[str, Constraint]] = {
         "n_latent": Constraint.count(),
         "generator_lr": Constraint.number(0, 1),

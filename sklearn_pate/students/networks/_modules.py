@@ -105,6 +105,8 @@ class ConvSmall:
     (20, 2)
     """
 
+    __module__ = "sklearn_pate.students"  # its name in files
+
     compression: float = 1
 
     def __call__(self, input_shape: tuple[int, ...], n_classes: int) -> nn.Sequential:

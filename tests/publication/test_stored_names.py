@@ -1,0 +1,66 @@
+"""Names of classes in files, which stay when code moves."""
+
+import warnings
+from importlib import import_module
+
+import mlflow.sklearn
+import numpy as np
+import pytest
+import skops.io
+from sklearn.datasets import make_blobs
+
+from sklearn_pate.metrics import private_metrics
+from sklearn_pate.publication import publish, types_to_trust
+from tests.publication.learners import (
+    CLASSES,
+    LEARNERS,
+    WITHOUT_PUBLIC,
+    assert_predicts_alike,
+    fit,
+)
+
+# skops saves no torch modules.
+OF_TORCH = ("dpsgd", "represented dpsgd", "search of networks")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    centers = [[-6, -6], [0, 0], [6, 6]]
+    X, y = make_blobs(2200, centers=centers, random_state=0)
+    return X, np.array(CLASSES)[y]
+
+
+@pytest.mark.parametrize("name", types_to_trust())
+def test_a_stored_name_is_that_of_its_class(name):
+    module, _, attribute = name.rpartition(".")
+    kind = getattr(import_module(module), attribute)
+    assert (kind.__module__, kind.__qualname__) == (module, attribute)
+    assert "._" not in name
+
+
+@pytest.mark.parametrize("learner", sorted(set(LEARNERS) - set(OF_TORCH)))
+def test_skops_saves_a_published_model_by_stored_names_alone(learner, rows):
+    published = fit(
+        LEARNERS[learner], rows, public=learner not in WITHOUT_PUBLIC
+    ).publish()
+    saved = skops.io.dumps(published)
+    assert {*skops.io.get_untrusted_types(data=saved)} <= {*types_to_trust()}
+    loaded = skops.io.loads(saved, trusted=types_to_trust())
+    assert_predicts_alike(loaded, published, rows[0])
+    assert loaded.privacy_spent_ == published.privacy_spent_
+
+
+def test_mlflow_saves_a_published_model_with_its_metrics(rows, tmp_path):
+    fitted = fit(LEARNERS["newton"], rows)
+    metrics = private_metrics(fitted, *rows, epsilon=1.0)
+    assert metrics["accuracy"].value > 0.9  # computed once, and not saved
+    published = publish(fitted, metrics=metrics)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of mlflow's own
+        mlflow.sklearn.save_model(
+            published, tmp_path / "model", skops_trusted_types=types_to_trust()
+        )
+        loaded = mlflow.sklearn.load_model(tmp_path / "model")
+    assert_predicts_alike(loaded, published, rows[0])
+    assert loaded.card == published.card
+    assert loaded.metrics_["accuracy"] == metrics["accuracy"]
