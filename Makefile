@@ -96,8 +96,8 @@ test-kernels: $(VENV)/test
 # The figure in CONTRIBUTING.md.
 coverage: $(VENV)/test-fast
 	$(INSTALL) --editable '.[coverage]'
-	$(RUN) benchmarks/coverage_of_tests.py
-	$(RUN) benchmarks/tables.py
+	$(RUN) -m benchmarks coverage_of_tests
+	$(RUN) -m benchmarks pages
 
 lint: $(VENV)/lint
 	$(VENV)/bin/ruff format --check .
@@ -105,7 +105,7 @@ lint: $(VENV)/lint
 	$(VENV)/bin/numpydoc lint $$(git ls-files 'sklearn_pate/*.py')
 	$(VENV)/bin/lint-imports --config setup.cfg
 	$(VENV)/bin/mypy
-	$(RUN) benchmarks/tables.py --check
+	$(RUN) -m benchmarks pages --check
 
 $(VENV)/docs: $(VENV)/test
 	$(INSTALL) --editable '.[docs]'
@@ -146,37 +146,19 @@ format: $(VENV)/lint
 	.venv-scattering/bin/python -m pip install --quiet kymatio==0.3.0 'scipy<1.15'
 	touch $@
 
+benchmarks: export DIFFPRIVLIB_PYTHON := .venv-diffprivlib/bin/python
+benchmarks: export DP_EBM_PYTHON := .venv-ebm/bin/python
+benchmarks: export SYNTHESISER_PYTHON := .venv-synthesiser/bin/python
+benchmarks: export SCATTERING_PYTHON := .venv-scattering/bin/python
 benchmarks: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-synthesiser/installed .venv-scattering/installed
 	$(INSTALL) --editable '.[bench,engines]'
-	$(RUN) benchmarks/engines.py
-	$(RUN) benchmarks/overhead.py
-	$(RUN) benchmarks/images.py
-	$(RUN) benchmarks/paper_students.py
-	SCATTERING_PYTHON=.venv-scattering/bin/python $(RUN) benchmarks/image_recipe.py
-	$(RUN) benchmarks/petdl.py
-	$(RUN) benchmarks/petdl_paper.py
-	$(RUN) benchmarks/petdl_components.py
-	$(RUN) benchmarks/dpsgd.py
-	$(RUN) benchmarks/siamese.py
-	$(RUN) benchmarks/erm.py
-	$(RUN) benchmarks/private_search.py
-	DIFFPRIVLIB_PYTHON=.venv-diffprivlib/bin/python DP_EBM_PYTHON=.venv-ebm/bin/python \
-	SYNTHESISER_PYTHON=.venv-synthesiser/bin/python $(RUN) benchmarks/private_learners.py
-	$(RUN) benchmarks/sizes.py
-	$(RUN) benchmarks/pictures.py
-	$(RUN) benchmarks/tabular.py
-	$(RUN) benchmarks/mean_scores.py
-	$(RUN) benchmarks/six_tables.py
-	$(RUN) benchmarks/cluster.py
-	$(RUN) benchmarks/release_utility.py
-	$(RUN) benchmarks/adaptive_cost.py
-	$(RUN) benchmarks/accounting.py
-	$(RUN) benchmarks/safety.py
-	$(RUN) benchmarks/audits.py
-	$(RUN) benchmarks/learner_audits.py
-	$(RUN) benchmarks/rounding_attack.py
-	$(RUN) benchmarks/example_outputs.py
-	$(RUN) benchmarks/tables.py
+	for name in engines overhead images paper_students image_recipe petdl petdl_paper \
+	  petdl_components dpsgd siamese erm private_search private_learners sizes \
+	  private_metrics tabular mean_scores six_tables cluster release_utility \
+	  adaptive_cost accounting safety audits learner_audits rounding_attack readme \
+	  guide_papers example_outputs pictures pages; do \
+	  $(RUN) -m benchmarks $$name || exit 1; \
+	done
 
 $(VENV)/dist: $(VENV)/core
 	$(INSTALL) --editable '.[dist]'

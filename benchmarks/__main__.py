@@ -1,20 +1,39 @@
-"""List the benchmarks: ``python benchmarks``.
+"""Run a benchmark: ``python -m benchmarks tabular adult``.
 
-Each is a script with ``--help``, which names its tables.
+Each has ``--help``, which names its tables.
 """
 
 import ast
+import importlib
+import sys
 from pathlib import Path
+
+FOLDER = Path(__file__).parent
+
+
+def scripts():
+    """Find the modules with a command line, by name."""
+    return {
+        path.stem: path
+        for path in sorted(FOLDER.rglob("*.py"))
+        if "command(__doc__" in path.read_text() and path.name != "__main__.py"
+    }
 
 
 def main():
-    """Print the first line of each script that is a command."""
+    """Run the named benchmark, or print the first line of each."""
+    found, name = scripts(), next(iter(sys.argv[1:]), None)
+    if name in found:
+        sys.argv[:2] = [f"python -m benchmarks {name}"]
+        path = found[name].relative_to(FOLDER.parent).with_suffix("")
+        importlib.import_module(".".join(path.parts)).main()
+        return
     print(__doc__)
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        source = path.read_text()
-        if "\nfrom command import command\n" in source:
-            summary, _, _ = ast.get_docstring(ast.parse(source)).partition("\n")
-            print(f"{path.stem:18} {summary}")
+    for stem, path in found.items():
+        summary, _, _ = ast.get_docstring(ast.parse(path.read_text())).partition("\n")
+        print(f"{stem:18} {summary}")
+    if name not in (None, "-h", "--help"):
+        raise SystemExit(f"{name!r} is none of the benchmarks.")
 
 
 if __name__ == "__main__":

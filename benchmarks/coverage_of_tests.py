@@ -13,10 +13,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from command import command
-from record import save
+from benchmarks.record import ROOT, command, save
 
-ROOT = Path(__file__).parent.parent
 PYTEST = (sys.executable, "-m", "pytest", "--fast", "--quiet")
 WORKERS = ("--numprocesses", "2", "--dist", "worksteal")
 
@@ -38,6 +36,8 @@ def fast():
 
 TABLES = {"fast": fast}
 
-if __name__ == "__main__":
+
+def main():
+    """Measure the named tables, or all."""
     for table in command(__doc__, TABLES).parse_args().tables:
         save("coverage_of_tests", table, TABLES[table](), packages=["coverage"])

@@ -4,7 +4,7 @@ quickstart              the demo; half a minute
 hospital_readmission    patients as the unit, on Diabetes; a minute
 mnist_pate_g            a network as student, on MNIST; some minutes, and needs torch
 
-Run one of them with ``python benchmarks/example_outputs.py quickstart``. Their pages
+Run one of them with ``python -m benchmarks example_outputs quickstart``. Their pages
 show what is stored here, and the pictures that they draw into ``docs/pictures``.
 """
 
@@ -12,10 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from command import command
-from record import save
+from benchmarks.record import ROOT, command, save
 
-ROOT = Path(__file__).parent.parent
 PICTURES = Path("docs") / "pictures"
 #: Examples with their options.
 EXAMPLES = {
@@ -49,7 +47,3 @@ def main():
             drawn = ROOT / "demo" / "accuracy.png"
             (ROOT / PICTURES / "quickstart.png").write_bytes(drawn.read_bytes())
         save("example_outputs", name, [row])
-
-
-if __name__ == "__main__":
-    main()

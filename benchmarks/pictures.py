@@ -1,19 +1,17 @@
 """Draw the figures of docs/benchmarks/ from the result files.
 
-Draw some of them with ``python benchmarks/pictures.py sizes``, all of them without a
+Draw some of them with ``python -m benchmarks pictures sizes``, all of them without a
 name.
 """
-
-from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
-from command import command
-from learner_tables import by_learner
-from record import load
 
-PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
+from benchmarks.learners.page import by_learner
+from benchmarks.record import ROOT, command, load
+
+PICTURES = ROOT / "docs" / "pictures"
 COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7"]  # Okabe and Ito's
 
 
@@ -288,7 +286,3 @@ def main():
         path = PICTURES / f"{name}.png"
         FIGURES[name]().savefig(path, dpi=150)
         print(f"wrote {path}")
-
-
-if __name__ == "__main__":
-    main()

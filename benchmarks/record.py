@@ -1,16 +1,21 @@
-"""Result files: figures with date, machine and versions."""
+"""Command lines, result files, and runs that are stored until all are done."""
 
+import argparse
 import datetime
 import importlib.metadata
 import json
 import os
 import platform
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
+from joblib import Parallel, delayed
 
-RESULTS = Path(__file__).parent / "results"
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+WORK = ROOT / "benchmarks" / "work"  # finished runs: git ignores them
 #: Tables that another script than the one of the result file's name writes.
 OTHER_SCRIPTS = {
     "learners": "learner_audits",
@@ -32,7 +37,6 @@ WITHOUT_NAMES = (
     "petdl_components",
     "petdl_paper",
     "rounding_attack",
-    "teachers",
 )
 #: What a script needs beside the extra `bench`, where it is not downloaded.
 NEEDS = {
@@ -46,13 +50,42 @@ NEEDS = {
     "overhead": "an idle machine",
     "paper_students": "vote counts of the 2018 paper",
     "tabular adult_2017_noise": "vote counts of the 2018 paper",
-    "teachers": "an idle machine",
 }
 PACKAGES = ("sklearn-pate", "scikit-learn", "numpy", "scipy", "joblib", "pandas")
 
 
 # Of the table that is written: its name, the time before it, the time now.
 _measuring = {"table": None, "since": 0.0, "now": time.monotonic()}
+
+
+def command(doc, tables=()):
+    """Return a parser with the docstring of a script as its help.
+
+    It takes names of `tables` if there are any, and means all of them without a name.
+    """
+    parser = argparse.ArgumentParser(
+        sys.argv[0],
+        description=doc,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    if tables:
+
+        def table(name):
+            if name not in tables:
+                raise argparse.ArgumentTypeError(
+                    f"{name!r} is none of the tables {', '.join(tables)}"
+                )
+            return name
+
+        parser.add_argument(
+            "tables",
+            nargs="*",
+            type=table,
+            default=[*tables],
+            metavar="table",
+            help=f"all by default; one or more of {', '.join(tables)}",
+        )
+    return parser
 
 
 def environment(packages=()):
@@ -91,7 +124,7 @@ def save(name, table, rows, *, packages=(), **facts):
     measured = {**environment(packages), "minutes": minutes}
     kept = _stored(name) | {table: {**measured, **facts, "rows": rows}}
     path.write_text(json.dumps(kept, indent=1) + "\n")
-    print(f"wrote {table} to {path}; python benchmarks/tables.py renews the pages")
+    print(f"wrote {table} to {path}; python -m benchmarks pages renews the pages")
 
 
 class MissingTableError(LookupError):
@@ -111,7 +144,7 @@ class Tables(dict):
         """Return the command that measures a table."""
         script = OTHER_SCRIPTS.get(table, self.name)
         name = "" if script in WITHOUT_NAMES else OTHER_ARGUMENTS.get(table, table)
-        return f"python benchmarks/{script}.py {name}".rstrip()
+        return f"python -m benchmarks {script} {name}".rstrip()
 
     def __missing__(self, table):
         raise MissingTableError(
@@ -133,3 +166,51 @@ def names():
 def _stored(name):
     path = RESULTS / f"{name}.json"
     return json.loads(path.read_text()) if path.exists() else {}
+
+
+class Runs:
+    """Finished runs, stored as lines of JSON.
+
+    `run` takes the name of the images, a setting, a seed and a key, and returns the key
+    and a dict of results. `prepare`, if given, takes images, a setting and a seed, and
+    computes common inputs of the runs in this process. `n_jobs` new runs are done at a
+    time.
+    """
+
+    def __init__(self, path, run, prepare=None, n_jobs=2):
+        self.path = path
+        self.run = run
+        self.prepare = prepare
+        self.n_jobs = n_jobs
+        self.kept = {}
+        if path.exists():
+            for line in path.read_text().splitlines():
+                run = json.loads(line)
+                self.kept[run.pop("key")] = run
+
+    def __call__(self, images, settings, seeds):
+        """Return the runs of each setting, one per seed."""
+        wanted = [(one, seed) for one in settings for seed in seeds]
+        keys = [json.dumps([images.name, one, seed]) for one, seed in wanted]
+        missing = [i for i, key in enumerate(keys) if key not in self.kept]
+        for i in missing if self.prepare else ():
+            self.prepare(images, *wanted[i])
+        results = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")(
+            delayed(self.run)(images.name, *wanted[i], keys[i]) for i in missing
+        )
+        for key, run in results:
+            with self.path.open("a") as file:
+                file.write(json.dumps({"key": key, **run}) + "\n")
+            self.kept[key] = run
+            print(key, run, flush=True)
+        by_setting = iter([self.kept[key] for key in keys])
+        return [[next(by_setting) for _ in seeds] for _ in settings]
+
+
+def summaries(results):
+    """Summarise the runs of one setting, over its seeds."""
+    return {
+        name: summary(one[name] for one in results)
+        for name in results[0]
+        if results[0][name] is not None
+    }

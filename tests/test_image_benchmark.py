@@ -7,7 +7,6 @@ import json
 import sys
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,23 +15,17 @@ from scipy.io import savemat
 from sklearn_pate.datasets import _images
 from sklearn_pate.students import ImageRepresentation
 
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
-
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
 def recipe(monkeypatch, tmp_path):
     """Return the benchmark, which writes to a temporary folder."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    before = set(sys.modules)
-    module = importlib.import_module("image_recipe")
+    module = importlib.import_module("benchmarks.images.image_recipe")
     monkeypatch.setattr(module, "WORK", tmp_path / "work")
-    monkeypatch.setattr(importlib.import_module("record"), "RESULTS", tmp_path)
-    yield module
-    for name in set(sys.modules) - before:
-        if getattr(sys.modules[name], "__file__", "").startswith(str(BENCHMARKS)):
-            del sys.modules[name]
+    record = importlib.import_module("benchmarks.record")
+    monkeypatch.setattr(record, "RESULTS", tmp_path)
+    return module
 
 
 def put_svhn(home, monkeypatch, sizes):

@@ -101,7 +101,7 @@ def test_the_order_of_pairs_is_that_of_the_likelihood_ratio(scores):
 @pytest.mark.parametrize("slope", [1.0, 0.6])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_intervals_hold(slope, epsilon, monkeypatch):
-    """In nine of ten cases at least: benchmarks/private_metrics.py has exact shares."""
+    """In nine of ten cases at least: benchmarks/metrics has exact shares."""
     monkeypatch.setattr(
         "sklearn_pate.metrics._private_metrics.score_rows",
         lambda model, X, *others: (model.predict_proba(X), model.predict(X)),

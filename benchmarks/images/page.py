@@ -1,0 +1,131 @@
+"""Tables of docs/benchmarks/images.md."""
+
+from benchmarks.record import load
+from benchmarks.reporting import decimals, markdown, percent, source, table
+
+ACCURACY = {
+    "accuracy, %": ("accuracy", percent),
+    "right answers, %": ("answers_right", percent),
+}
+
+
+def _images(name, columns, shown=lambda _: True, *, first=()):
+    results = load("images")[name]
+    rows = [*first, *filter(shown, results["rows"])]
+    return table(results, columns, rows=rows, note=_shuffles(results))
+
+
+def _shuffles(results):
+    n_shuffles = len(results["rows"][0]["accuracy"]["values"])
+    return f" Shuffles of the test rows: {n_shuffles}."
+
+
+def images_pate_g():
+    """Comparison with the 2017 paper."""
+    columns = {
+        "student": lambda _: "GAN on answers spread over a graph",
+        "queries": "n_queries",
+        **ACCURACY,
+        "epsilon by the 2017 bound (not publishable)": ("paper_epsilon", decimals(2)),
+        "exact epsilon (not publishable)": ("exact_epsilon", decimals(2)),
+        "publishable epsilon": ("epsilon", decimals(2)),
+    }
+    paper = [
+        ["2017 paper: GAN on answers", "100", "98.00", "", "2.04", "", ""],
+        ["2017 paper: GAN on answers", "1000", "98.10", "", "8.03", "", ""],
+    ]
+    return _images("pate_g", columns, first=paper)
+
+
+def images_ours():
+    """Accuracy at fixed publishable epsilon."""
+    columns = {
+        "publishable epsilon": ("epsilon", decimals(3)),
+        "queries": "n_queries",
+        **ACCURACY,
+        "exact epsilon (not publishable)": ("exact_epsilon", decimals(2)),
+    }
+    return _images("ours", columns)
+
+
+#: Settings of the ablation that no claim of a page needs.
+_NOT_SHOWN = (
+    "queries: 300",
+    "mechanism: Laplace",
+    "mechanism: Gumbel",
+    "mechanism: Confident",
+    "student: graph, GAN",
+)
+
+
+def images_ablation():
+    """Effect of each part of the method."""
+    columns = {
+        "publishable epsilon 0.5": "setting",
+        **ACCURACY,
+    }
+    return _images("ablation", columns, lambda row: row["setting"] not in _NOT_SHOWN)
+
+
+def images_distillation():
+    """Comparison of histograms with answers at equal epsilon."""
+    columns = {
+        "release: student": lambda row: f"{row['release']}: {row['student']}",
+        "queries": "n_queries",
+        "accuracy, %": ("accuracy", percent),
+        "right plurality, %": ("answers_right", percent),
+    }
+    return _images("distillation", columns, lambda row: row["n_queries"] != 300)
+
+
+def images_svhn():
+    """Accuracy of the same method on SVHN."""
+    columns = {
+        "student": "student",
+        "publishable epsilon": ("epsilon", decimals(2)),
+        **ACCURACY,
+    }
+    return _images("svhn", columns)
+
+
+#: Data sets and epsilons of the comparison of learners; the result file has more.
+_SHOWN = {"mnist": (0.1, 1.0), "svhn": (1.0, 8.0), "cifar10": (1.0, 8.0)}
+
+
+def recipe():
+    """Learners on components of public images, by epsilon for replacing an image."""
+    results = load("image_recipe")
+    columns, lines = ["accuracy in %"], {}
+    for name, epsilons in _SHOWN.items():
+        rows = results[name]["rows"]
+        data = rows[0]["data"].partition(",")[0]
+        for epsilon in epsilons:
+            columns.append(f"{data}, epsilon {epsilon:g}")
+            for row in rows:
+                if row["target"] in (None, epsilon):
+                    line = lines.setdefault(row["learner"], [])
+                    line.append(percent(row["accuracy"]))
+    table_of_learners = markdown(columns, [[one, *lines[one]] for one in lines])
+    return f"{table_of_learners}\n\n{source(results['mnist'])}"
+
+
+def recipe_network():
+    """MNIST with a network as student."""
+    results = load("image_recipe")["network"]
+    columns = {
+        "publishable epsilon": ("epsilon", decimals(2)),
+        "accuracy, %": ("accuracy", percent),
+        "DPNewton alone, %": ("of_function", percent),
+    }
+    return table(results, columns, note=_shuffles(results))
+
+
+IMAGE_TABLES = (
+    recipe,
+    recipe_network,
+    images_pate_g,
+    images_ours,
+    images_ablation,
+    images_distillation,
+    images_svhn,
+)

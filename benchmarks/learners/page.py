@@ -1,0 +1,303 @@
+"""Tables of docs/benchmarks/learners.md."""
+
+import math
+
+from benchmarks.record import load
+from benchmarks.reporting import (
+    area,
+    cross_table,
+    decimals,
+    markdown,
+    percent,
+    source,
+    table,
+)
+
+#: Units on Diabetes, in words.
+_UNITS = {
+    None: "",
+    "row": "encounter",
+    "row-add-remove": "encounter",
+    "group": "patient",
+    "group-add-remove": "patient",
+}
+#: Learners of the tables of README.md and of the landing page.
+_IN_SHORT = (
+    "DPNewton",
+    "PATE, votes",
+    "PATE, mean scores",
+    "Gaussian objective perturbation",
+    "DP-SGD, linear",
+    "not private, logistic",
+    "not private, boosting",
+)
+#: Learners of the table of docs/benchmarks.md.
+_HEADLINES = (*_IN_SHORT[:3], "Private-kNN", "PETDL", *_IN_SHORT[3:])
+_SHOWN = 1.0  # the epsilon of tables with one epsilon
+
+
+def by_learner(name):
+    """Return the rows of each learner, by target epsilon."""
+    learners = {}
+    for row in load("private_learners")[name]["rows"]:
+        learners.setdefault(row["learner"], {})[row["target"]] = row
+    return learners
+
+
+def replace_one():
+    """Comparison of all learners at one epsilon for replacing a row or patient."""
+    tables = {
+        name: by_learner(f"replace-one-{name}")
+        for name in ("adult", "kddcup99", "diabetes")
+    }
+    lines = []
+    for learner, shown in tables["adult"].items():
+        target = None if None in shown else _SHOWN
+        rows = [found.get(learner, {}).get(target) for found in tables.values()]
+        if not any(rows[1:]):
+            continue
+        lines.append(
+            [
+                learner,
+                "" if target is None else decimals(2)(rows[0]["epsilon"]),
+                _UNITS[rows[2] and rows[2]["unit"]],
+                *_scores([row and row["score"] for row in rows[1:]]),
+            ]
+        )
+    columns = ["", "own epsilon on Adult", "unit on Diabetes"]
+    columns += ["KDDCup99, accuracy", "Diabetes, AUC"]
+    return table(load("private_learners")["replace-one-kddcup99"], columns, rows=lines)
+
+
+def _scores(scores):
+    writers = (percent, area)
+    return [
+        "" if score is None else write(score)
+        for score, write in zip(scores, writers, strict=True)
+    ]
+
+
+def replace_one_adult():
+    """Accuracy of all learners on Adult, by the epsilon of replacing a row."""
+    learners = by_learner("replace-one-adult")
+    targets = sorted({one for rows in learners.values() for one in rows if one})
+    lines = [
+        [learner] + [percent(rows.get(one, rows.get(None))["score"]) for one in targets]
+        for learner, rows in learners.items()
+    ]
+    columns = ["accuracy, %", *(f"epsilon {one:g}" for one in targets)]
+    results = load("private_learners")["replace-one-adult"]
+    versions = {}
+    for row in results["rows"]:
+        versions |= row.get("versions", {})
+    names = ("diffprivlib", "interpret-core", "dpmm")
+    note = f" Peers: {', '.join(f'{one} {versions[one]}' for one in names)}."
+    return table(results, columns, rows=lines, note=note)
+
+
+def sizes_adult():
+    """Accuracy of learners by the number of private rows of Adult."""
+    results = load("sizes")["adult"]
+    learners, numbers = {}, set()
+    for row in results["rows"]:
+        learners.setdefault(row["learner"], {})[row["n_rows"]] = row["accuracy"]
+        numbers.add(row["n_rows"])
+    lines = [
+        [learner, *(percent(found[n]) if n in found else "" for n in sorted(numbers))]
+        for learner, found in learners.items()
+    ]
+    columns = ["accuracy in %, private rows", *(f"{n:,}" for n in sorted(numbers))]
+    return table(results, columns, rows=lines)
+
+
+def in_short():
+    """Learners at epsilon 1 for replacing one row, on all data."""
+    return _all_data(_at_one_epsilon(), _IN_SHORT)
+
+
+def headlines():
+    """More learners at epsilon 1 for replacing one row, on all data and MNIST."""
+    tables = _at_one_epsilon() | {"MNIST, 60,000 images": _images("mnist")}
+    return _all_data(tables, _HEADLINES)
+
+
+def _at_one_epsilon():
+    return {
+        "Adult, 1,000 rows": _sizes("adult", 1_000),
+        "Adult, 32,561 rows": _at_one("adult"),
+        "KDDCup99, 60,000 rows": _at_one("kddcup99"),
+        "nonlinear, 5,000 rows": _sizes("nonlinear", 5_000),
+        "nonlinear, 500,000 rows": _sizes("nonlinear", 500_000),
+        "SVHN, 9,419 images": _images("svhn"),
+        "CIFAR-10, 50,000 images": _images("cifar10"),
+        "Diabetes, 65,994 rows, AUC": _at_one("diabetes"),
+    }
+
+
+def _all_data(tables, learners):
+    lines = []
+    for title, scores in tables.items():
+        write = area if "AUC" in title else percent
+        found = [scores.get(name) for name in learners]
+        lines.append([title, *("" if one is None else write(one) for one in found)])
+    return markdown(["", *learners], lines)
+
+
+def one_result():
+    """Learners at epsilon 1 for replacing one row of Adult."""
+    scores = _at_one("adult")
+    return markdown(
+        ["", "accuracy, %"], [[name, percent(scores[name])] for name in _IN_SHORT]
+    )
+
+
+def _sizes(name, n_rows):
+    rows = load("sizes")[name]["rows"]
+    scores = {
+        one["learner"]: one["accuracy"] for one in rows if one["n_rows"] == n_rows
+    }
+    for kind in ("votes", "mean scores"):
+        scores[f"PATE, {kind}"] = scores.get(f"PATE, {kind} of boosting")
+    return scores
+
+
+def _at_one(name):
+    """Return scores at one epsilon for replacing a row, or a patient of Diabetes."""
+    targets = (None, _SHOWN)
+    scores = {
+        learner: rows[target]["score"]
+        for learner, rows in by_learner(f"replace-one-{name}").items()
+        for target in targets
+        if target in rows
+    }
+    # Learners by their defaults are measured with the six tables.
+    by_default, score = ["PATE, mean scores", "PATE, votes"], "accuracy"
+    if name == "diabetes":
+        by_default, score = [*by_default, "DPNewton"], "auc_of_rows"
+    for row in load("six_tables")[name]["rows"]:
+        if row["epsilon"] == _SHOWN and row["learner"] in by_default:
+            scores[row["learner"]] = row[score]
+    return scores
+
+
+def _images(name):
+    return {
+        one["learner"]: one["accuracy"]
+        for one in load("image_recipe")[name]["rows"]
+        if one["target"] in (None, _SHOWN)
+    }
+
+
+#: Names of the parameters of DP-SGD that are varied.
+_VARIED = {
+    "lr": "learning rate",
+    "max_grad_norm": "clipping norm",
+    "batch_size": "lot size",
+    "max_epochs": "epochs",
+    "n_components": "components",
+    "n_hidden": "hidden units",
+}
+
+
+def dpsgd_ablations():
+    """Accuracy of DP-SGD with one parameter varied at a time."""
+    results = load("dpsgd")["ablations"]
+    lines = {}
+    for row in results["rows"]:
+        cell = f"{row[row['varied']]:g}: {percent(row['accuracy'])}"
+        lines.setdefault(_VARIED[row["varied"]], []).append(cell)
+    cells = [[name, "; ".join(found)] for name, found in lines.items()]
+    return f"{markdown(['varied', 'value: accuracy, %'], cells)}\n\n{source(results)}"
+
+
+def erm_regularisation():
+    """Test errors against the regularisation."""
+    results = load("erm")["regularisation"]
+
+    def line(row):
+        words = [row["data"], row["loss"], row["method"] or "not private"]
+        return ", ".join([*words, *(["epsilon 0.1"] if row["epsilon"] else [])])
+
+    errors = cross_table(
+        results["rows"],
+        "data, loss, method",
+        line,
+        column=lambda row: row["regularisation"],
+        cell=lambda row: percent(row["error"]),
+        heading=lambda one: f"$10^{{{math.log10(one):g}}}$",
+    )
+    return f"{errors}\n\nTest errors, %. {source(results)}"
+
+
+def erm_kernel():
+    """Test errors with random features of a Gaussian kernel."""
+    results = load("erm")["kernel"]
+    errors = cross_table(
+        results["rows"],
+        "data, inputs",
+        line=lambda row: (
+            f"{row['data']}, "
+            + (f"{row['n_features']} features" if row["n_features"] else "columns")
+        ),
+        column=lambda row: row["method"] or "",
+        cell=lambda row: percent(row["error"]),
+        heading=lambda method: f"{method}, epsilon 1" if method else "not private",
+    )
+    return f"{errors}\n\nTest errors of logistic regression, %. {source(results)}"
+
+
+def search_costs():
+    """Privacy cost of a private search."""
+    columns = {
+        "number of trials": "trials",
+        "epsilon of one fit (delta 0)": ("epsilon_of_one", decimals(2)),
+        "total epsilon": ("total", decimals(3)),
+        "total delta": ("delta", "{:g}".format),
+    }
+    results = load("private_search")["costs"]
+    rows = [row for row in results["rows"] if row["epsilon_of_one"] == _SHOWN]
+    return table(results, columns, rows=rows)
+
+
+#: Total epsilons of searches; the result file has more.
+_TOTALS = (0.2, 1.0)
+#: Ways to choose C, in words.
+WAYS = {
+    "one fit": 'one fit, `C="auto"`, no search',
+    "disjoint": "disjoint parts (2011)",
+    "geometric": "geometric number of trials (2019)",
+    "logarithmic": "logarithmic (2022)",
+    "poisson": "Poisson (2022), delta 1e-5",
+    "naive composition": "naive composition, all candidates on all rows",
+    "best C": "one fit, best C by the test rows (not private)",
+}
+
+
+def search_tuning():
+    """Accuracy of ways to choose C, at equal total epsilon."""
+    results = load("private_search")["tuning"]
+    shown = [row for row in results["rows"] if row["target"] in _TOTALS]
+    lines = []
+    for data in dict.fromkeys(row["data"] for row in results["rows"]):
+        for way, words in WAYS.items():
+            rows = [one for one in shown if (one["data"], one["way"]) == (data, way)]
+            share = rows[-1]["epsilon_of_one"] / rows[-1]["target"]
+            lines.append(
+                [data, words, f"{share:.2f}"]
+                + [percent(row["accuracy"]) for row in rows]
+            )
+    columns = ["data", "choice of C", "epsilon of one fit / total"]
+    columns += [f"total epsilon {total:g}" for total in _TOTALS]
+    return table(results, columns, rows=lines)
+
+
+LEARNER_TABLES = (
+    replace_one,
+    replace_one_adult,
+    dpsgd_ablations,
+    erm_regularisation,
+    erm_kernel,
+    sizes_adult,
+    search_costs,
+    search_tuning,
+)

@@ -1,0 +1,86 @@
+"""Claims of the papers, with the figures measured here and verdicts."""
+
+from dataclasses import dataclass
+
+REPRODUCED = "reproduced"
+BETTER = "better"
+NOT_REPRODUCED = "not reproduced"
+VOID = "void"
+NOT_MEASURED = "not measured"
+IMPOSSIBLE = "cannot be measured here"
+VERDICTS = (REPRODUCED, BETTER, NOT_REPRODUCED, VOID, NOT_MEASURED, IMPOSSIBLE)
+#: Largest difference of a figure that is reproduced.
+EPSILON_SHARE = 0.02
+POINTS = 1.0
+NEEDS_SVHN = "needs the official training files of SVHN, which are not at hand"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A claim of a paper: what it prints, what was measured here, and the verdict."""
+
+    claim: str
+    printed: str
+    here: str
+    verdict: str
+    source: str = ""
+    remark: str = ""
+
+    def __post_init__(self):
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"{self.verdict!r} is none of {VERDICTS}.")
+
+    def cells(self):
+        """Return the cells of a line of the table."""
+        source = f"`{self.source}`" if self.source else ""
+        reason = ": ".join(filter(None, (source, self.remark)))
+        return [self.claim, self.printed, self.here, f"**{self.verdict}**", reason]
+
+
+def epsilon_verdict(printed, measured):
+    """Judge an epsilon by its bound on the same kind of votes."""
+    close = abs(measured - printed) <= EPSILON_SHARE * printed
+    return REPRODUCED if close else NOT_REPRODUCED
+
+
+def accuracy_verdict(printed, measured):
+    """Judge an accuracy in percent."""
+    if abs(measured - printed) <= POINTS:
+        return REPRODUCED
+    return BETTER if measured > printed else NOT_REPRODUCED
+
+
+def student_verdict(printed, measured):
+    """Judge a student by its pair of accuracy in percent and epsilon."""
+    (accuracy, epsilon), (our_accuracy, our_epsilon) = printed, measured
+    is_close = our_accuracy >= accuracy - POINTS
+    if is_close and our_epsilon < (1 - EPSILON_SHARE) * epsilon:
+        return BETTER
+    return accuracy_verdict(accuracy, our_accuracy)
+
+
+def student_figures(row, epsilon="epsilon"):
+    """Return accuracy in percent and epsilon of a measured student."""
+    return 100 * row["accuracy"]["mean"], row[epsilon]["mean"]
+
+
+def command_of(results):
+    """Return the script and the table that measured results."""
+    return results["command"].removeprefix("python -m benchmarks ")
+
+
+def claims_table(rows):
+    """Format claims with their verdicts; all columns are text."""
+    header = ["claim", "printed", "here", "verdict", "measured by: remark"]
+    lines = [header, ["---"] * len(header), *(row.cells() for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def only(results, **values):
+    """Return the only row of a table with these values."""
+    [row] = [
+        row
+        for row in results["rows"]
+        if all(row.get(name) == value for name, value in values.items())
+    ]
+    return row

@@ -1,0 +1,347 @@
+"""Tables of docs/benchmarks/tables.md and docs/guide/data.md."""
+
+from benchmarks.record import load
+from benchmarks.reporting import (
+    area,
+    cross_table,
+    decimals,
+    markdown,
+    percent,
+    source,
+    spread,
+    table,
+)
+
+DATA = {
+    "adult": "Adult",
+    "kddcup99": "KDDCup99",
+    "diabetes": "Diabetes, by patient",
+    "stroke": "Stroke",
+    "credit_default": "Credit default",
+    "obesity": "Obesity, seven classes",
+}
+EPSILONS = (0.25, 0.5, 1.0, 2.0)
+#: Learners of the guide, with their names in its table.
+SOURCES = {
+    "DPNewton": "DPNewton, public rows",
+    "DPNewton, public_size": "DPNewton, public_size",
+    "DPNewton, no public rows": "DPNewton, synthetic",
+    "naive Bayes, no public rows": "naive Bayes",
+}
+TURNS = {
+    "adult 1000": "Adult, 1,000 rows",
+    "adult 3000": "Adult, 3,000 rows",
+    "adult 6000": "Adult, 6,000 rows",
+    "adult missing": "Adult, a fifth of all values missing",
+    "nonlinear": "500,000 nonlinear rows",
+}
+#: Learners whose predictions are compared with the share of a class.
+PREDICTED = (
+    "DPNewton",
+    "PATE, mean scores",
+    "PATE, votes",
+    "objective perturbation, columns",
+    "DP-SGD, columns",
+    "naive Bayes, no public rows",
+)
+#: Learners that only the result file has, or another page.
+OTHERS = (
+    "DPNewton, linear",
+    "DPNewton, public_size",
+    "PATE, mean scores, no public rows",
+    "PATE, mean scores, forests",
+    "PATE, votes, forests",
+)
+FEW = (
+    "DPNewton",
+    "DPNewton, no public rows",
+    "DPNewton, no public rows, rbf",
+    "objective perturbation, columns",
+    "naive Bayes, no public rows",
+)
+
+
+def six_tables():
+    """AUC of every learner on every table, at one epsilon or without noise."""
+    lines = {}
+    for name in DATA:
+        for learner, row in _at_one(name).items():
+            if learner in OTHERS:
+                continue
+            lines.setdefault(learner, {})[name] = decimals(3)(row["auc"])
+    auc = markdown(
+        ["AUC at epsilon 1", *DATA.values()],
+        [[one, *(row[name] for name in DATA)] for one, row in lines.items()],
+    )
+    names = [name for name in DATA if name != "obesity"]
+    learners = {name: _at_one(name) for name in names}
+    first = {name: next(iter(rows.values())) for name, rows in learners.items()}
+    shares = [["rows of the class", *(_share(first[one]["share"]) for one in names)]]
+    shares += [
+        [learner, *(_share(learners[name][learner]["predicted"]) for name in names)]
+        for learner in PREDICTED
+    ]
+    predicted = markdown(["share of the last class, %", *map(DATA.get, names)], shares)
+    return f"{auc}\n\n{predicted}\n\n{source(load('six_tables')['adult'])}"
+
+
+def _at_one(name):
+    """Return the rows of a table at epsilon 1 or without noise, by learner."""
+    found, learners = _by_learner(load("six_tables")[name]["rows"])
+    return {one: found.get((one, 1.0)) or found[one, None] for one in learners}
+
+
+def _share(value):
+    return f"{100 * value['mean']:.1f}"
+
+
+def six_tables_sources():
+    """Public rows, a part of the private ones, and none."""
+    lines = []
+    for name, title in DATA.items():
+        found, _ = _by_learner(load("six_tables")[name]["rows"])
+        for epsilon in EPSILONS:
+            rows = [found[learner, epsilon] for learner in SOURCES]
+            losses = [rows[0]["constant"]] + [row["log_loss"] for row in rows[2:]]
+            lines.append(
+                [
+                    title,
+                    f"{epsilon:g}",
+                    *(area(row["auc"]) for row in rows),
+                    *(f"{one['mean']:.3f}" for one in losses),
+                ]
+            )
+    columns = ["AUC", "epsilon", *SOURCES.values()]
+    columns += [
+        f"log loss: {one}" for one in ("constant", "DPNewton, synthetic", "naive Bayes")
+    ]
+    return table(load("six_tables")["adult"], columns, rows=lines)
+
+
+def six_tables_turns():
+    """Few rows, missing values, and strong interactions."""
+    lines = []
+    for name, title in TURNS.items():
+        found, _ = _by_learner(load("six_tables")[name]["rows"])
+        for epsilon in sorted({one for _, one in found}):
+            rows = [found.get((learner, epsilon)) for learner in FEW]
+            lines.append(
+                [title, f"{epsilon:g}"]
+                + [
+                    f"{area(row['auc'])}; {percent(row['accuracy'])}" if row else ""
+                    for row in rows
+                ]
+            )
+    columns = ["AUC; accuracy in %", "epsilon", *FEW]
+    return table(load("six_tables")["adult 1000"], columns, rows=lines)
+
+
+def six_tables_time():
+    """Seconds of the counts of a large table."""
+    columns = {
+        "rows": ("n_rows", "{:,}".format),
+        "columns": "n_columns",
+        "cells": "n_cells",
+        "counts, s": ("counts", decimals(2)),
+        "noise, s": ("noise", decimals(2)),
+    }
+    return table(load("six_tables")["time"], columns)
+
+
+def _by_learner(rows):
+    """Return rows by learner and epsilon, and learners in their order."""
+    found = {(row["learner"], row["epsilon"]): row for row in rows}
+    return found, list(dict.fromkeys(row["learner"] for row in rows))
+
+
+def readme():
+    """Accuracy of the code of README.md."""
+    columns = {
+        "code of README.md": "learner",
+        "private rows": ("n_private", "{:,}".format),
+        "public rows": ("n_public", "{:,}".format),
+        "accuracy": ("accuracy", percent),
+    }
+    return table(load("readme")["adult"], columns)
+
+
+def adult_2017():
+    """Comparison with the 2017 paper."""
+    results = load("tabular")["adult_2017"]
+    [row] = results["rows"]
+    composed = f"{row['strong_composition_2017']:.1f} (strong composition)"
+    lines = [
+        ["accuracy without privacy", "85", percent(row["not_private"])],
+        ["accuracy of the student", "83", percent(row["accuracy"])],
+        [
+            "epsilon by the 2017 bound (depends on the votes: not publishable)",
+            "2.66",
+            spread(row["epsilon_2017"]),
+        ],
+        [
+            "exact epsilon of the same votes (not publishable)",
+            "",
+            spread(row["exact_epsilon"]),
+        ],
+        [
+            "publishable epsilon of the same answers",
+            composed,
+            f"{row['publishable_epsilon']:.2f}",
+        ],
+    ]
+    return table(results, ["", "2017 paper", "sklearn_pate"], rows=lines)
+
+
+def adult():
+    """Accuracy by the number of queries, and the best number for each epsilon."""
+    results = load("tabular")["adult"]
+    private = [row for row in results["rows"] if "n_queries" in row]
+    best = {}
+    for row in sorted(private, key=lambda row: row["accuracy"]["mean"]):
+        best[row["target_epsilon"]] = row
+    columns = {
+        "Adult, publishable epsilon": lambda row: (
+            f"**epsilon {row['target_epsilon']:g}**"
+        ),
+        "accuracy": lambda row: f"**{percent(row['accuracy'])}**",
+        "teachers": "n_teachers",
+        "queries": "n_queries",
+        "noise sigma": ("sigma", decimals(0)),
+        "student": "student",
+    }
+    plain = [
+        [row["student"], percent(row["accuracy"]), *[""] * 4]
+        for row in results["rows"]
+        if "n_queries" not in row
+    ]
+    by_queries = cross_table(
+        [row for row in private if row["target_epsilon"] == 1.0],
+        "student at epsilon 1, by the number of queries",
+        line=lambda row: row["student"],
+        column=lambda row: row["n_queries"],
+        cell=lambda row: percent(row["accuracy"]),
+        heading=str,
+    )
+    rows = [*plain, *(best[epsilon] for epsilon in sorted(best))]
+    [summary, note] = table(results, columns, rows=rows).split("\n\n")
+    return f"{summary}\n\n{by_queries}\n\n{note}"
+
+
+def adult_methods():
+    """Votes of parties that use one method, or several."""
+    columns = {
+        "Adult, 250 parties": "methods",
+        "one party": ("party", percent),
+        "vote": ("plurality", percent),
+        "student": ("student", percent),
+    }
+    return table(load("tabular")["adult_methods"], columns)
+
+
+def diabetes():
+    """Private student compared with models without privacy."""
+    columns = {
+        "Diabetes, readmitted within 30 days": lambda row: (
+            f"**private, epsilon {row['publishable_epsilon']:.2f} per patient**"
+            if row["model"] == "private"
+            else row["model"]
+        ),
+        "AUC": ("auc", area),
+        "balanced accuracy": ("balanced_accuracy", percent),
+        "accuracy": ("accuracy", percent),
+    }
+    return table(load("tabular")["diabetes"], columns)
+
+
+def diabetes_balanced():
+    """Effect of balancing on the 2017 paper's experiment, and on its bound."""
+    columns = {
+        "Diabetes, settings of the 2017 paper": "balancing",
+        "most frequent class": ("most_frequent", percent),
+        "forest without privacy": ("not_private", percent),
+        "right plurality": ("plurality", percent),
+        "right noisy labels": ("answers", percent),
+        "student": ("accuracy", percent),
+        "epsilon by the 2017 bound (not publishable)": ("epsilon_2017", decimals(2)),
+        "publishable epsilon": ("publishable_epsilon", decimals(2)),
+    }
+    return table(load("tabular")["diabetes_balanced"], columns)
+
+
+def adult_2017_noise():
+    """Accuracy of the 2017 paper's experiment on Adult, by noise and queries."""
+    results = load("tabular")["adult_2017_noise"]
+    by_scale = {}
+    for row in results["rows"]:
+        by_scale.setdefault(round(1 / row["gamma"]), {})[row["n_queries"]] = row
+    numbers = sorted(by_scale[20])
+    head = [
+        "Adult, scale of the noise",
+        "right noisy labels",
+        *(f"student, {n:,} queries" for n in numbers),
+        "500 queries: epsilon by the 2017 bound (not publishable)",
+        "publishable epsilon",
+    ]
+    cells = [
+        [
+            str(scale),
+            percent(rows[500]["all_labels"]),
+            *(percent(rows[n]["accuracy"]) for n in numbers),
+            decimals(2)(rows[500]["epsilon_2017"]),
+            decimals(2)(rows[500]["publishable_epsilon"]),
+        ]
+        for scale, rows in by_scale.items()
+    ]
+    return f"{markdown(head, cells)}\n\n{source(results)}"
+
+
+def release_utility():
+    """Count settings with and without a warning, with the accuracy of students."""
+    results = load("release_utility")
+    lines = []
+    for part, title in (("settings", "votes of GNMax"), ("small", "DPNewton")):
+        rows = results[part]["rows"]
+        for data in dict.fromkeys(row["data"] for row in rows):
+            of_data = [row for row in rows if row["data"] == data]
+            below = [
+                row for row in of_data if row["accuracy"]["mean"] < row["most_frequent"]
+            ]
+            lines.append(
+                [
+                    f"{title}, {data}",
+                    str(len(of_data)),
+                    percent(of_data[0]["most_frequent"]),
+                    str(len(below)),
+                    str(sum(bool(row["warning"]) for row in below)),
+                    _range(row for row in of_data if row["warning"]),
+                    _range(row for row in of_data if not row["warning"]),
+                ]
+            )
+    columns = [
+        "",
+        "settings",
+        "accuracy of a constant, %",
+        "settings below it",
+        "of these with a warning",
+        "accuracy with a warning, %",
+        "without, %",
+    ]
+    return f"{markdown(columns, lines)}\n\n{source(results['settings'])}"
+
+
+def _range(rows):
+    means = [100 * row["accuracy"]["mean"] for row in rows]
+    return f"{min(means):.1f} to {max(means):.1f}"
+
+
+TABULAR_TABLES = (
+    readme,
+    adult_2017,
+    adult_2017_noise,
+    adult,
+    adult_methods,
+    diabetes,
+    diabetes_balanced,
+    six_tables,
+    release_utility,
+)
