@@ -1,6 +1,7 @@
-"""Run a benchmark: ``python -m benchmarks tabular adult``.
+"""Measure some tables of a benchmark: ``python -m benchmarks tabular adult``.
 
-Each has ``--help``, which names its tables.
+Without names of tables, all are measured. ``python -m benchmarks tabular --help`` lists
+the tables of a benchmark. The benchmarks are:
 """
 
 import ast
@@ -15,8 +16,8 @@ def scripts():
     """Find the modules with a command line, by name."""
     return {
         path.stem: path
-        for path in sorted(FOLDER.rglob("*.py"))
-        if "command(__doc__" in path.read_text() and path.name != "__main__.py"
+        for path in sorted(FOLDER.glob("*.py")) + sorted(FOLDER.glob("*/*.py"))
+        if "command(__doc__" in path.read_text() and path != Path(__file__)
     }
 
 
@@ -28,12 +29,12 @@ def main():
         path = found[name].relative_to(FOLDER.parent).with_suffix("")
         importlib.import_module(".".join(path.parts)).main()
         return
+    if name not in (None, "-h", "--help"):
+        raise SystemExit(f"{name!r} is none of the benchmarks {', '.join(found)}.")
     print(__doc__)
     for stem, path in found.items():
         summary, _, _ = ast.get_docstring(ast.parse(path.read_text())).partition("\n")
         print(f"{stem:18} {summary}")
-    if name not in (None, "-h", "--help"):
-        raise SystemExit(f"{name!r} is none of the benchmarks.")
 
 
 if __name__ == "__main__":

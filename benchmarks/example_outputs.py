@@ -4,8 +4,8 @@ quickstart              the demo; half a minute
 hospital_readmission    patients as the unit, on Diabetes; a minute
 mnist_pate_g            a network as student, on MNIST; some minutes, and needs torch
 
-Run one of them with ``python -m benchmarks example_outputs quickstart``. Their pages
-show what is stored here, and the pictures that they draw into ``docs/pictures``.
+The pages of these examples show what is stored here, and the pictures that examples
+draw into ``docs/pictures``.
 """
 
 import subprocess

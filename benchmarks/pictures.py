@@ -1,8 +1,4 @@
-"""Draw the figures of docs/benchmarks/ from the result files.
-
-Draw some of them with ``python -m benchmarks pictures sizes``, all of them without a
-name.
-"""
+"""Draw the figures of docs/benchmarks/ from the result files."""
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt

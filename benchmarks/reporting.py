@@ -42,10 +42,10 @@ def cross_table(rows, title, line, column, cell, heading):
     )
 
 
-def markdown(header, rows):
-    """Format a table; the first column is text, the others are numbers."""
-    rule = ["---"] + ["--:"] * (len(header) - 1)
-    return "\n".join("| " + " | ".join(row) + " |" for row in [header, rule, *rows])
+def markdown(header, rows, rule="--:"):
+    """Format a table; the first column is text, the others are numbers by default."""
+    rules = ["---"] + [rule] * (len(header) - 1)
+    return "\n".join("| " + " | ".join(row) + " |" for row in [header, rules, *rows])
 
 
 def source(results):

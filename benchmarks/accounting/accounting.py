@@ -5,8 +5,7 @@ default_mechanism   mechanisms at equal agreement with the plurality
 worst_case          tight and classical worst case of GNMax
 speed               time and peak memory
 
-Run one of them with ``python -m benchmarks accounting speed``, all of them without a
-name. All but `worst_case` read the folder ``pate2018_votes`` of SKLEARN_PATE_DATA.
+All but `worst_case` read the folder ``pate2018_votes`` of SKLEARN_PATE_DATA.
 
 Times are processor times on one core. They still depend somewhat on other load: run
 `speed` on an idle machine. Each of its rows is one call in a new process, the best of

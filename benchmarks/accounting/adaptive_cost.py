@@ -7,7 +7,6 @@ mechanisms  other mechanisms, with what one adversary reaches
 noise       time of the search for noise at epsilon 1
 accuracy    PATE with noise by the Renyi cost, and with noise by the exact cost
 
-Run one of them with ``python -m benchmarks adaptive_cost cost``, all without a name.
 Teachers, shards and students are seeded; the noise is not. Times are processor times.
 """
 

@@ -10,9 +10,8 @@ DPNewton is ``DPNewtonClassifier().fit`` on arrays of images: an ImageRepresenta
 public images, and a logistic regression by noisy Newton steps. Nothing is set for a
 data set. All learners get the same components; a network as student gets pixels.
 
-Run some tables with ``python -m benchmarks image_recipe cifar10``, all of them without
-a name: some hours. ``--data svhn-official`` takes the official files of SVHN in place
-of the first 16,419 test digits. SCATTERING_PYTHON is the Python of the environment of
+Takes some hours. ``--data svhn-official`` takes the official files of SVHN in place of
+the first 16,419 test digits. SCATTERING_PYTHON is the Python of the environment of
 ``peer_scattering.py``. Components and finished runs are stored in ``benchmarks/work``:
 after an interruption, the same command resumes. The noise is not seeded.
 """

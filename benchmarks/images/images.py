@@ -8,9 +8,8 @@ distillation  histograms and answers at equal epsilon
 noise         teachers, their gap, labels under noise: figures 2 and 3 of the 2017 paper
 svhn          the same method on SVHN
 
-Run some of them with ``python -m benchmarks images ours ablation``, all of them without
-a name; ``--data svhn-official`` uses the official SVHN instead of a derived part of it.
-Votes of each teacher and runs of students are stored in ``benchmarks/work``. After an
+``--data svhn-official`` uses the official SVHN instead of a derived part of it. Votes
+of each teacher and runs of students are stored in ``benchmarks/work``. After an
 interruption, the same command resumes. Partition, teachers and students are seeded; the
 noise is not, and differs in each run.
 """

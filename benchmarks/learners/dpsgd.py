@@ -3,8 +3,6 @@
 mnist        accuracy by epsilon, compared with other papers
 ablations    one parameter varied at a time, as in figure 5 of Abadi et al. (2016)
 
-Run one of them with ``python -m benchmarks dpsgd ablations``, both without a name.
-
 There are 60000 private rows. The table mnist has no public rows, and is evaluated on
 the 10000 test rows. The network, the
 batch size, the learning rate, the momentum and the clipping norm are those that Tramer

@@ -8,8 +8,7 @@ regularisation   error against the regularisation, on Adult and KDDCup99 (tables
 kernel           error with random features of a Gaussian kernel, compared with the
                  columns
 
-Run one of them with ``python -m benchmarks erm epsilon``, all of them without a name:
-40 minutes. The regularisation is the package's fixed rule, except in the table
+Takes 40 minutes. The regularisation is the package's fixed rule, except in the table
 regularisation. Noise comes from the operating system.
 """
 

@@ -4,11 +4,10 @@ adult, kddcup99, diabetes, mnist    accuracy against epsilon, all learners
 replace-one-adult, -kddcup99, -diabetes
                                     the same at one epsilon for replacing one row
 
-Run some of them with ``python -m benchmarks private_learners adult``, all of them
-without a name: more than an hour on two cores. ``--learners Private-kNN`` measures
-these again and keeps the rows of the others. Finished runs are stored in
-``benchmarks/work``; after an interruption, the same command resumes. Seeds are those of
-shards, teachers and students; noise comes from the operating system.
+Takes more than an hour on two cores. ``--learners Private-kNN`` measures these again
+and keeps the rows of the others. Finished runs are stored in ``benchmarks/work``; after
+an interruption, the same command resumes. Seeds are those of shards, teachers and
+students; noise comes from the operating system.
 
 Learners of other packages are measured too, if ``DIFFPRIVLIB_PYTHON``,
 ``DP_EBM_PYTHON`` or ``SYNTHESISER_PYTHON`` is the path of the Python of their

@@ -4,8 +4,7 @@ costs    privacy cost of the best of ten trials on average, relative to one fit
 adult    accuracy of the best candidate, and cost and leaks of a grid search
 tuning   searches of the papers, naive composition and one fit, at equal total epsilon
 
-Run one of them with ``python -m benchmarks private_search costs``, all without a name:
-half an hour. Noise and the number of trials come from the operating system.
+Takes half an hour. Noise and the number of trials come from the operating system.
 """
 
 import warnings

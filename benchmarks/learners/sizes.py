@@ -3,11 +3,11 @@
 nonlinear    500,000 rows of make_classification; half an hour of one core
 adult        Adult, whose classes a line separates nearly; some minutes
 
-Run one of them with ``python -m benchmarks sizes adult``. Each learner's noise is set
-so that its epsilon for replacing one row is 1 at delta 1e-6. Finished runs are stored
-in ``benchmarks/work``; after an interruption, the same command resumes. The first n
-private rows are used; public and evaluated rows are the same at every size. Seeds are
-those of shards, learners and students; noise comes from the operating system.
+Each learner's noise is set so that its epsilon for replacing one row is 1 at delta
+1e-6. Finished runs are stored in ``benchmarks/work``; after an interruption, the same
+command resumes. The first n private rows are used; public and evaluated rows are the
+same at every size. Seeds are those of shards, learners and students; noise comes from
+the operating system.
 """
 
 import os

@@ -7,10 +7,9 @@ target                          the errors on 10,000 rows with 11 % positive
 others                          Laplace histograms, and AUC by smooth sensitivity
 time                            seconds of a measurement
 
-Run some of them with ``python -m benchmarks private_metrics target``, all of them
-without a name: half an hour. An interrupted run of `coverage` resumes. Noise comes from
-the operating system. For the histogram of diffprivlib, DIFFPRIVLIB_PYTHON names the
-Python of its environment; see `peer_histogram.py`.
+Takes half an hour. An interrupted run of `coverage` resumes. Noise comes from the
+operating system. For the histogram of diffprivlib, DIFFPRIVLIB_PYTHON names the Python
+of its environment; see `peer_histogram.py`.
 """
 
 import json

@@ -1,6 +1,9 @@
 """Claims of the papers, with the figures measured here and verdicts."""
 
+import functools
 from dataclasses import dataclass
+
+from benchmarks.reporting import markdown
 
 REPRODUCED = "reproduced"
 BETTER = "better"
@@ -70,10 +73,15 @@ def command_of(results):
 
 
 def claims_table(rows):
-    """Format claims with their verdicts; all columns are text."""
-    header = ["claim", "printed", "here", "verdict", "measured by: remark"]
-    lines = [header, ["---"] * len(header), *(row.cells() for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    """Let a function that returns claims write their table; `rows` returns them."""
+
+    @functools.wraps(rows)
+    def table():
+        header = ["claim", "printed", "here", "verdict", "measured by: remark"]
+        return markdown(header, [row.cells() for row in rows()], rule="---")
+
+    table.rows = rows
+    return table
 
 
 def only(results, **values):

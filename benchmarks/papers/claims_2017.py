@@ -16,7 +16,7 @@ from benchmarks.papers.claims import (
     student_verdict,
 )
 from benchmarks.record import load
-from benchmarks.reporting import decimals, markdown, percent, spread
+from benchmarks.reporting import decimals, percent, spread
 
 
 def _votes_2017(data, gamma, n_queries):
@@ -24,7 +24,8 @@ def _votes_2017(data, gamma, n_queries):
     return only(results, paper=2017, data=data, gamma=gamma, n_queries=n_queries)
 
 
-def rows_2017_analysis():
+@claims_table
+def papers_2017_analysis():
     """Theorems of the 2017 paper, and epsilons of its students."""
     results = load("accounting")["published_votes"]
     source, tests = command_of(results), "tests/accounting/test_bounds.py"
@@ -163,7 +164,8 @@ def rows_2017_analysis():
     return rows
 
 
-def rows_2017_mnist_svhn():
+@claims_table
+def papers_2017_images():
     """Teachers and students of the 2017 paper on images."""
     noise, students = load("images")["noise"], load("images")["pate_g"]
     published = load("paper_students")["teachers"]
@@ -344,57 +346,8 @@ def _gain_verdict(gains, least):
     return REPRODUCED if smallest >= least else NOT_REPRODUCED
 
 
-def papers_2017_unsure():
-    """Gain over random queries, by batches, criterion and labels."""
-    results = load("paper_students")["queries"]
-    names = {
-        "least confident, 1 batch": "least confident, 1 batch",
-        "least confident, 4 batches": "4 batches",
-        "least confident, 24 batches": "24 batches",
-        "least margin, 4 batches": "least margin, 4 batches",
-        "experts, 1 batch": "experts, 1 batch",
-    }
-    shown = ("random", "least confident, 1 batch", "least confident, 24 batches")
-    titles = {
-        "true": "true",
-        "LNMax": "LNMax",
-        "GNMax": "GNMax",
-        "plurality": "no noise",
-    }
-    lines = []
-    for labels, title in titles.items():
-        for data, student, n_queries in CASES:
-            found = {
-                row["queries"]: row
-                for row in results["rows"]
-                if (row["data"], row["student"], row["n_queries"], row["labels"])
-                == (data, student, n_queries, labels)
-            }
-            if found:
-                right = [
-                    found[name]["right"]["mean"] for name in shown if name in found
-                ]
-                lines.append(
-                    [
-                        f"{title}; {data}, {student}, {n_queries}",
-                        percent(found["random"]["accuracy"]["mean"]),
-                        *(
-                            gain_in_points(found[name]["gain"]) if name in found else ""
-                            for name in names
-                        ),
-                        "" if labels == "true" else "; ".join(map(percent, right)),
-                    ]
-                )
-    header = [
-        "labels; data, student, queries",
-        "random, %",
-        *names.values(),
-        "right labels, %: random; 1 batch; 24 batches",
-    ]
-    return markdown(header, lines)
-
-
-def rows_2017_queries():
+@claims_table
+def papers_2017_queries():
     """Ways to need fewer queries: distillation, pairs, experts, uncertainty."""
     queries = load("paper_students")["queries"]
     distillation = load("images")["distillation"]
@@ -497,7 +450,8 @@ def rows_2017_queries():
     ]
 
 
-def rows_2017_tables():
+@claims_table
+def papers_2017_tables():
     """Adult and Diabetes, Appendix C of the final version."""
     adult, votes = load("tabular")["adult_2017"], load("accounting")["published_votes"]
     balanced = load("tabular")["diabetes_balanced"]
@@ -587,23 +541,3 @@ def rows_2017_tables():
             f"class has {percent(unbalanced['most_frequent'])} %",
         ),
     ]
-
-
-def papers_2017_analysis():
-    """Privacy analysis of the 2017 paper."""
-    return claims_table(rows_2017_analysis())
-
-
-def papers_2017_images():
-    """MNIST and SVHN in the 2017 paper."""
-    return claims_table(rows_2017_mnist_svhn())
-
-
-def papers_2017_queries():
-    """Appendix on fewer queries of the 2017 paper."""
-    return claims_table(rows_2017_queries())
-
-
-def papers_2017_tables():
-    """Appendix on Adult and Diabetes of the 2017 paper."""
-    return claims_table(rows_2017_tables())

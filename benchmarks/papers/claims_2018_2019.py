@@ -22,7 +22,8 @@ from benchmarks.record import load
 from benchmarks.reporting import decimals, percent
 
 
-def rows_2018():
+@claims_table
+def papers_2018():
     """Mechanisms and epsilons of the 2018 paper."""
     votes = load("accounting")["published_votes"]
     worst = load("accounting")["worst_case"]
@@ -178,12 +179,8 @@ def rows_2018():
     ]
 
 
-def papers_2018():
-    """Mechanisms and figures of the 2018 paper."""
-    return claims_table(rows_2018())
-
-
-def rows_2019_claims():
+@claims_table
+def papers_2019_claims():
     """Tables 1 and 2 of the 2019 paper."""
     reachable, attack = load("petdl")["reachable"], load("petdl")["noise_on_loss"]
     main = load("petdl")["main"]
@@ -234,7 +231,8 @@ def _near(results, n_teachers, epsilon):
     return min(found, key=lambda one: abs(one["mean"] - epsilon))
 
 
-def rows_2019_baselines():
+@claims_table
+def papers_2019_baselines():
     """Other methods in Table 1 of the 2019 paper."""
     dpsgd, recipe = load("dpsgd")["mnist"], load("image_recipe")["cifar10"]
     mnist = only(dpsgd, target=8.0)
@@ -279,7 +277,8 @@ def rows_2019_baselines():
     ]
 
 
-def rows_2019_effects():
+@claims_table
+def papers_2019_effects():
     """Effects of parameters in the 2019 paper, with a valid guarantee here."""
     main, sizes = load("petdl")["main"], load("petdl")["sizes"]
     hints, weighted = load("petdl")["hints"], load("petdl")["weighted"]
@@ -541,18 +540,3 @@ def _rows_of_components():
             )
         )
     return rows
-
-
-def papers_2019_claims():
-    """Tables 1 and 2 of the 2019 paper."""
-    return claims_table(rows_2019_claims())
-
-
-def papers_2019_baselines():
-    """Other methods in Table 1 of the 2019 paper."""
-    return claims_table(rows_2019_baselines())
-
-
-def papers_2019_effects():
-    """Figures and Table 3 of the 2019 paper."""
-    return claims_table(rows_2019_effects())

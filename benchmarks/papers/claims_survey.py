@@ -15,7 +15,8 @@ from benchmarks.record import load
 from benchmarks.reporting import decimals, percent
 
 
-def rows_survey():
+@claims_table
+def papers_survey():
     """Claims of the survey about DP-ERM, DP-SGD and PATE."""
     epsilon, size = load("erm")["epsilon"], load("erm")["size"]
     tuning, dpsgd = load("private_search")["tuning"], load("dpsgd")["mnist"]
@@ -260,8 +261,3 @@ def _rows_of_dp_sgd():
 
 def _is_adult_at_1(row):
     return row["data"] == "Adult" and row["target"] == 1.0
-
-
-def papers_survey():
-    """Claims of the survey."""
-    return claims_table(rows_survey())

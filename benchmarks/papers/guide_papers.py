@@ -3,8 +3,8 @@
 install  clone, virtual environment and installation of what the page needs
 blocks   each section of the page, its blocks run in order in one process, one thread
 
-Run one of them with ``python -m benchmarks guide_papers blocks``: two minutes. Data
-sets are read from SKLEARN_PATE_DATA, so that no download is timed.
+Takes two minutes. Data sets are read from SKLEARN_PATE_DATA, so that no download is
+timed.
 """
 
 import os

@@ -7,11 +7,10 @@ baseline      one network of all rows of MNIST
 students      semi-supervised students of 100 to 1000 answers
 interactive   answers of Confident-GNMax and of Interactive-GNMax
 
-Run some of them with ``python -m benchmarks paper_students queries``, all of them
-without a name. The votes are those of 250 teachers, which the 2018 paper published, for
-test rows of MNIST, SVHN and Adult. Only `distillation` also trains teachers, on MNIST.
-Rows, students and teachers are seeded; the noise is not. Runs of `queries` are stored
-in ``benchmarks/work``: after an interruption, the same command resumes.
+The votes are those of 250 teachers, which the 2018 paper published, for test rows of
+MNIST, SVHN and Adult. Only `distillation` also trains teachers, on MNIST. Rows,
+students and teachers are seeded; the noise is not. Runs of `queries` are stored in
+``benchmarks/work``: after an interruption, the same command resumes.
 """
 
 import warnings

@@ -5,11 +5,10 @@ teachers  teachers trained on pairs of rows (same label, other label), which vot
 student   what the 2017 paper tried: labels of public images without an answer, from the
           answered image that a network trained on pairs matches best
 
-Run one of them with ``python -m benchmarks siamese student``, both without a name:
-fifteen minutes on one core. Learning rates and the margin were chosen on a few hundred
-training rows, scored on other training rows. Polls are stored in ``benchmarks/work``:
-after an interruption, the same command resumes. Shards and networks are seeded; the
-noise is not.
+Takes fifteen minutes on one core. Learning rates and the margin were chosen on a few
+hundred training rows, scored on other training rows. Polls are stored in
+``benchmarks/work``: after an interruption, the same command resumes. Shards and
+networks are seeded; the noise is not.
 """
 
 import time

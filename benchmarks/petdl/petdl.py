@@ -8,11 +8,9 @@ weighted     with and without weights, on the paper's biased shards
 sizes        students of several sizes: parameters, time, accuracy
 svhn         discriminant teachers on SVHN
 
-Run some of them with ``python -m benchmarks petdl main hints``, all of them without a
-name. CIFAR-10 is measured by image_recipe.py.
-Outputs of teachers and runs of students are stored in ``benchmarks/work``: after an
-interruption, the same command resumes. Partition, teachers and students are seeded; the
-noise is not, and differs in each run.
+CIFAR-10 is measured by image_recipe.py. Outputs of teachers and runs of students are
+stored in ``benchmarks/work``: after an interruption, the same command resumes.
+Partition, teachers and students are seeded; the noise is not, and differs in each run.
 """
 
 import time

@@ -6,8 +6,7 @@ memory    peak memory of all processes at 50, 250 and 1000 teachers
 scaling   time against teachers, rows per teacher and public rows
 counts    simulated votes of 5000 teachers on 1,000,000 public rows
 
-Run one of them with ``python -m benchmarks overhead poll``, all of them without a name,
-on an idle machine.
+Needs an idle machine.
 """
 
 import json

@@ -2,8 +2,7 @@
 
 adult    each fit of the README's code, five times; a minute
 
-Run it with ``python -m benchmarks readme``. The split is that of the code; the noise is
-not seeded.
+The split is that of the code; the noise is not seeded.
 """
 
 import re

@@ -3,10 +3,9 @@
 settings   answers to queries, by the number of teachers
 small      noisy Newton steps, by the number of private rows
 
-What became of the model on Adult and KDDCup99, and whether `fit` warned
-before the cost was recorded. Run one of them with ``python -m benchmarks
-release_utility small``, both without a name. Shards, teachers and students are seeded;
-the noise is not. The same teachers vote at all epsilons.
+What became of the model on Adult and KDDCup99, and whether `fit` warned before the cost
+was recorded. Shards, teachers and students are seeded; the noise is not. The same
+teachers vote at all epsilons.
 """
 
 import os

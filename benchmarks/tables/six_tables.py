@@ -6,11 +6,10 @@ few, missing, nonlinear         some of them with few rows, missing values, stro
                                 interactions
 time                            seconds of the counts
 
-Run some of them with ``python -m benchmarks six_tables adult``, all of them without a
-name: about two hours. Finished fits are kept in files of lines, so that an interrupted
-run resumes. Seeds are those of shards, learners and rows; the noise is not
-seeded. Ranges and categories are from the descriptions of the data. Teachers are
-trained once for each seed. Of a patient, learners of single rows get one row.
+Takes about two hours. Finished fits are kept in files of lines, so that an interrupted
+run resumes. Seeds are those of shards, learners and rows; the noise is not seeded.
+Ranges and categories are from the descriptions of the data. Teachers are trained once
+for each seed. Of a patient, learners of single rows get one row.
 """
 
 import os

@@ -7,7 +7,6 @@ adult_methods      parties of one learning method, and of five methods
 diabetes           patients as the unit, at publishable epsilon 2
 diabetes_balanced  settings of the 2017 PATE paper, with several ways of balancing
 
-Run one of them with ``python -m benchmarks tabular adult``, all of them without a name.
 The partition, teachers and students are seeded; the noise is not, and always differs.
 """
 

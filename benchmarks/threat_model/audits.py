@@ -4,8 +4,7 @@ mechanisms    lower bounds of epsilon and the claim, 20 audits of each mechanism
 defects       audits of code with planted defects
 neighbours    neighbouring data sets, without a defect
 
-Run one of them with ``python -m benchmarks audits mechanisms``, all of them without a
-name: about a quarter of an hour on one core. No noise is seeded. Every audit has
+Takes about a quarter of an hour on one core. No noise is seeded. Every audit has
 confidence 1 - 1e-4, that is, contradicts a true claim once in 10,000 audits at most.
 
 "epsilon_exact" is the limit of the lower bound for infinitely many trials at these

@@ -6,8 +6,7 @@ of a matrix product of all rows: hundreds of copies come nearer, and the attacke
 given these a separate label. A coin decides whether that row is present; the attacker
 gets noisy vote counts at a claimed epsilon of 1, and guesses by a fixed rule.
 
-Run with ``python -m benchmarks rounding_attack``: ten minutes on one core. Coins and
-noise come from the operating system.
+Takes ten minutes on one core. Coins and noise come from the operating system.
 """
 
 import os

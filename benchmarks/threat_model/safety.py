@@ -3,8 +3,6 @@
 noise    a million draws of each sampler at scales from 0.1 to 1000: time, and the
          p-value of a chi-square test against the exact distribution
 kills    500 fits killed (kill -9) in 4 processes that share a ledger
-
-Run some of them with ``python -m benchmarks safety noise``, both without a name.
 """
 
 import tempfile

@@ -1,4 +1,4 @@
-"""The benchmark of images on the official files of SVHN, here small ones."""
+"""Commands of the benchmarks, and the benchmark of SVHN on small files."""
 
 import hashlib
 import importlib
@@ -12,10 +12,32 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+from benchmarks.__main__ import FOLDER as BENCHMARKS
+from benchmarks.__main__ import main, scripts
+from benchmarks.record import load, names
 from sklearn_pate.datasets import _images
 from sklearn_pate.students import ImageRepresentation
 
-pytestmark = pytest.mark.slow
+
+def test_every_printed_command_names_a_benchmark():
+    commands = [one["command"] for name in names() for one in load(name).values()]
+    assert len(commands) > 50
+    assert {command.split()[3] for command in commands} <= set(scripts())
+
+
+def test_make_benchmarks_runs_every_benchmark_and_then_writes_the_pages():
+    rule = (BENCHMARKS.parent / "Makefile").read_text().partition("for name in ")[2]
+    run = rule.partition(";")[0].replace("\\", " ").split()
+    # `make coverage` measures the coverage.
+    assert sorted([*run, "coverage_of_tests"]) == sorted(scripts())
+    assert run[-2:] == ["pictures", "pages"]
+
+
+@pytest.mark.parametrize("argument", ["accounting.py", "record"])
+def test_another_name_is_refused(monkeypatch, argument):
+    monkeypatch.setattr(sys, "argv", ["benchmarks", argument])
+    with pytest.raises(SystemExit, match=f"{argument!r} is none of the benchmarks"):
+        main()
 
 
 @pytest.fixture
@@ -23,8 +45,7 @@ def recipe(monkeypatch, tmp_path):
     """Return the benchmark, which writes to a temporary folder."""
     module = importlib.import_module("benchmarks.images.image_recipe")
     monkeypatch.setattr(module, "WORK", tmp_path / "work")
-    record = importlib.import_module("benchmarks.record")
-    monkeypatch.setattr(record, "RESULTS", tmp_path)
+    monkeypatch.setattr("benchmarks.record.RESULTS", tmp_path)
     return module
 
 
@@ -47,6 +68,7 @@ def put_svhn(home, monkeypatch, sizes):
         monkeypatch.setitem(_images._FILES, subset, official)
 
 
+@pytest.mark.slow
 def test_one_command_takes_the_official_files(recipe, monkeypatch, tmp_path):
     put_svhn(tmp_path, monkeypatch, {"train": 700, "extra": 800, "test": 500})
     monkeypatch.setenv("SKLEARN_PATE_DATA", str(tmp_path))
