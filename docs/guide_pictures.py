@@ -3,7 +3,7 @@
 import math
 from pathlib import Path
 
-from sklearn_pate.inspection.report._blocks import (
+from sklearn_pate.inspection.report._sections import (
     WIDTH,
     Step,
     draw_data_flow,

@@ -9,7 +9,14 @@ from typing import Any, ClassVar, Literal, Self
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from sklearn_pate._aggregation._aggregation import train_teachers
+from sklearn_pate._aggregation._aggregation import (
+    Queries,
+    ScoreAggregation,
+    VoteAggregation,
+    prepare_queries,
+    prepare_scores,
+    train_teachers,
+)
 from sklearn_pate._aggregation._checks import (
     check_ensemble,
     check_scores,
@@ -35,15 +42,6 @@ from sklearn_pate._aggregation._rows import (
     check_votes,
     read_public_inputs,
     split_inputs,
-)
-from sklearn_pate._aggregation._score_aggregation import (
-    ScoreAggregation,
-    prepare_scores,
-)
-from sklearn_pate._aggregation._vote_aggregation import (
-    Queries,
-    VoteAggregation,
-    prepare_queries,
 )
 from sklearn_pate._estimators._isolation import Seeds
 from sklearn_pate._estimators._progress import (

@@ -16,7 +16,7 @@ from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._rdp import LARGEST_DELTA, check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import Constraint, check_parameters
-from sklearn_pate.mechanisms._mechanism import Mechanism
+from sklearn_pate.mechanisms._plurality import Mechanism
 from sklearn_pate.metrics import PrivateMetrics
 from sklearn_pate.publication import Deployment, PublishedClassifier, publish
 

@@ -10,9 +10,9 @@ from typing import Any
 # Classes that no other module exports, and the modules that define them.
 _PRIVATE = {
     "Bins": "_synthetic._domain",
-    "Bounds": "learners._linear_solver",
+    "Bounds": "learners._linear",
     "KnownColumns": "_inputs._known_columns",
-    "LogOdds": "_synthetic._log_odds",
+    "LogOdds": "_synthetic._marginals",
     "NaiveBayes": "learners._naive_bayes",
     "NumberColumns": "students._representations",
     "RelabeledClassifier": "_estimators._class_codes",

@@ -15,7 +15,7 @@ from scipy.io import savemat
 from benchmarks.__main__ import FOLDER as BENCHMARKS
 from benchmarks.__main__ import main, scripts
 from benchmarks.record import load, names
-from sklearn_pate.datasets import _images
+from sklearn_pate.datasets import _fetch
 from sklearn_pate.students import ImageRepresentation
 
 
@@ -64,8 +64,8 @@ def put_svhn(home, monkeypatch, sizes):
         savemat(content, {"X": images, "y": file_labels})
         (home / "svhn" / f"{subset}_32x32.mat").write_bytes(content.getvalue())
         sha256 = hashlib.sha256(content.getvalue()).hexdigest()
-        official = replace(_images._FILES[subset], sha256=sha256)
-        monkeypatch.setitem(_images._FILES, subset, official)
+        official = replace(_fetch._SVHN[subset], sha256=sha256)
+        monkeypatch.setitem(_fetch._SVHN, subset, official)
 
 
 @pytest.mark.slow

@@ -21,9 +21,8 @@ from threadpoolctl import threadpool_info
 import sklearn_pate
 from sklearn_pate import DPNewtonClassifier, PublicData
 from sklearn_pate._synthetic._domain import read_domain
-from sklearn_pate._synthetic._log_odds import LogOdds
-from sklearn_pate._synthetic._marginals import Marginals, count_cells
-from sklearn_pate.learners._newton_steps import PrivateRows, Step
+from sklearn_pate._synthetic._marginals import LogOdds, Marginals, count_cells
+from sklearn_pate.learners._newton import PrivateRows, Step
 from sklearn_pate.students import (
     ImageRepresentation,
     TableRepresentation,

@@ -24,7 +24,7 @@ from sklearn_pate import (
     PublishedClassifier,
     Votes,
 )
-from sklearn_pate.accounting._assumptions import SEEDED
+from sklearn_pate.accounting._statement import SEEDED
 from sklearn_pate.inspection import audit_mechanism
 from sklearn_pate.learners import (
     DPLinearSVC,

@@ -48,8 +48,8 @@ from sklearn_pate.mechanisms._noisy_training import (
     NewtonSteps,
     NoisyObjective,
     SampledMechanism,
+    SelectedFit,
 )
-from sklearn_pate.mechanisms._selected_fit import SelectedFit
 
 CURVE = RdpCurve([2.0, 3.0], [0.1, 0.2])
 PLAN = plan_fit(n_teachers=100, n_queries=10)

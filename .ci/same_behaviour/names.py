@@ -11,7 +11,11 @@ import numpy as np
 import sklearn_pate
 
 # Classes in a pickle that have another name in the new tree.
-CLASS_NAMES: dict[str, str] = {}
+CLASS_NAMES = {
+    "_Numbers": "NumberColumns",
+    "_SparseColumns": "SparseColumns",
+    "_TableColumns": "TableColumns",
+}
 # Parts of a card, a plan or a report that are no behaviour.
 NO_BEHAVIOUR = re.compile(
     "version|sha256|hash|date|time|format|bytes|path|file$|max_coordinates|"

@@ -242,7 +242,7 @@ def of_fit(fitted, fresh, names):
         record["votes"] = analysis.counts
         record["failures"] = [one for one, _ in analysis.teacher_failures]
         record["warned"] = [one for one, _ in analysis.teacher_warnings]
-        record["n_problems"] = len(analysis.data_problems)
+        record["n_problems"] = len(fitted.data_problems_)
     reader = _Names(io.BytesIO(pickle.dumps(fitted)))
     kept = vars(reader.load())
     record["pickled"] = sorted(names.CLASS_NAMES.get(one, one) for one in reader.names)

@@ -37,13 +37,11 @@ from scipy.special import log_ndtr, ndtr
 from benchmarks.record import command, save, summary
 from sklearn_pate.accounting import DEFAULT_ORDERS, bounds, local_cost
 from sklearn_pate.accounting.plurality._exact import (
+    GaussianPlurality,
     GumbelPlurality,
+    LaplacePlurality,
     PermuteAndFlipPlurality,
     log_losing,
-)
-from sklearn_pate.accounting.plurality._noisy_counts import (
-    GaussianPlurality,
-    LaplacePlurality,
 )
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,

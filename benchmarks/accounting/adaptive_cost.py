@@ -29,7 +29,7 @@ from benchmarks.learners.data import load
 from benchmarks.learners.settings import N_TEACHERS, pate
 from benchmarks.record import command, save, summary
 from sklearn_pate.accounting import bounds, calibrate_noise
-from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu
+from sklearn_pate.accounting._calibrate import gdp_epsilon, gdp_mu
 from sklearn_pate.accounting._profile import lower_hull
 from sklearn_pate.accounting.plurality import _adaptive_answers
 from sklearn_pate.accounting.plurality._adaptive_answers import (

@@ -56,11 +56,10 @@ from benchmarks.learners.settings import (
 )
 from benchmarks.record import WORK, Runs, command, save, summaries
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._teachers._forms import VoteForm
 from sklearn_pate._teachers._shards import shard_rows
-from sklearn_pate._teachers._training import collect
+from sklearn_pate._teachers._training import VoteForm, collect
 from sklearn_pate._votes._votes import Votes
-from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
+from sklearn_pate.accounting._calibrate import gdp_epsilon, largest_gdp_mu
 from sklearn_pate.learners import (
     DPNewtonClassifier,
     PETDLClassifier,

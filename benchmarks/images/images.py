@@ -33,9 +33,8 @@ from benchmarks.images.models import (
 from benchmarks.images.pixels import DATA
 from benchmarks.record import WORK, Runs, command, save, summaries
 from sklearn_pate import PATEClassifier
-from sklearn_pate._teachers._forms import VoteForm
 from sklearn_pate._teachers._shards import shard_rows
-from sklearn_pate._teachers._training import collect
+from sklearn_pate._teachers._training import VoteForm, collect
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.mechanisms import LNMax
 

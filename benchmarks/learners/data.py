@@ -20,7 +20,7 @@ from sklearn.preprocessing import normalize
 
 from benchmarks.tables.tabular import N_EVALUATED
 from sklearn_pate.datasets import fetch_adult, fetch_diabetes130, fetch_mnist
-from sklearn_pate.datasets._files import DataFile, read_data_file
+from sklearn_pate.datasets._fetch import DataFile, read_data_file
 
 SPLIT_SEED = 0  # one split for all; the seeds of a benchmark are those of its learners
 

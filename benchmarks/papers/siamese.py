@@ -30,9 +30,8 @@ from benchmarks.images.models import Network, answers_at_scale_20, network, vote
 from benchmarks.learners.dpsgd import load_pixels
 from benchmarks.record import WORK, command, save, summary
 from sklearn_pate._estimators._isolation import seeded_globals
-from sklearn_pate._teachers._forms import VoteForm
 from sklearn_pate._teachers._shards import shard_rows
-from sklearn_pate._teachers._training import collect
+from sklearn_pate._teachers._training import VoteForm, collect
 from sklearn_pate._votes._votes import Votes
 
 MNIST = SimpleNamespace(shape=(28, 28))

@@ -36,8 +36,8 @@ from benchmarks.petdl.teachers import (
 )
 from benchmarks.record import Runs, command, save, summaries, summary
 from sklearn_pate import PATEClassifier
-from sklearn_pate._votes._sums import STEPS
-from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
+from sklearn_pate._votes._votes import STEPS
+from sklearn_pate.accounting._calibrate import gdp_epsilon, largest_gdp_mu
 from sklearn_pate.learners import PETDLClassifier
 from sklearn_pate.students import ConvSmall, FixMatchClassifier
 

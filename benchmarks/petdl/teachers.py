@@ -13,8 +13,8 @@ from benchmarks.images.models import Moved, discriminant
 from benchmarks.images.pixels import DATA
 from benchmarks.record import WORK
 from sklearn_pate._estimators._isolation import seeded_globals
-from sklearn_pate._teachers._forms import read_outputs
 from sklearn_pate._teachers._shards import shard_rows
+from sklearn_pate._teachers._training import read_outputs
 
 KEPT = joblib.Memory(WORK / "petdl", verbose=0)
 # Share of the main label in a biased shard, as in the paper.

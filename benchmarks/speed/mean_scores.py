@@ -17,10 +17,9 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.learners.data import load
 from benchmarks.learners.settings import N_TEACHERS
 from benchmarks.record import command, save
-from sklearn_pate._teachers._forms import ScoreForm
 from sklearn_pate._teachers._shards import shard_rows
-from sklearn_pate._teachers._training import collect
-from sklearn_pate._votes._sums import TeacherScores, sum_of_classes
+from sklearn_pate._teachers._training import ScoreForm, collect
+from sklearn_pate._votes._votes import TeacherScores, sum_of_classes
 from sklearn_pate.mechanisms import MeanScores
 from sklearn_pate.students import TableRepresentation
 from sklearn_pate.students._basis import ScoreBasis

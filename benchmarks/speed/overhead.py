@@ -28,9 +28,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.record import command, save, summary
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._teachers._forms import VoteForm
 from sklearn_pate._teachers._shards import shard_rows
-from sklearn_pate._teachers._training import collect
+from sklearn_pate._teachers._training import VoteForm, collect
 from sklearn_pate._votes._votes import Votes
 from sklearn_pate.datasets import fetch_adult
 from sklearn_pate.mechanisms import GNMax

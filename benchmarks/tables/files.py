@@ -16,7 +16,7 @@ import pandas as pd
 from sklearn.preprocessing import normalize
 
 from benchmarks.learners.data import SPLIT_SEED, LearnerData, _one_hot
-from sklearn_pate.datasets._files import DataFile, read_data_file
+from sklearn_pate.datasets._fetch import DataFile, read_data_file
 
 FILES = {
     "stroke": (

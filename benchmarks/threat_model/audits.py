@@ -30,15 +30,13 @@ from sklearn.tree import DecisionTreeClassifier
 from benchmarks.record import command, save, summary
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._aggregation._rows import PrivateInputs
-from sklearn_pate._votes._sums import STEPS
+from sklearn_pate._votes._votes import STEPS
 from sklearn_pate.accounting.plurality._discrete_noise import NoisyCheck
 from sklearn_pate.accounting.plurality._exact import (
-    GumbelPlurality,
-    PermuteAndFlipPlurality,
-)
-from sklearn_pate.accounting.plurality._noisy_counts import (
     GaussianPlurality,
+    GumbelPlurality,
     LaplacePlurality,
+    PermuteAndFlipPlurality,
 )
 from sklearn_pate.inspection import (
     audit_mechanism,

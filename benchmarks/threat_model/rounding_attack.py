@@ -25,7 +25,7 @@ from sklearn.utils import _safe_indexing
 from benchmarks.record import command, save
 from sklearn_pate import PublicData
 from sklearn_pate.learners import PrivateKNNClassifier
-from sklearn_pate.learners._row_features import RowFeatures
+from sklearn_pate.learners._noisy_learner import RowFeatures
 from sklearn_pate.mechanisms import NoisyHistogram
 
 N_TRIALS, N_REFERENCES, N_COPIES, N_FEATURES = 24, 10, 2999, 64

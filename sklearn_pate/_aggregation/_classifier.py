@@ -18,7 +18,7 @@ from sklearn_pate._aggregation._entry import (
     draw_synthetic_rows,
     tables_by_name,
 )
-from sklearn_pate._aggregation._outlook import why_counts_useless, why_domain_misses
+from sklearn_pate._aggregation._fit_plan import why_counts_useless, why_domain_misses
 from sklearn_pate._aggregation._rows import (
     PrivateInputs,
     PublicInputs,
@@ -35,14 +35,14 @@ from sklearn_pate._inputs._odd_values import input_tags
 from sklearn_pate._private import PrivateClassifier
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._teachers._data_problems import NO_PROBLEMS, DataProblems
-from sklearn_pate.accounting._assumptions import (
+from sklearn_pate.accounting._calibrate import check_epsilon_is_small
+from sklearn_pate.accounting._ledger import FitEntry
+from sklearn_pate.accounting._statement import (
     CHOSEN_BLINDLY,
     OTHER_RANDOM_STATE,
     PUBLIC_REPRESENTATION,
     Assumption,
 )
-from sklearn_pate.accounting._calibrate import check_epsilon_is_small
-from sklearn_pate.accounting._fit_entry import FitEntry
 from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user

@@ -19,19 +19,19 @@ from sklearn_pate._aggregation._checks import (
 )
 from sklearn_pate._aggregation._rows import PublicInputs
 from sklearn_pate._inputs._features import check_column_names, check_public_features
+from sklearn_pate._inputs._known_columns import warn_of_text
 from sklearn_pate._inputs._labels import check_classes, check_label_type, read_classes
-from sklearn_pate._inputs._text_columns import warn_of_text
 from sklearn_pate._teachers._data_problems import DataProblems, problems_of_labels
 from sklearn_pate._teachers._shards import ONE_GROUP
-from sklearn_pate.accounting._assumptions import (
+from sklearn_pate.accounting._calibrate import check_delta_is_small
+from sklearn_pate.accounting._statement import (
     COLUMNS,
     LABEL_SET,
     LABEL_SET_READ,
     PUBLIC_ROWS,
 )
-from sklearn_pate.accounting._calibrate import check_delta_is_small
 from sklearn_pate.accounting._value_checks import counted
-from sklearn_pate.distributed._dask_rows import (
+from sklearn_pate.distributed._dask import (
     DaskRows,
     PartitionFacts,
     clear_errors,

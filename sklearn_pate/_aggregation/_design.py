@@ -16,7 +16,7 @@ from sklearn_pate._estimators._class_codes import (
     is_of,
 )
 from sklearn_pate._inputs._containers import Table
-from sklearn_pate.accounting._gdp import largest_gdp_mu
+from sklearn_pate.accounting._calibrate import largest_gdp_mu
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,

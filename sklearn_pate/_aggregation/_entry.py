@@ -33,20 +33,27 @@ from sklearn_pate._synthetic._marginals import (
 from sklearn_pate._teachers._shards import one_row_of_groups
 from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate._votes._votes import Votes
-from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._cost import Cost
-from sklearn_pate.accounting._entries import PrivacyCost
-from sklearn_pate.accounting._fit_entry import FitEntry
-from sklearn_pate.accounting._ledger import PrivacyLedger, fitting_epsilon
+from sklearn_pate.accounting._ledger import (
+    FitEntry,
+    PrivacyCost,
+    PrivacyLedger,
+    fitting_epsilon,
+)
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting._statement import PrivacySpent, state_cost
+from sklearn_pate.accounting._statement import (
+    SEEDED,
+    Assumption,
+    PrivacySpent,
+    state_cost,
+)
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis, VoteCosts
 from sklearn_pate.exceptions import LedgerError, PrivacyLeakWarning, warn_user
 from sklearn_pate.mechanisms import PluralityMechanism, Transcript
-from sklearn_pate.mechanisms._mechanism import Mechanism, Response
 from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, TwoPartRelease
+from sklearn_pate.mechanisms._plurality import Mechanism, Response
 
 # Parameters without an effect on the release.
 WITHOUT_CONSEQUENCE = ("ledger", "memory", "n_jobs", "verbose")

@@ -28,8 +28,13 @@ from sklearn_pate._inputs._features import (
     quotes_values,
     remedy_of,
 )
-from sklearn_pate._teachers._forms import Contribution, Form
-from sklearn_pate._teachers._training import Poll, Shard, train_shards
+from sklearn_pate._teachers._training import (
+    Contribution,
+    Form,
+    Poll,
+    Shard,
+    train_shards,
+)
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.students._train_student import train_student
 

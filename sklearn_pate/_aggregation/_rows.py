@@ -25,6 +25,7 @@ from sklearn_pate._inputs._features import (
     check_public_features,
 )
 from sklearn_pate._inputs._file_content import digest_of_rows
+from sklearn_pate._inputs._known_columns import warn_of_text
 from sklearn_pate._inputs._labels import (
     PublicData,
     check_classes,
@@ -33,7 +34,6 @@ from sklearn_pate._inputs._labels import (
     read_classes,
 )
 from sklearn_pate._inputs._odd_values import read_like_public
-from sklearn_pate._inputs._text_columns import warn_of_text
 from sklearn_pate._synthetic._domain import Domain
 from sklearn_pate._synthetic._marginals import SyntheticRows
 from sklearn_pate._teachers._shards import (
@@ -44,9 +44,9 @@ from sklearn_pate._teachers._shards import (
     shard_groups,
     shard_rows,
 )
-from sklearn_pate._votes._sums import sum_of_classes
-from sklearn_pate._votes._votes import VoteHeader, Votes
-from sklearn_pate.accounting._assumptions import (
+from sklearn_pate._votes._votes import VoteHeader, Votes, sum_of_classes
+from sklearn_pate.accounting._calibrate import check_delta_is_small
+from sklearn_pate.accounting._statement import (
     COLUMNS,
     DOMAIN_DECLARED,
     HELD_OUT_ROWS,
@@ -60,7 +60,6 @@ from sklearn_pate.accounting._assumptions import (
     SHARDS_BY_KEY,
     Assumption,
 )
-from sklearn_pate.accounting._calibrate import check_delta_is_small
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
 

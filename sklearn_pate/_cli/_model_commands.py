@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_pate._cli._options import TABLE, chosen_mechanism, plain_warnings
-from sklearn_pate._cli._site_files import labels_like, read_rows
+from sklearn_pate._cli._site_commands import labels_like, read_rows
 from sklearn_pate._estimators._class_codes import RelabeledClassifier
 from sklearn_pate._inputs._file_content import check_can_write, strict_json
 from sklearn_pate._synthetic._marginals import PrivateMarginals
@@ -33,7 +33,6 @@ from sklearn_pate.accounting._value_checks import (
 from sklearn_pate.inspection import PrivacyReport, plan_fit, plan_newton_fit
 from sklearn_pate.metrics import PrivateMetrics, private_metrics
 from sklearn_pate.publication import Deployment, PublishedClassifier
-from sklearn_pate.publication._card_check import checked_statements
 from sklearn_pate.publication._model_file import (
     LARGEST_CARD,
     paths_of,
@@ -41,7 +40,11 @@ from sklearn_pate.publication._model_file import (
     read_index,
     read_pair,
 )
-from sklearn_pate.publication._privacy_card import check_card, parse_card
+from sklearn_pate.publication._privacy_card import (
+    check_card,
+    checked_statements,
+    parse_card,
+)
 from sklearn_pate.publication._published import STATED
 from sklearn_pate.students import GraphSelfTrainingClassifier
 

@@ -7,9 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_pate.accounting._calibrate import check_epsilon
-from sklearn_pate.accounting._entries import entry_cost
-from sklearn_pate.accounting._ledger import PrivacyLedger
-from sklearn_pate.accounting._neighbours import check_neighbours
+from sklearn_pate.accounting._cost import check_neighbours
+from sklearn_pate.accounting._ledger import PrivacyLedger, entry_cost
 from sklearn_pate.accounting._profile import PrivacyProfile, lower_hull
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
 from sklearn_pate.accounting._value_checks import check_positive, optional_module

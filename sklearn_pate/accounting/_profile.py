@@ -9,8 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from sklearn_pate.accounting._calibrate import six_digits
-from sklearn_pate.accounting._gdp import gdp_delta, gdp_epsilon, log_gdp_delta
+from sklearn_pate.accounting._calibrate import (
+    gdp_delta,
+    gdp_epsilon,
+    log_gdp_delta,
+    six_digits,
+)
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._value_checks import (
     check_count,

@@ -1,26 +1,19 @@
-"""PrivacySpent: the privacy statement of a fit, and its text."""
+"""PrivacySpent: the privacy statement of a fit, its assumptions and its text."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from math import isinf
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from sklearn_pate.accounting._assumptions import (
-    CHOSEN_BLINDLY,
-    DOMAIN_DECLARED,
-    FITTED_APART,
-    FLOATING_POINT,
-    ROW_BY_ROW,
-    SEEDED,
-    Assumption,
-)
 from sklearn_pate.accounting._calibrate import six_digits
-from sklearn_pate.accounting._cost import Cost, GaussianTest
-from sklearn_pate.accounting._neighbours import (
+from sklearn_pate.accounting._cost import (
     NEIGHBOURS,
+    Cost,
+    ExactCost,
+    GaussianTest,
     by_unit_and_relation,
     check_add_up,
     check_neighbours,
@@ -39,14 +32,12 @@ from sklearn_pate.accounting._value_checks import (
     fact_lines,
     read_table,
 )
+from sklearn_pate.accounting.composition import upper_envelope
 
 THOUSAND = 1000
 # 60 digits, so that figures are rounded up correctly.
 _EXACT = Context(prec=60)
-
 _TEXTS = read_table("sklearn_pate.accounting", "statement.toml")
-
-
 #: Content that the guarantee hides, by unit of privacy and relation.
 PROTECTED = by_unit_and_relation("protected")
 #: Quantities that are not protected, by the code of the assumption that it is public.
@@ -77,11 +68,94 @@ _COMPOSITION = {
     "search": "search",
     "learner": "unknown",
 }
-
 RELEASES = (
     *("answers", "scores", "newton", "sum", "model", "search", "metrics", "several"),
     "measured",
 )
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """Assumption of a private fit, for the data holder to confirm.
+
+    If an assumption is false, there is no guarantee. ``str(assumption)`` is `sentence`.
+
+    Parameters
+    ----------
+    code : str
+        Short permanent name in privacy cards and reports. An estimator of another
+        package needs codes that this package does not use.
+
+    sentence : str
+        The assumption as a clause that can follow "assumes that", without a capital or
+        a full stop.
+
+    question : str, default=""
+        Question in a privacy report to the person who confirms the assumption. Empty
+        for a defect, such as seeded noise, that voids the guarantee. Privacy cards do
+        not contain the question.
+
+    Examples
+    --------
+    The assumption of a third-party estimator:
+
+    >>> from sklearn_pate.accounting import Assumption
+    >>> consent = Assumption(
+    ...     code="clinic-consent",
+    ...     sentence="everybody in the data has consented",
+    ...     question="Is there a signed form of each patient?",
+    ... )
+    >>> print(f"The guarantee assumes that {consent}.")
+    The guarantee assumes that everybody in the data has consented.
+    """
+
+    __module__ = "sklearn_pate.accounting"  # its name in files
+
+    code: str
+    sentence: str
+    question: str = ""
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+#: All assumptions of this package, by code.
+ASSUMPTIONS = {
+    code: Assumption(code, **texts)
+    for code, texts in read_table("sklearn_pate.accounting", "assumptions.toml").items()
+}
+LABEL_SET = ASSUMPTIONS["label-set-public"]
+LABEL_SET_READ = ASSUMPTIONS["label-set-read"]
+COLUMNS = ASSUMPTIONS["columns-public"]
+DOMAIN_DECLARED = ASSUMPTIONS["domain-declared"]
+PUBLIC_ROWS = ASSUMPTIONS["public-rows"]
+HELD_OUT_ROWS = ASSUMPTIONS["held-out-rows-public"]
+QUALITY_ROWS_PUBLIC = ASSUMPTIONS["quality-rows-public"]
+N_ROWS_PUBLIC = ASSUMPTIONS["n-rows-public"]
+N_ROWS = ASSUMPTIONS["sampling-rate-public"]
+N_FITTED = ASSUMPTIONS["n-fitted-public"]
+OWN_DATA = ASSUMPTIONS["party-own-data"]
+ONE_PARTY = ASSUMPTIONS["one-party-each"]
+SHARDS_BY_KEY = ASSUMPTIONS["shards-by-key"]
+OWN_SHARD = ASSUMPTIONS["shard-own-rows"]
+ONE_SITE = ASSUMPTIONS["one-site-each"]
+CHOSEN_BLINDLY = ASSUMPTIONS["parameters-chosen-blindly"]
+OTHER_RANDOM_STATE = ASSUMPTIONS["other-random-state"]
+PUBLIC_REPRESENTATION = ASSUMPTIONS["representation-public"]
+ROW_ALONE = ASSUMPTIONS["representation-row-alone"]
+FROZEN_IS_PUBLIC = ASSUMPTIONS["frozen-public"]
+BOUNDS = ASSUMPTIONS["bounds-public"]
+ROW_BY_ROW = ASSUMPTIONS["network-row-by-row"]
+FLOATING_POINT = ASSUMPTIONS["floating-point"]
+SECRET = ASSUMPTIONS["search-secret"]
+ALIKE = ASSUMPTIONS["fits-alike"]
+MODEL_IS_PUBLIC = ASSUMPTIONS["model-is-public"]
+FITTED_APART = ASSUMPTIONS["fitted-apart"]
+SCORES_OF_ROW = ASSUMPTIONS["scores-of-row"]
+SUBGROUPS_DECLARED = ASSUMPTIONS["subgroups-declared"]
+FITTED_ROWS_UNPROTECTED = ASSUMPTIONS["fitted-rows-unprotected"]
+SEEDED = ASSUMPTIONS["noise-seeded"]
+NORM_READ = ASSUMPTIONS["norm-read"]
 
 
 @dataclass(frozen=True)
@@ -758,3 +832,57 @@ def plans_privacy(estimator: Any) -> bool:
     its fit may depend on private rows.
     """
     return callable(getattr(type(estimator), "plan_privacy", None))
+
+
+@dataclass(frozen=True)
+class _LargestCost:
+    """Cost of one of several releases, whichever a changed unit is in."""
+
+    profiles: tuple[PrivacyProfile, ...]
+    is_all: ClassVar[bool] = True
+
+    def epsilon(self, delta: float) -> float:
+        """Compute epsilon at a delta."""
+        return max(one.epsilon_at(delta) for one in self.profiles)
+
+    @property
+    def profile(self) -> PrivacyProfile:
+        """Delta at every epsilon."""
+        return PrivacyProfile.largest(self.profiles)
+
+    def after(self, mu: float) -> None:
+        """Return None: with a Gaussian release, curves are added."""
+
+
+def with_metrics(of_model: PrivacySpent, of_metrics: PrivacySpent) -> PrivacySpent:
+    """State the cost of a model together with metrics of it.
+
+    The costs add up, unless fit_and_measure fitted the model on other rows: the larger
+    of the costs then holds for both.
+    """
+    if FITTED_APART in of_metrics.assumptions:
+        return _larger_cost(of_model, of_metrics)
+    return replace(
+        of_model + of_metrics,
+        release="measured",
+        mechanism=f"{of_model.mechanism}, and metrics by {of_metrics.mechanism}",
+    )
+
+
+def _larger_cost(of_fit: PrivacySpent, of_metrics: PrivacySpent) -> PrivacySpent:
+    """State the cost of a fit and of metrics on rows that it did not read."""
+    both = of_fit, of_metrics
+    exact: ExactCost = _LargestCost(tuple(one.profile for one in both))
+    if of_fit.mu is not None and of_metrics.mu is not None:
+        exact = GaussianTest(max(of_fit.mu, of_metrics.mu))
+    curve = upper_envelope(one.curve for one in both)
+    return state_cost(
+        Cost(of_metrics.unit, of_metrics.relation, curve, exact),
+        of_metrics.delta,
+        release="measured",
+        mechanism=f"{of_fit.mechanism}, and metrics on other rows by "
+        f"{of_metrics.mechanism}",
+        assumptions=tuple(
+            dict.fromkeys((*of_fit.assumptions, *of_metrics.assumptions))
+        ),
+    )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting.plurality._neighbouring_votes import SanitizedCost
+from sklearn_pate.accounting.plurality._optimal import SanitizedCost
 
 
 class VoteCosts(NamedTuple):

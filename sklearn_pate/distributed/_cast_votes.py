@@ -18,12 +18,12 @@ from sklearn_pate._inputs._labels import (
     class_indices,
 )
 from sklearn_pate._inputs._odd_values import input_tags, read_like_public
-from sklearn_pate._teachers._forms import VoteForm
 from sklearn_pate._teachers._shards import teacher_seeds
 from sklearn_pate._teachers._training import (
     ON_PUBLIC_ROWS,
     Poll,
     Shard,
+    VoteForm,
     rows_of,
     train_shards,
 )

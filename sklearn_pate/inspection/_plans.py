@@ -21,17 +21,16 @@ from sklearn.model_selection import (
 from sklearn_pate._aggregation._checks import check_number_of_groups, read_rarest
 from sklearn_pate._aggregation._design import design_fit
 from sklearn_pate._aggregation._entry import release_of_design
-from sklearn_pate._aggregation._fit_plan import MARGINS, FitPlan
-from sklearn_pate._aggregation._outlook import why_scores_useless
+from sklearn_pate._aggregation._fit_plan import MARGINS, FitPlan, why_scores_useless
 from sklearn_pate._aggregation._rows import PublicInputs, number_of_units
 from sklearn_pate._estimators._class_codes import accepts_unlabeled, last_step
 from sklearn_pate._inputs._labels import PublicData, read_classes
 from sklearn_pate._pate import PATEClassifier
 from sklearn_pate._synthetic._domain import count_tables
 from sklearn_pate._synthetic._marginals import PrivateMarginals
-from sklearn_pate.accounting._assumptions import CHOSEN_BLINDLY
-from sklearn_pate.accounting._entries import costs as spent
 from sklearn_pate.accounting._ledger import PrivacyLedger, fitting_epsilon
+from sklearn_pate.accounting._ledger import costs as spent
+from sklearn_pate.accounting._statement import CHOSEN_BLINDLY
 from sklearn_pate.accounting._value_checks import check_count, counted
 from sklearn_pate.inspection._leaks import splits_by_labels
 from sklearn_pate.learners._newton import DPNewtonClassifier

@@ -19,7 +19,7 @@ from sklearn_pate._aggregation._entry import (
     record_release,
     tables_by_name,
 )
-from sklearn_pate._aggregation._outlook import why_domain_misses
+from sklearn_pate._aggregation._fit_plan import why_domain_misses
 from sklearn_pate._aggregation._rows import PrivateInputs, of_groups, read_rows
 from sklearn_pate._estimators._class_codes import (
     ProbabilityScoresMixin,
@@ -31,18 +31,22 @@ from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._known_columns import KnownColumns
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._private import PrivateClassifier
-from sklearn_pate._synthetic._class_tables import summed
 from sklearn_pate._synthetic._domain import Domain, cell_of
-from sklearn_pate._synthetic._marginals import Marginals, PrivateMarginals, count_cells
-from sklearn_pate.accounting._assumptions import (
-    CHOSEN_BLINDLY,
-    COLUMNS,
-    DOMAIN_DECLARED,
+from sklearn_pate._synthetic._marginals import (
+    Marginals,
+    PrivateMarginals,
+    count_cells,
+    summed,
 )
 from sklearn_pate.accounting._calibrate import check_epsilon_is_small
 from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._ledger import PrivacyLedger
-from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._statement import (
+    CHOSEN_BLINDLY,
+    COLUMNS,
+    DOMAIN_DECLARED,
+    PrivacySpent,
+)
 from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms._noise import NoiseSource

@@ -10,28 +10,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import InputTags
 
-from sklearn_pate._aggregation._checks import check_strategy
-from sklearn_pate._aggregation._classifier import StudentClassifier
-from sklearn_pate._aggregation._design import Design, as_mechanism, resolve_n_queries
-from sklearn_pate._aggregation._entry import open_entry, plan_release
-from sklearn_pate._aggregation._outlook import why_useless
-from sklearn_pate._aggregation._rows import PublicInputs, split_inputs
-from sklearn_pate._aggregation._vote_aggregation import (
+from sklearn_pate._aggregation._aggregation import (
     Queries,
     VoteAggregation,
     prepare_queries,
 )
+from sklearn_pate._aggregation._checks import check_strategy
+from sklearn_pate._aggregation._classifier import StudentClassifier
+from sklearn_pate._aggregation._design import Design, as_mechanism, resolve_n_queries
+from sklearn_pate._aggregation._entry import open_entry, plan_release
+from sklearn_pate._aggregation._fit_plan import why_useless
+from sklearn_pate._aggregation._rows import PublicInputs, split_inputs
 from sklearn_pate._estimators._class_codes import accepts_unlabeled
 from sklearn_pate._estimators._isolation import Seeds
 from sklearn_pate._estimators._progress import phase, progress_of
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import PrivateMarginals
-from sklearn_pate._votes._sums import SensitiveSums
-from sklearn_pate.accounting._assumptions import N_ROWS_PUBLIC, ROW_ALONE, Assumption
+from sklearn_pate._votes._votes import SensitiveSums
 from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._ledger import PrivacyLedger
+from sklearn_pate.accounting._statement import N_ROWS_PUBLIC, ROW_ALONE, Assumption
 from sklearn_pate.accounting._value_checks import Constraint
-from sklearn_pate.learners._row_features import RowFeatures
+from sklearn_pate.learners._noisy_learner import RowFeatures
 from sklearn_pate.mechanisms import PluralityMechanism
 from sklearn_pate.mechanisms._noisy_training import PoissonSampler, SampledMechanism
 from sklearn_pate.students import GraphSelfTrainingClassifier

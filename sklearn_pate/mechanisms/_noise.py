@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sklearn_pate.accounting._assumptions import SEEDED, Assumption
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE
 from sklearn_pate.accounting._cost import Cost
+from sklearn_pate.accounting._statement import SEEDED, Assumption
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 
 _BITS_OF_NOISE = 20

@@ -6,11 +6,11 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_pate.accounting._fit_entry import FitEntry
+from sklearn_pate.accounting._ledger import FitEntry
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import BudgetExceededError
-from sklearn_pate.mechanisms._mechanism import Mechanism, Response
 from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._plurality import Mechanism, Response
 
 
 class VoteCounts(Protocol):

@@ -1,6 +1,6 @@
-"""Estimates of metrics from noisy counts, with intervals by simulation."""
+"""Counts of private rows by score and label, and estimates of metrics from them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -8,14 +8,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtri
 from scipy.stats import gamma
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils import _safe_indexing
 
-from sklearn_pate._synthetic._class_tables import nearest_on_simplex
-from sklearn_pate.metrics._bins import BinShapes
+from sklearn_pate._estimators._class_codes import keeps_rows_apart
+from sklearn_pate._estimators._isolation import no_output
+from sklearn_pate._inputs._labels import class_indices
+from sklearn_pate._inputs._odd_values import is_frame
+from sklearn_pate._synthetic._marginals import nearest_on_simplex
 
+#: Log-odds between the cells of the first counts.
+GRID = np.arange(-32, 33) / 4
+# Width of a bin, beyond which it is divided.
+_WIDE = 0.5
+# Rows that are scored together, where that is exact.
+_AT_ONCE = 1024
+# Cell and class of a row that the model cannot score.
+_UNSCORED = -1
+#: Probabilities between the cells of the first counts.
+GRID_OF_SCORES = expit(GRID)
 Array = NDArray[np.float64]
+# Scores that stand for those of a bin: middles of so many parts of equal size.
+_PARTS = (np.arange(32) + 0.5) / 32
+# Scores of the cells of the first counts, the outer ones of which are open.
+_SCORES = expit(np.concatenate([[-8.5], GRID[:-1] + 0.125, [8.5]]))
+# Places in a bin where its mean score may be.
+_STEPS = (np.arange(200) + 0.5) / 200
+# Smallest slope that the order of scores is computed for.
+_LEAST_SLOPE = 0.01
+# Log-odds by which scores spread where there is one edge or none.
+_ONE_EDGE = 2.0
+# Least share of a bin's width by which its guessed mean is off.
+_LEAST_ERROR = 0.01
+# Least share by which a guessed variance is off, of the way to the largest one.
+_TO_LARGEST = 0.05
 # Draws of noise and sampling behind an interval, and the shares outside on each side.
 N_DRAWS, TAIL = 4000, 0.025
 # A count below so many standard deviations of its noise is not told from none.
@@ -30,6 +58,282 @@ _NARROWEST = 0.125
 _SLOPE_OFF = 0.5
 # Share of draws in which a metric may be undefined.
 _UNDEFINED = 0.001
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """Scores and predictions of private rows, with labels and subgroups. Sensitive."""
+
+    #: Probabilities of the classes, NaN for a row that the model cannot score.
+    scores: NDArray[np.float64]
+    #: Class indices; -1 for a row that the model cannot score.
+    predicted: NDArray[np.intp]
+    #: Class indices, -1 for a label that the model does not know.
+    labels: NDArray[np.intp]
+    #: Indices of subgroups.
+    subgroups: NDArray[np.intp]
+    n_subgroups: int
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.scores.shape[1]
+
+    @property
+    def is_measured(self) -> NDArray[np.bool_]:
+        """Whether a row has a score and a label that the model knows."""
+        return (self.predicted >= 0) & (self.labels >= 0)
+
+    @property
+    def scored_classes(self) -> list[int]:
+        """List of classes whose scores are counted: the second of two, or all."""
+        return [1] if self.n_classes == 2 else [*range(self.n_classes)]
+
+    def confusion(self) -> NDArray[np.int64]:
+        """Count rows by subgroup, label and prediction, one count a row.
+
+        Shape (n_subgroups, n_classes^2 + 1): by label, then by prediction; rows of an
+        unknown label or without a score are last.
+        """
+        n = self.n_classes
+        cells = np.where(self.is_measured, n * self.labels + self.predicted, n**2)
+        return _table((self.n_subgroups, n**2 + 1), self.subgroups, cells)
+
+    def first_counts(self) -> NDArray[np.int64]:
+        """Count rows by prediction, and by score of each class on the grid, flat."""
+        totals = [
+            _table((len(GRID) + 1,), _cells(self.scores[:, one], GRID_OF_SCORES))
+            for one in self.scored_classes
+        ]
+        return np.concatenate([self.confusion().ravel(), *totals])
+
+    def histograms(self, edges: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
+        """Count rows by subgroup, score and label, one count a row and class.
+
+        Arrays of shape (n_subgroups, n_bins, 2), one a scored class, flat. A row of an
+        unknown label or without a score counts nowhere.
+        """
+        parts = []
+        for one, of_class in zip(self.scored_classes, edges, strict=True):
+            cells = _cells(self.scores[:, one], of_class)
+            table = _table(
+                (self.n_subgroups, len(of_class) + 1, 2),
+                self.subgroups,
+                np.where(self.is_measured, cells, _UNSCORED),
+                (self.labels == one).astype(np.intp),
+            )
+            parts.append(table.ravel())
+        return np.concatenate(parts)
+
+
+def score_rows(
+    model: Any,
+    X: Any,
+    rows: NDArray[np.intp],
+    classes: NDArray[Any],
+    advance: Callable[[int], None] = lambda n: None,
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Score rows so that no row changes a bit of the score of another.
+
+    That is one at a time, unless the model and the type of X keep rows apart. Returns
+    class probabilities, NaN where the model fails, and predicted class indices, -1
+    there. Nothing that the model prints or warns leaves this function. `advance` takes
+    numbers of scored rows.
+    """
+    # A value among objects may set the type that the rows around it are read as.
+    has_types = is_frame(X) or X.dtype.kind in "biuf"
+    at_once = _AT_ONCE if has_types and keeps_rows_apart(model) else 1
+    scores, predicted = np.empty((len(rows), len(classes))), np.empty(len(rows), int)
+    with no_output():
+        for start in range(0, len(rows), at_once):
+            part = slice(start, start + at_once)
+            scores[part], predicted[part] = _score(model, X, rows[part], classes)
+            advance(len(rows[part]))
+    return scores, predicted
+
+
+def _score(
+    model: Any, X: Any, rows: NDArray[np.intp], classes: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Score rows together, or each half of them if one fails."""
+    try:
+        together = _safe_indexing(X, rows.tolist())
+        scores = np.asarray(model.predict_proba(together), dtype=np.float64)
+        predicted = class_indices(model.predict(together), classes)
+        if scores.shape != (len(rows), len(classes)) or len(predicted) != len(rows):
+            raise ValueError("the model has not one score of each class for each row")
+    except Exception:
+        if len(rows) == 1:
+            return np.full((1, len(classes)), np.nan), np.array([_UNSCORED])
+        parts = [_score(model, X, part, classes) for part in np.array_split(rows, 2)]
+        scores, predicted = map(np.concatenate, zip(*parts, strict=True))
+    is_valid = np.all((scores >= 0) & (scores <= 1), axis=1) & (predicted >= 0)
+    return (
+        np.where(is_valid[:, np.newaxis], scores, np.nan),
+        np.where(is_valid, predicted, _UNSCORED),
+    )
+
+
+def quantile_edges(
+    totals: NDArray[np.int64], n_bins: int, n_rows: float
+) -> NDArray[np.float64]:
+    """Return probabilities that divide rows into bins of about equal size.
+
+    `totals` are noisy counts on the grid. The nearest counts are taken that are not
+    negative and sum to `n_rows`. A wide bin is divided at one half.
+    """
+    sizes = nearest_on_simplex(totals.astype(np.float64), n_rows)
+    share = np.cumsum(sizes) / n_rows
+    places = np.searchsorted(share[:-1], np.arange(1, n_bins) / n_bins)
+    edges = GRID_OF_SCORES[np.unique(places.clip(0, len(GRID) - 1))]
+    # Else, rows near 0 and rows near 1 would be in one bin.
+    is_wide = np.diff(edges, prepend=0.0, append=1.0) > _WIDE
+    return np.union1d(edges, 0.5) if is_wide.any() else edges
+
+
+def _cells(scores: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the cell of each score, -1 for NaN."""
+    return np.where(np.isnan(scores), _UNSCORED, np.digitize(scores, edges))
+
+
+def _table(shape: tuple[int, ...], *indices: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Count rows by indices; a row with a negative index counts nowhere."""
+    kept = np.all([one >= 0 for one in indices], axis=0)
+    flat = np.ravel_multi_index([one[kept] for one in indices], shape)
+    return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape)
+
+
+@dataclass(frozen=True)
+class BinShapes:
+    """Guesses of the scores within the bins of a class.
+
+    There are two guesses, and their difference says how far both may be off. In the
+    first one, log-odds are uniform between two edges, and fall off exponentially beyond
+    the outer ones. In the second, they are a piecewise linear function of a normal
+    variable. Both continue beyond an outer edge as sizes of the outer two bins say.
+    """
+
+    #: Scores between bins.
+    edges: Array
+    #: Noisy numbers of rows.
+    sizes: Array
+    #: Standard deviation of their noise.
+    sigma: float
+
+    @classmethod
+    def of_counts(
+        cls, edges: Array, counts: NDArray[np.int64], sigma: float
+    ) -> "BinShapes":
+        """Guess from noisy counts by subgroup, bin and label."""
+        noise = sigma * np.sqrt(2 * len(counts))
+        return cls(edges, counts.sum(axis=(0, 2)), float(noise))
+
+    @cached_property
+    def guesses(self) -> tuple[Array, Array]:
+        """Return log-odds for the parts of each bin, of shape (n_bins, n_parts)."""
+        return self._exponential, self._normal
+
+    @property
+    def _exponential(self) -> Array:
+        edges, sizes = logit(self.edges), self._told_sizes
+        tail = -np.log1p(-_PARTS)
+        if not len(edges):
+            return np.append(-tail[::-2], tail[::2])[np.newaxis] * _ONE_EDGE
+        widths = np.diff(edges)
+        low = high = _ONE_EDGE
+        if len(widths):
+            low = widths[0] / np.log1p(sizes[1] / sizes[0])
+            high = widths[-1] / np.log1p(sizes[-2] / sizes[-1])
+        inner = edges[:-1, np.newaxis] + widths[:, np.newaxis] * _PARTS
+        return np.vstack([edges[0] - low * tail, inner, edges[-1] + high * tail])
+
+    @property
+    def _normal(self) -> Array:
+        shares = self._told_sizes / self._told_sizes.sum()
+        below = np.cumsum(shares) - shares
+        normal = ndtri(below[:, np.newaxis] + shares[:, np.newaxis] * _PARTS)
+        edges, places = logit(self.edges), ndtri(below[1:])
+        if len(edges) < 2:
+            return _ONE_EDGE * (normal - places.sum()) + edges.sum()
+        slopes = np.diff(edges) / np.diff(places)
+        inner = np.interp(normal, places, edges)
+        low = np.minimum(normal - places[0], 0) * slopes[0]
+        high = np.maximum(normal - places[-1], 0) * slopes[-1]
+        return inner + low + high
+
+    @property
+    def _told_sizes(self) -> Array:
+        """Sizes, none of which is smaller than the noise tells."""
+        return np.maximum(self.sizes, np.sqrt(2) * self.sigma)
+
+    def means(self, totals: NDArray[np.int64], sigma: float) -> tuple[Array, Array]:
+        """Estimate the mean score of each bin from the guess and noisy first counts.
+
+        Returns means and their standard deviations: of a Cauchy law around the guess,
+        within the bin, given counts with noise of scale `sigma`.
+        """
+        guess, scale = self.guess
+        places = np.searchsorted(self.edges, np.append(GRID_OF_SCORES, 1.0) - 1e-12)
+        distances = _SCORES - guess[places]
+
+        def of_bins(of_cells: Array) -> Array:
+            sums = np.bincount(places, of_cells, len(self.sizes)).astype(np.float64)
+            return sums[:, np.newaxis]
+
+        sizes = self._told_sizes[:, np.newaxis]
+        counted = of_bins(totals * distances) / sizes
+        error = sigma * np.sqrt(of_bins(distances**2)) / sizes
+        ends = self._ends[:, np.newaxis]
+        means = ends[:-1] + (ends[1:] - ends[:-1]) * _STEPS
+        away = means - guess[:, np.newaxis]
+        # A bin without cells of its own has the guess alone.
+        precision = np.where(error > 0, 1 / np.where(error > 0, error, 1) ** 2, 0)
+        log_weights = -precision * (counted - away) ** 2 / 2
+        log_weights -= np.log1p((away / scale[:, np.newaxis]) ** 2)
+        weights = np.exp(log_weights - log_weights.max(axis=-1, keepdims=True))
+        weights /= weights.sum(axis=-1, keepdims=True)
+        found = np.sum(weights * means, axis=-1)
+        variances = np.sum(weights * (means - found[:, np.newaxis]) ** 2, axis=-1)
+        return found, np.sqrt(variances)
+
+    @cached_property
+    def guess(self) -> tuple[Array, Array]:
+        """Mean score of each bin, and how far it may be off."""
+        mean, error = self._compared(lambda guess: expit(guess).mean(axis=-1))
+        return mean, error + _LEAST_ERROR * np.diff(self._ends)
+
+    @cached_property
+    def variances(self) -> tuple[Array, Array]:
+        """Variance of the scores of each bin, and how far it may be off."""
+        variance, error = self._compared(lambda guess: expit(guess).var(axis=-1))
+        means, _ = self.guess
+        largest = (means - self._ends[:-1]) * (self._ends[1:] - means)
+        return variance, error + _TO_LARGEST * np.maximum(largest - variance, 0)
+
+    @property
+    def _ends(self) -> Array:
+        return np.concatenate([[0.0], self.edges, [1.0]])
+
+    def order(self, slope: float) -> tuple[Array, Array]:
+        """Return by how much pairs in a bin are in order, per unit of a slope.
+
+        `slope` is that of the log-odds of the class in the log-odds of the score. Of
+        independent scores s, t in a bin, the one of the class is higher with a
+        probability of (1 + E|tanh(slope (s - t) / 2)|) / 2. The second array says how
+        far the first may be off.
+        """
+        slope = max(slope, _LEAST_SLOPE)
+
+        def order(guess: Array) -> Array:
+            pairs = guess[:, :, np.newaxis] - guess[:, np.newaxis]
+            return np.abs(np.tanh(slope * pairs / 2)).mean(axis=(1, 2)) / (2 * slope)
+
+        return self._compared(order)
+
+    def _compared(self, function: Callable[[Array], Array]) -> tuple[Array, Array]:
+        """Return the mean of a function of both guesses, and their difference."""
+        one, other = map(function, self.guesses)
+        return (one + other) / 2, np.abs(one - other)
 
 
 @dataclass(frozen=True)

@@ -31,22 +31,20 @@ from sklearn_pate._inputs._features import (
 from sklearn_pate._inputs._labels import check_label_type, class_indices, plain_label
 from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._teachers._shards import group_ids, one_row_of_groups
-from sklearn_pate.accounting._assumptions import (
+from sklearn_pate.accounting._calibrate import (
+    check_delta_is_small,
+    check_epsilon_is_small,
+)
+from sklearn_pate.accounting._ledger import FitEntry, PrivacyCost, PrivacyLedger
+from sklearn_pate.accounting._statement import (
     CHOSEN_BLINDLY,
     COLUMNS,
     MODEL_IS_PUBLIC,
     SCORES_OF_ROW,
     SUBGROUPS_DECLARED,
     Assumption,
+    PrivacySpent,
 )
-from sklearn_pate.accounting._calibrate import (
-    check_delta_is_small,
-    check_epsilon_is_small,
-)
-from sklearn_pate.accounting._entries import PrivacyCost
-from sklearn_pate.accounting._fit_entry import FitEntry
-from sklearn_pate.accounting._ledger import PrivacyLedger
-from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn
@@ -55,10 +53,14 @@ from sklearn_pate.mechanisms._noisy_sum import (
     StoredSums,
     TwoPartRelease,
 )
-from sklearn_pate.metrics._bins import BinShapes
-from sklearn_pate.metrics._counts import GRID, ScoredRows, quantile_edges, score_rows
-from sklearn_pate.metrics._metrics_file import OTHER, metrics_statement
-from sklearn_pate.metrics._results import PrivateMetrics
+from sklearn_pate.metrics._estimates import (
+    GRID,
+    BinShapes,
+    ScoredRows,
+    quantile_edges,
+    score_rows,
+)
+from sklearn_pate.metrics._results import OTHER, PrivateMetrics, metrics_statement
 
 # Share of the squared mu for the confusion matrix and the places of the bins.
 _SHARE = 0.25

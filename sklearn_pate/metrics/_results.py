@@ -1,8 +1,10 @@
-"""Published metrics of a classifier on private rows, and its corrected scores."""
+"""Published metrics of a classifier on private rows: file, plots, corrected scores."""
 
 import json
+import math
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,32 +18,346 @@ from sklearn.utils import Tags, get_tags
 
 from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate._inputs._file_content import check_can_write, strict_json, write_files
-from sklearn_pate.accounting._assumptions import FITTED_ROWS_UNPROTECTED
-from sklearn_pate.accounting._publication import with_metrics
-from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.metrics._bins import BinShapes
+from sklearn_pate._inputs._labels import plain_label
+from sklearn_pate.accounting._cost import Cost
+from sklearn_pate.accounting._rdp import check_delta
+from sklearn_pate.accounting._statement import (
+    ASSUMPTIONS,
+    FITTED_ROWS_UNPROTECTED,
+    SEEDED,
+    Assumption,
+    PrivacySpent,
+    state_cost,
+    with_metrics,
+)
+from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, TwoPartRelease
 from sklearn_pate.metrics._estimates import (
     Array,
+    BinShapes,
     NoisyCounts,
     ScoredClass,
+    band,
     clipped_log_odds,
     estimate,
     interval_of_calibration_error,
     is_told,
     metrics_of,
     recalibration,
+    shares_above,
+    shares_of_bins,
     threshold_at,
 )
-from sklearn_pate.metrics._metrics_file import check_values, fields_of, values_of
-from sklearn_pate.metrics._metrics_plots import (
-    draw_calibration,
-    draw_roc,
-    draw_subgroups,
-    make_axes,
-)
 
+#: Palette of Okabe and Ito, also for colour-blind readers.
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+
+_LINE_STYLES = ("-", "--", "-.", ":")
+_MARKERS = "os^Dv"
+_FALSE_POSITIVES = np.linspace(0, 1, 201)
+# A bin with fewer rows than so many standard deviations of its noise is not drawn.
+_TOLD = 4.0
+# Lists of an array for each scored class.
+_OF_CLASSES = {
+    "histograms": np.int64,
+    "edges": np.float64,
+    "middles": np.float64,
+    "middle_errors": np.float64,
+}
+_FORMAT = {"format": "sklearn_pate metrics", "format_version": 3}
+#: Public name of the subgroup of all values that were not declared.
+OTHER = "other or missing"
+# Most cells of a subgroup, whose simulation takes memory, and of all subgroups.
+_MOST_CELLS, _MOST_IN_ALL = 2**13, 2**18
+# Difference of figures that random numbers of another version explain: five standard
+# deviations of the ends of an interval are a tenth of its width, and the rounding.
+_OF_WIDTH, _OF_ROUNDING = 0.1, 1e-3
+# Relative difference of epsilon that the rounding of another platform explains.
+_OF_EPSILON = 1e-9
 # Most bytes of a file.
 _LARGEST_FILE = 2**24
+
+
+def require_matplotlib(display: type) -> Any:
+    """Import matplotlib.pyplot for a display, before any work."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            f"{display.__name__} needs matplotlib; install sklearn-pate[plot]."
+        ) from error
+    return plt
+
+
+def make_axes(display: type, ax: Any, n_axes: int = 1) -> Any:
+    """Return axes for a display to draw on, those of a new figure for None."""
+    plt = require_matplotlib(display)
+    if ax is None:
+        size = None if n_axes == 1 else (4.8 * n_axes, 5.2)
+        _, ax = plt.subplots(1, n_axes, layout="constrained", figsize=size)
+    return ax
+
+
+def line_style(place: int) -> dict[str, Any]:
+    """Return colour and dashes of the line after `place` others, distinct in grey."""
+    return {
+        "color": COLORS[place % len(COLORS)],
+        "linestyle": _LINE_STYLES[place % len(_LINE_STYLES)],
+    }
+
+
+def point_style(place: int) -> dict[str, Any]:
+    """Return colour and marker of points after `place` others."""
+    return {
+        "color": COLORS[place % len(COLORS)],
+        "marker": _MARKERS[place % len(_MARKERS)],
+    }
+
+
+def draw_roc(ax: Any, counts: NoisyCounts, texts: Sequence[str]) -> None:
+    """Draw the ROC curve of each scored class with a pointwise 95 % band."""
+    drawn = counts.simulated()
+    for place, (label, text) in enumerate(zip(counts.scored, texts, strict=True)):
+        curve = _on_grid(shares_above(counts, label))
+        draws = np.array([_on_grid(one) for one in shares_above(drawn, label)])
+        style = line_style(place)
+        ax.plot(_FALSE_POSITIVES, curve, label=text, **style)
+        ends = band(curve, draws)
+        ax.fill_between(_FALSE_POSITIVES, *ends, color=style["color"], alpha=0.2, lw=0)
+    ax.plot([0, 1], [0, 1], color="0.6", linestyle=":", zorder=0)
+    ax.set(xlabel="1 - specificity", ylabel="sensitivity", title="ROC curve", aspect=1)
+    ax.legend(frameon=False, loc="lower right")
+
+
+def draw_calibration(ax: Any, counts: NoisyCounts) -> None:
+    """Draw the share of a class against its score with a pointwise 95 % band."""
+    drawn, largest = counts.simulated(), 0.0
+    for place, (label, one) in enumerate(counts.scored.items()):
+        told = one.cells.sum(axis=-1) > _TOLD * np.sqrt(2) * one.sigma
+        if not told.any():
+            continue
+        middles, shares = one.middles[told], shares_of_bins(one.cells)[told]
+        low, high = band(shares, shares_of_bins(drawn.scored[label].cells)[:, told])
+        style = line_style(place)
+        ax.plot(middles, shares.clip(0, 1), marker="o", markersize=4, **style)
+        ax.fill_between(middles, low, high, color=style["color"], alpha=0.2, lw=0)
+        largest = max([largest, *middles, *high])
+    ax.plot([0, 1], [0, 1], color="0.6", linestyle=":", zorder=0)
+    ax.locator_params(nbins=5)
+    end = min(1.0, 1.05 * largest) or 1.0
+    ax.set(
+        xlabel="predicted probability",
+        ylabel="share of rows of the class",
+        title="Calibration",
+        xlim=(0, end),
+        ylim=(0, end),
+        aspect=1,
+    )
+
+
+def draw_subgroups(
+    ax: Any, by_subgroup: Mapping[Any, NoisyCounts], name: Any, text: str
+) -> None:
+    """Draw a metric of each subgroup minus that of all rows, with 95 % intervals."""
+    parts = [*by_subgroup.values()]
+    rng = np.random.default_rng(0)
+    drawn = [one.simulated(rng) for one in parts]
+    together, drawn_together = _sum(parts), _sum(drawn)
+    for label, one in together.scored.items():
+        vars(drawn_together.scored[label])["within"] = one.within
+    function = metrics_of(together.n_classes)[name]
+
+    def metric(counts: NoisyCounts) -> Array:
+        with np.errstate(all="ignore"):
+            found = np.asarray(function(counts))
+        is_squared = "calibration_error" in (name, name[0])
+        return np.sqrt(np.maximum(found, 0)) if is_squared else found
+
+    of_all, draws_of_all = metric(together), metric(drawn_together)
+    ticks = []
+    for place, (value, counts) in enumerate(by_subgroup.items()):
+        if not is_told(counts):
+            ticks.append(f"{value}\n(hidden by noise)")
+            continue
+        ticks.append(str(value))
+        difference = metric(counts) - of_all
+        low, high = band(difference, metric(drawn[place]) - draws_of_all, -1)
+        around = [[difference - low], [high - difference]]
+        ax.errorbar([difference], [place], xerr=around, capsize=3, **point_style(0))
+    ax.axvline(0, color="0.6", linestyle=":", zorder=0)
+    ax.set_yticks(range(len(ticks)), ticks)
+    ax.locator_params(axis="x", nbins=5)
+    ax.set(xlabel=f"{text} minus that of all rows", ylim=(len(ticks) - 0.5, -0.5))
+
+
+def _on_grid(points: Array) -> Array:
+    """Interpolate an ROC curve at equal steps of the false positives."""
+    return np.interp(_FALSE_POSITIVES, points[::-1, 0], points[::-1, 1])
+
+
+def _sum(parts: Sequence[NoisyCounts]) -> NoisyCounts:
+    """Add the counts of subgroups."""
+    first, root = parts[0], np.sqrt(len(parts))
+    scored = {
+        label: replace(
+            one,
+            cells=np.sum([part.scored[label].cells for part in parts], axis=0),
+            sigma=one.sigma * root,
+        )
+        for label, one in first.scored.items()
+    }
+    confusion = np.sum([part.confusion for part in parts], axis=0)
+    return replace(first, confusion=confusion, sigma=first.sigma * root, scored=scored)
+
+
+def metrics_statement(
+    both: TwoPartRelease, cost: Cost, delta: float, assumptions: tuple[Assumption, ...]
+) -> PrivacySpent:
+    """State the cost of both parts of a measurement."""
+    first, second = both.parts
+    return state_cost(
+        cost,
+        delta,
+        release="metrics",
+        mechanism=both.in_one_line(),
+        assumptions=assumptions,
+        n_tables=first.n_tables + second.n_tables,
+    )
+
+
+def values_of(metrics: Any) -> dict[str, Any]:
+    """Write private metrics as values for strict JSON."""
+    spent = metrics.privacy_spent_
+    if math.isinf(spent.epsilon):
+        raise ValueError(
+            "These metrics have no privacy guarantee, as their noise was seeded, and "
+            "cannot be written; measure again without a seed of the noise."
+        )
+    of_subgroups = metrics.by_subgroup.values() if len(metrics.subgroups_) > 1 else ()
+    return _FORMAT | {
+        "statement": spent.in_one_line(),
+        "figures": figures_of(metrics),
+        "subgroups": [
+            None if one is None else plain_label(one) for one in metrics.subgroups_
+        ],
+        "by_subgroup": [figures_of(one) for one in of_subgroups],
+        **{
+            name: getattr(spent, name)
+            for name in ("epsilon", "delta", "unit", "relation", "n_tables")
+        },
+        "assumptions": [
+            {"code": one.code, "sentence": one.sentence} for one in spent.assumptions
+        ],
+        "model_fingerprint": metrics.model_fingerprint_,
+        "n_rows": metrics.n_rows_,
+        "noise_scales": [*metrics.noise_scales_],
+        "classes": [plain_label(one) for one in metrics.classes_.tolist()],
+        "confusion": metrics.confusion_.tolist(),
+        **{
+            name: [one.tolist() for one in getattr(metrics, f"{name}_")]
+            for name in _OF_CLASSES
+        },
+    }
+
+
+def figures_of(estimates: Mapping[Any, Any]) -> dict[str, Any]:
+    """Write estimates by name, and by class below the name."""
+    figures: dict[str, Any] = {}
+    for name, one in estimates.items():
+        plain = {
+            part: None if math.isnan(number) else round(number, 6)
+            for part, number in one._asdict().items()
+        }
+        if isinstance(name, str):
+            figures[name] = plain
+        else:
+            figures.setdefault(name[0], {})[str(plain_label(name[1]))] = plain
+    return figures
+
+
+def fields_of(values: dict[str, Any]) -> dict[str, Any]:
+    """Read the fields of private metrics from values, which may be forged.
+
+    `check_values` checks the types, by a comparison with the values of these fields.
+    """
+    classes, subgroups = values["classes"], values["subgroups"]
+    of_classes = {
+        f"{name}_": [np.array(one, dtype=kind) for one in values[name]]
+        for name, kind in _OF_CLASSES.items()
+    }
+    histograms, edges, middles, middle_errors = of_classes.values()
+    n_classes, n_subgroups = len(classes), len(subgroups)
+    n_cells = n_classes**2 + 1 + sum(2 * one.size + 2 for one in edges)
+    if n_cells > _MOST_CELLS or n_subgroups * n_cells > _MOST_IN_ALL:
+        raise ValueError(f"they have too many counts: {n_subgroups * n_cells}")
+    confusion = np.array(values["confusion"], dtype=np.int64)
+    n_scored = 1 if n_classes == 2 else n_classes
+    shapes = [(one.size + 1,) for one in edges]
+    if (
+        n_classes < 2
+        or len({*classes}) < n_classes
+        or len({*subgroups}) < max(n_subgroups, 1)
+        or (subgroups != [None] and subgroups[-1] != OTHER)
+        or not all(str(one).isprintable() for one in (*classes, *subgroups))
+        or len(edges) != n_scored
+        or [one.shape for one in middles] != shapes
+        or [one.shape for one in middle_errors] != shapes
+        or confusion.shape != (n_subgroups, n_classes**2 + 1)
+        or [one.shape for one in histograms]
+        != [(n_subgroups, *one, 2) for one in shapes]
+        or any(np.any(np.diff(one, prepend=0.0, append=1.0) <= 0) for one in edges)
+        or any(np.any((one < 0) | (one > 1)) for one in (*middles, *middle_errors))
+        or values["unit"] != ("row" if values["n_rows"] is not None else "group")
+        or values["n_tables"] != 1 + 2 * n_scored
+        or not re.fullmatch("[0-9a-f]{64}", values["model_fingerprint"])
+    ):
+        raise ValueError(
+            "their counts, bins, classes, model or unit do not fit together"
+        )
+    first, second = values["noise_scales"]
+    both = TwoPartRelease(
+        MarginalCounts(first, n_tables=values["n_tables"] - n_scored),
+        MarginalCounts(second, n_tables=n_scored),
+    )
+    both._check_ready()
+    check_delta(values["delta"])
+    assumptions = tuple(ASSUMPTIONS[one["code"]] for one in values["assumptions"])
+    if SEEDED in assumptions:
+        raise ValueError("their noise was seeded")
+    cost = both.cost(unit=values["unit"])
+    return {
+        "classes_": np.array(classes),
+        "subgroups_": subgroups,
+        "confusion_": confusion,
+        **of_classes,
+        "noise_scales_": (first, second),
+        "n_rows_": values["n_rows"],
+        "privacy_spent_": metrics_statement(both, cost, values["delta"], assumptions),
+        "model_fingerprint_": values["model_fingerprint"],
+    }
+
+
+def check_values(stated: dict[str, Any], derived: dict[str, Any]) -> None:
+    """Raise ValueError unless values are those that follow from their fields."""
+    if math.isclose(stated["epsilon"], derived["epsilon"], rel_tol=_OF_EPSILON):
+        derived = derived | {"epsilon": stated["epsilon"]}
+    for name in sorted(stated.keys() | derived.keys()):
+        if not _agree(stated.get(name), derived.get(name)):
+            raise ValueError(f"their {name} does not match their other fields")
+
+
+def _agree(stated: Any, derived: Any) -> bool:
+    """Compare values, which are equal but for the random numbers of an interval."""
+    if isinstance(derived, dict) and isinstance(stated, dict):
+        if stated.keys() != derived.keys():
+            return False
+        if derived.keys() == {"value", "low", "high"} and None not in derived.values():
+            most = _OF_ROUNDING + _OF_WIDTH * (derived["high"] - derived["low"])
+            return all(abs(stated[name] - derived[name]) <= most for name in derived)
+        return all(_agree(stated[name], derived[name]) for name in derived)
+    if isinstance(derived, list) and derived and isinstance(derived[0], dict):
+        pairs = zip(stated, derived, strict=False)
+        return len(stated) == len(derived) and all(_agree(*pair) for pair in pairs)
+    return json.dumps(stated) == json.dumps(derived)
 
 
 class Estimate(NamedTuple):

@@ -30,14 +30,6 @@ from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._private import PrivateClassifier
-from sklearn_pate.accounting._assumptions import (
-    ALIKE,
-    LABEL_SET,
-    LABEL_SET_READ,
-    N_FITTED,
-    SECRET,
-    Assumption,
-)
 from sklearn_pate.accounting._calibrate import (
     LARGEST_SCALE,
     calibrate_noise,
@@ -45,7 +37,16 @@ from sklearn_pate.accounting._calibrate import (
 )
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._rdp import RdpCurve
-from sklearn_pate.accounting._statement import PrivacySpent, state_cost
+from sklearn_pate.accounting._statement import (
+    ALIKE,
+    LABEL_SET,
+    LABEL_SET_READ,
+    N_FITTED,
+    SECRET,
+    Assumption,
+    PrivacySpent,
+    state_cost,
+)
 from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting.composition import (
     OnDisjointRows,
@@ -54,8 +55,9 @@ from sklearn_pate.accounting.composition import (
 )
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn, noise_from
-from sklearn_pate.mechanisms._noisy_training import DisjointChoice, NoisyScores
-from sklearn_pate.mechanisms._selected_fit import (
+from sklearn_pate.mechanisms._noisy_training import (
+    DisjointChoice,
+    NoisyScores,
     SelectedFit,
     curves_of_fits,
     selection_law,

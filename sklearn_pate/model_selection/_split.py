@@ -20,7 +20,7 @@ from sklearn_pate._teachers._shards import (
     shard_groups,
     shard_rows,
 )
-from sklearn_pate.accounting._assumptions import Assumption
+from sklearn_pate.accounting._statement import Assumption
 from sklearn_pate.accounting._value_checks import Constraint, check_parameters, counted
 from sklearn_pate.mechanisms._noise import NoiseSource
 

@@ -31,13 +31,11 @@ from sklearn_pate._inputs._file_content import check_can_write, write_files
 from sklearn_pate._inputs._known_columns import KnownColumns
 from sklearn_pate._inputs._labels import plain_label
 from sklearn_pate._teachers._data_problems import DataProblems, find_problems
-from sklearn_pate.accounting._publication import with_metrics
-from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._statement import PrivacySpent, with_metrics
 from sklearn_pate.accounting._value_checks import counted, printable
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
-from sklearn_pate.mechanisms._mechanism import Mechanism
+from sklearn_pate.mechanisms._plurality import Mechanism
 from sklearn_pate.metrics import PrivateMetrics
-from sklearn_pate.publication._card_check import check_metrics, checked_statements
 from sklearn_pate.publication._deployment import Deployment, checked_deployment
 from sklearn_pate.publication._model_file import (
     add_card,
@@ -59,6 +57,8 @@ from sklearn_pate.publication._privacy_card import (
     FORMAT_VERSION,
     canonical_text,
     check_card,
+    check_metrics,
+    checked_statements,
     classes_to_trust,
     full_name,
     release_fields,

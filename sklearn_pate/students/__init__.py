@@ -44,13 +44,13 @@ __all__ = [
 
 # These need torch, which is optional and takes seconds to import.
 _NETWORKS = {
-    "ContrastiveEncoder": "_contrastive",
-    "ConvSmall": "_modules",
-    "FixMatchClassifier": "_fixmatch",
+    "ContrastiveEncoder": "_consistency",
+    "ConvSmall": "_images",
+    "FixMatchClassifier": "_consistency",
     "GANClassifier": "_gan",
-    "ImageAugmentation": "_augmentation",
+    "ImageAugmentation": "_images",
     "RelationalHint": "_network_classifier",
-    "TabularAugmentation": "_augmentation",
+    "TabularAugmentation": "_images",
 }
 
 

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PrivateMarginals
-from sklearn_pate.accounting._fit_entry import FitEntry
+from sklearn_pate.accounting._ledger import FitEntry
 from sklearn_pate.learners import PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.mechanisms import GNMax, GumbelMax, MeanScores
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts

@@ -18,12 +18,11 @@ from sklearn_pate import (
     PublicData,
     Votes,
 )
-from sklearn_pate.accounting._assumptions import OTHER_RANDOM_STATE
-from sklearn_pate.accounting._entries import PrivacyCost
-from sklearn_pate.accounting._fit_entry import FitEntry
+from sklearn_pate.accounting._ledger import FitEntry, PrivacyCost
+from sklearn_pate.accounting._statement import OTHER_RANDOM_STATE
 from sklearn_pate.mechanisms import GumbelMax, InteractiveGNMax, LNMax, NoisyHistogram
-from sklearn_pate.mechanisms._mechanism import Response
 from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._plurality import Response
 from sklearn_pate.testing import seeded_noise
 from tests._aggregation.fits import (
     RNG,

@@ -16,10 +16,9 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import BudgetExceededError, LedgerError, PrivacyLedger, PublicData
-from sklearn_pate.accounting._entries import PrivacyCost
-from sklearn_pate.accounting._fit_entry import FitEntry
+from sklearn_pate.accounting._ledger import FitEntry, PrivacyCost
 from sklearn_pate.mechanisms import ConfidentGNMax, GumbelMax, PluralityMechanism
-from sklearn_pate.mechanisms._mechanism import Response
+from sklearn_pate.mechanisms._plurality import Response
 from sklearn_pate.students import UncertaintyQueries
 from tests._aggregation.fits import (
     X_PUBLIC,

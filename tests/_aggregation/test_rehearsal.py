@@ -22,9 +22,9 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import all_estimators
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
-from sklearn_pate._aggregation import _aggregation, _rehearsal, _vote_aggregation
+from sklearn_pate._aggregation import _aggregation, _rehearsal
 from sklearn_pate._aggregation._rehearsal import rehearse_student
-from sklearn_pate.learners import PETDLClassifier, PrivateKNNClassifier, _petdl_batches
+from sklearn_pate.learners import PETDLClassifier, PrivateKNNClassifier, _petdl
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.students import DistillationClassifier, GraphSelfTrainingClassifier
 from sklearn_pate.testing import seeded_noise
@@ -437,7 +437,7 @@ def test_it_changes_no_bit_of_what_follows(fit_with, monkeypatch):
     results = []
     for skipped in (False, True):
         if skipped:
-            for module in (_aggregation, _vote_aggregation, _petdl_batches):
+            for module in (_aggregation, _petdl):
                 for name in ("rehearse_teacher", "rehearse_student"):
                     monkeypatch.setattr(module, name, skip, raising=False)
         np.random.seed(0)

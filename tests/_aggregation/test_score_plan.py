@@ -26,8 +26,7 @@ from sklearn_pate import (
 )
 from sklearn_pate.inspection import PrivacyReport, audit_mechanism
 from sklearn_pate.mechanisms import GNMax, MeanScores
-from sklearn_pate.mechanisms._mean_scores import LONGEST
-from sklearn_pate.mechanisms._noisy_sum import StoredSums
+from sklearn_pate.mechanisms._noisy_sum import LONGEST, StoredSums
 from sklearn_pate.students import ScoreFunction
 from sklearn_pate.testing import seeded_noise
 from tests.seeding import equal_noise
@@ -395,7 +394,7 @@ def test_a_step_that_is_not_charged_is_found(monkeypatch):
 
 @pytest.mark.slow
 def test_missing_clipping_is_found(monkeypatch):
-    from sklearn_pate._votes._sums import ScoreStep
+    from sklearn_pate._votes._votes import ScoreStep
 
     monkeypatch.setattr(
         ScoreStep,
@@ -407,7 +406,7 @@ def test_missing_clipping_is_found(monkeypatch):
 
 @pytest.mark.slow
 def test_a_teacher_that_is_counted_twice_is_found(monkeypatch):
-    from sklearn_pate._votes._sums import TeacherScores
+    from sklearn_pate._votes._votes import TeacherScores
 
     one = TeacherScores.sum
     monkeypatch.setattr(TeacherScores, "sum", lambda self, step: 2 * one(self, step))
@@ -416,12 +415,10 @@ def test_a_teacher_that_is_counted_twice_is_found(monkeypatch):
 
 @pytest.mark.slow
 def test_a_row_that_is_counted_many_times_is_found(monkeypatch):
-    from sklearn_pate.inspection import _mechanism_audit
+    from sklearn_pate.inspection import _audits
 
-    honest = _mechanism_audit.sum_of_classes
-    monkeypatch.setattr(
-        _mechanism_audit, "sum_of_classes", lambda *one: 200 * honest(*one)
-    )
+    honest = _audits.sum_of_classes
+    monkeypatch.setattr(_audits, "sum_of_classes", lambda *one: 200 * honest(*one))
     assert audited().contradicted
 
 

@@ -18,7 +18,7 @@ from sklearn_pate import (
     PublicData,
 )
 from sklearn_pate._aggregation import _entry
-from sklearn_pate.accounting._assumptions import DOMAIN_DECLARED, PUBLIC_ROWS
+from sklearn_pate.accounting._statement import DOMAIN_DECLARED, PUBLIC_ROWS
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_sum import TwoPartRelease

@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_pate import BudgetExceededError, PrivacyLedger
 from sklearn_pate._aggregation import _entry
-from sklearn_pate.accounting._fit_entry import FitEntry
+from sklearn_pate.accounting._ledger import FitEntry
 from sklearn_pate.mechanisms import Oracle
 from sklearn_pate.mechanisms._noisy_sum import GaussianSum, MarginalCounts
 from tests._aggregation.fits import Crash

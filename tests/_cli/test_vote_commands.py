@@ -14,7 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PublishedClassifier, Votes
 from sklearn_pate._cli import main
-from sklearn_pate._cli._site_files import read_public
+from sklearn_pate._cli._site_commands import read_public
 from sklearn_pate.distributed import cast_votes, shard_of
 from tests._cli.site_files import (
     N_TEACHERS,

@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._estimators._class_codes import RelabeledClassifier
-from sklearn_pate._teachers._forms import VoteForm
+from sklearn_pate._teachers._training import VoteForm
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.students import DistillationClassifier
 

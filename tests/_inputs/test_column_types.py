@@ -11,6 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PublicData, PublicDataWarning
 from sklearn_pate._inputs._features import check_features, check_numbers
+from sklearn_pate._inputs._known_columns import warn_of_text
 from sklearn_pate._inputs._odd_values import (
     HUGE,
     INFINITE,
@@ -20,7 +21,6 @@ from sklearn_pate._inputs._odd_values import (
     read_like_public,
     read_numbers,
 )
-from sklearn_pate._inputs._text_columns import warn_of_text
 from sklearn_pate.learners import DPLogisticRegression
 from tests._inputs.odd_values import ODD_ROW, WORDS, X_PUBLIC, X, with_value
 

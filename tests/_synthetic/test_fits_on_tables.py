@@ -15,7 +15,7 @@ from sklearn_pate import (
     PrivateMarginals,
     PublishedClassifier,
 )
-from sklearn_pate._synthetic._log_odds import LogOdds
+from sklearn_pate._synthetic._marginals import LogOdds
 from sklearn_pate.learners import (
     DPNaiveBayesClassifier,
     PETDLClassifier,

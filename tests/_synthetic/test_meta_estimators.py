@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PrivateMarginals
-from sklearn_pate.accounting._assumptions import DOMAIN_DECLARED
+from sklearn_pate.accounting._statement import DOMAIN_DECLARED
 from sklearn_pate.mechanisms import GumbelMax
 from sklearn_pate.model_selection import PrivateSearchCV
 from tests._aggregation.fits import X, Y

@@ -2,8 +2,7 @@
 
 from functools import partial
 
-from sklearn_pate._teachers._forms import VoteForm
-from sklearn_pate._teachers._training import collect
+from sklearn_pate._teachers._training import VoteForm, collect
 from sklearn_pate._votes._votes import Votes
 
 

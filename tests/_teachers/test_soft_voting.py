@@ -15,12 +15,13 @@ from sklearn.tree import DecisionTreeClassifier
 from skorch import NeuralNetClassifier
 from torch import nn
 
-from sklearn_pate._estimators._class_codes import fit_class_indices
-from sklearn_pate._estimators._hidden_layer import hidden_representation
-from sklearn_pate._teachers._forms import SoftVoteForm
+from sklearn_pate._estimators._class_codes import (
+    fit_class_indices,
+    hidden_representation,
+)
 from sklearn_pate._teachers._shards import shard_rows
-from sklearn_pate._teachers._training import collect
-from sklearn_pate._votes._sums import STEPS, SoftVoteLayout, SoftVotes
+from sklearn_pate._teachers._training import SoftVoteForm, collect
+from sklearn_pate._votes._votes import STEPS, SoftVoteLayout, SoftVotes
 
 BATCHES = np.array([0, 0, 0, 1, 1, -1, 2, 2])
 SIX_BATCHES = np.arange(60) % 6

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate import PublicData
-from sklearn_pate._teachers._forms import SoftVoteForm
 from sklearn_pate._teachers._shards import shard_rows
-from sklearn_pate._teachers._training import collect
-from sklearn_pate._votes import _sums
-from sklearn_pate._votes._sums import STEPS, SoftVoteLayout, SoftVotes
+from sklearn_pate._teachers._training import SoftVoteForm, collect
+from sklearn_pate._votes import _votes
+from sklearn_pate._votes._votes import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.learners import PETDLClassifier
 from sklearn_pate.students import DistillationClassifier
 from tests.seeding import equal_noise
@@ -130,7 +129,7 @@ def test_two_teachers_that_are_sure_of_other_classes_are_as_far_apart_as_is_char
 def test_no_two_accepted_vectors_are_farther_apart(
     monkeypatch, n_batches, n_classes, n_hint_parts, steps
 ):
-    monkeypatch.setattr(_sums, "STEPS", steps)
+    monkeypatch.setattr(_votes, "STEPS", steps)
     layout = SoftVoteLayout(n_batches, n_classes, n_hint_parts)
     most = int(steps * max(1, n_hint_parts**0.5))
     accepted = []

@@ -3,8 +3,8 @@
 import re
 
 from sklearn_pate import DPNewtonClassifier, PATEClassifier
-from sklearn_pate.accounting import _assumptions
-from sklearn_pate.accounting._assumptions import (
+from sklearn_pate.accounting import _statement
+from sklearn_pate.accounting._statement import (
     ASSUMPTIONS,
     NORM_READ,
     SEEDED,
@@ -12,7 +12,7 @@ from sklearn_pate.accounting._assumptions import (
 )
 
 NAMED = {
-    name: one for name, one in vars(_assumptions).items() if isinstance(one, Assumption)
+    name: one for name, one in vars(_statement).items() if isinstance(one, Assumption)
 }
 
 

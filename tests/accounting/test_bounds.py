@@ -27,7 +27,7 @@ from sklearn_pate.accounting.bounds import (
     pure_dp_curve,
     threshold_worst_case,
 )
-from sklearn_pate.accounting.plurality._noisy_counts import GaussianPlurality
+from sklearn_pate.accounting.plurality._exact import GaussianPlurality
 from sklearn_pate.accounting.plurality._optimal import (
     gaussian_optimal_cost,
     pure_optimal_cost,

@@ -5,8 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_pate.accounting import calibrate_n_queries, calibrate_noise
-from sklearn_pate.accounting._calibrate import least_noise
-from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu, largest_gdp_mu
+from sklearn_pate.accounting._calibrate import (
+    gdp_epsilon,
+    gdp_mu,
+    largest_gdp_mu,
+    least_noise,
+)
 from sklearn_pate.accounting.bounds import gaussian_worst_case
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_pate.accounting import compose_profiles
-from sklearn_pate.accounting._gdp import gdp_epsilon
+from sklearn_pate.accounting._calibrate import gdp_epsilon
 from sklearn_pate.mechanisms import GNMax, LNMax, MeanScores, NoisyHistogram, NoisySum
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 

@@ -9,8 +9,8 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import BudgetExceededError, PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._entries import costs
-from sklearn_pate.accounting._gdp import largest_gdp_mu
+from sklearn_pate.accounting._calibrate import largest_gdp_mu
+from sklearn_pate.accounting._ledger import costs
 from sklearn_pate.accounting.bounds import pure_dp_curve
 from sklearn_pate.accounting.composition import RenyiFilter
 from sklearn_pate.learners import (

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import exp, mpf, ncdf, workdps
 
-from sklearn_pate.accounting._gdp import (
+from sklearn_pate.accounting._calibrate import (
     gdp_delta,
     gdp_epsilon,
     gdp_mu,

@@ -16,7 +16,7 @@ from sklearn_pate.accounting.composition import (
     gaussian_objective_curve,
     least_regularisation,
 )
-from sklearn_pate.learners._linear_solver import HuberHinge, LogisticLoss
+from sklearn_pate.learners._linear import HuberHinge, LogisticLoss
 
 ORDERS = np.array([1.02, 1.1, 1.5, 2, 3, 5, 10, 30])
 LOSSES = {"logistic": LogisticLoss(), "hinge": HuberHinge(0.5)}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
 from sklearn_pate.accounting import DEFAULT_ORDERS, PrivacyProfile, RdpCurve
-from sklearn_pate.accounting._gdp import gdp_delta
+from sklearn_pate.accounting._calibrate import gdp_delta
 from sklearn_pate.accounting._profile import curve_profile, gaussian_profile, lower_hull
 from sklearn_pate.accounting.plurality._adaptive_answers import (
     adaptive_profile,

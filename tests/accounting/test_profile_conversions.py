@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu
+from sklearn_pate.accounting._calibrate import gdp_epsilon, gdp_mu
 from sklearn_pate.accounting._profile import curve_profile, gaussian_profile
 from tests.accounting.plurality.costs import divergence
 

@@ -11,11 +11,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sklearn_pate.accounting import Assumption, PrivacySpent
-from sklearn_pate.accounting._assumptions import LABEL_SET
+from sklearn_pate.accounting._calibrate import gdp_epsilon
 from sklearn_pate.accounting._cost import Cost, GaussianTest
-from sklearn_pate.accounting._gdp import gdp_epsilon
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._statement import NEIGHBOURS, state_cost, write_epsilon
+from sklearn_pate.accounting._statement import (
+    LABEL_SET,
+    NEIGHBOURS,
+    state_cost,
+    write_epsilon,
+)
 from sklearn_pate.accounting._value_checks import capitalised
 from sklearn_pate.accounting.bounds import pure_dp_curve
 

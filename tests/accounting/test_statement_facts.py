@@ -10,23 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_pate.accounting import PrivacyProfile, PrivacySpent, StatementFacts
-from sklearn_pate.accounting._assumptions import (
+from sklearn_pate.accounting._profile import gaussian_profile
+from sklearn_pate.accounting._statement import (
     ASSUMPTIONS,
     BOUNDS,
     CHOSEN_BLINDLY,
     COLUMNS,
     FLOATING_POINT,
+    HEADINGS,
     LABEL_SET,
     N_ROWS,
-    PUBLIC_ROWS,
-    SEEDED,
-)
-from sklearn_pate.accounting._profile import gaussian_profile
-from sklearn_pate.accounting._statement import (
-    HEADINGS,
     NEIGHBOURS,
     PROTECTED,
+    PUBLIC_ROWS,
     RELEASES,
+    SEEDED,
     UNPROTECTED,
     kind_of,
     sentences_of,

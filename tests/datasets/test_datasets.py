@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from sklearn_pate import datasets
-from sklearn_pate.datasets import _files
-from sklearn_pate.datasets._files import DataFile, read_data_file
+from sklearn_pate.datasets import _fetch
+from sklearn_pate.datasets._fetch import DataFile, read_data_file
 
 CONTENT = b"age, income\n39, high\n"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -67,7 +67,7 @@ def no_network(monkeypatch):
     def fetch_file(url, **kwargs):
         pytest.fail(f"the network was used for {url}")
 
-    monkeypatch.setattr(_files, "fetch_file", fetch_file)
+    monkeypatch.setattr(_fetch, "fetch_file", fetch_file)
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -11,14 +11,13 @@ import pytest
 from scipy.io import savemat
 
 from sklearn_pate.datasets import (
-    _files,
-    _images,
+    _fetch,
     fetch_adult,
     fetch_cifar10,
     fetch_mnist,
     fetch_svhn,
 )
-from sklearn_pate.datasets._images import rows_of_mat
+from sklearn_pate.datasets._fetch import rows_of_mat
 
 
 @pytest.fixture
@@ -26,7 +25,7 @@ def no_network(monkeypatch):
     def fetch_file(url, **kwargs):
         raise URLError("no network")
 
-    monkeypatch.setattr(_files, "fetch_file", fetch_file)
+    monkeypatch.setattr(_fetch, "fetch_file", fetch_file)
 
 
 @pytest.mark.slow
@@ -109,11 +108,11 @@ def small_cifar10(cifar10_images, tmp_path, monkeypatch):
     source = tmp_path / "source.tar.gz"
     source.write_bytes(content)
     archive = replace(
-        _images._ARCHIVE,
+        _fetch._CIFAR10,
         sha256=hashlib.sha256(content).hexdigest(),
         urls=(f"file://localhost{source.as_posix()}",),
     )
-    monkeypatch.setattr(_images, "_ARCHIVE", archive)
+    monkeypatch.setattr(_fetch, "_CIFAR10", archive)
     return source
 
 

@@ -24,7 +24,7 @@ from sklearn_pate.accounting.plurality._adaptive_answers import (
     gaussian_tests,
 )
 from sklearn_pate.inspection import AnswerCostDisplay
-from sklearn_pate.inspection._vote_displays import SENSITIVE
+from sklearn_pate.inspection._displays import SENSITIVE
 from sklearn_pate.learners import (
     DPLogisticRegression,
     PETDLClassifier,

@@ -17,7 +17,7 @@ from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.accounting import PrivacyProfile
 from sklearn_pate.accounting.composition import dpsgd_cost, dpsgd_profile
 from sklearn_pate.inspection import EpsilonDeltaDisplay
-from sklearn_pate.inspection._vote_displays import SENSITIVE
+from sklearn_pate.inspection._displays import SENSITIVE
 from sklearn_pate.learners import DPLogisticRegression, PETDLClassifier
 from sklearn_pate.students import DistillationClassifier
 

@@ -13,7 +13,7 @@ from sklearn_pate.learners import (
     DPLogisticRegression,
     DPSGDClassifier,
     PETDLClassifier,
-    _dpsgd_training,
+    _dpsgd,
 )
 from sklearn_pate.mechanisms import _noisy_training
 from sklearn_pate.model_selection import PrivateSearchCV
@@ -53,7 +53,7 @@ def test_sound_noise_in_training_is_not_contradicted(name):
 
 def quieten(monkeypatch, factor):
     """Plant a defect: less noise than is paid for."""
-    for module in (_noisy_training, _dpsgd_training):
+    for module in (_noisy_training, _dpsgd):
         for law in {"gamma_vector", "standard_normal"} & vars(module).keys():
             sound = getattr(module, law)
             monkeypatch.setattr(

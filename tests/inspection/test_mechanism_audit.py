@@ -4,9 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from sklearn_pate._votes._sums import STEPS
+from sklearn_pate._votes._votes import STEPS
 from sklearn_pate.inspection import AuditResult, audit_mechanism
-from sklearn_pate.inspection._audits import clopper_pearson, epsilon_lower_bound
+from sklearn_pate.inspection._audits import (
+    clopper_pearson,
+    epsilon_lower_bound,
+)
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,

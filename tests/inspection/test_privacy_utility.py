@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVR
 
 from sklearn_pate.inspection import PrivacyUtilityDisplay
-from sklearn_pate.inspection._vote_displays import SENSITIVE
+from sklearn_pate.inspection._displays import SENSITIVE
 from sklearn_pate.learners import DPLogisticRegression
 from tests.seeding import equal_noise
 

@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.inspection import VoteMarginsDisplay
-from sklearn_pate.inspection._vote_displays import SENSITIVE
+from sklearn_pate.inspection._displays import SENSITIVE
 from sklearn_pate.learners import PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, GumbelMax, NoisySum
 from sklearn_pate.students import DistillationClassifier

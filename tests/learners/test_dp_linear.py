@@ -372,7 +372,7 @@ def test_a_fit_beyond_the_budget_leaves_nothing(two, ledger, learner, monkeypatc
 
 
 def test_a_solver_that_fails_releases_nothing(two, monkeypatch):
-    monkeypatch.setattr("sklearn_pate.learners._linear_solver._MOST_STEPS", 1)
+    monkeypatch.setattr("sklearn_pate.learners._linear._MOST_STEPS", 1)
     X, y = two
     learner = DPLogisticRegression(data_norm=20, **LITTLE_NOISE)
     with pytest.raises(RuntimeError, match="did not reach the minimum"):

@@ -12,7 +12,7 @@ from skorch import NeuralNetClassifier
 from torch import nn
 
 from sklearn_pate import BudgetExceededError, PrivacyLedger, PrivacyUtilityWarning
-from sklearn_pate.accounting._assumptions import (
+from sklearn_pate.accounting._statement import (
     FLOATING_POINT,
     LABEL_SET_READ,
     N_ROWS,

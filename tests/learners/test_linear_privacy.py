@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.composition import curvature_cost, gaussian_objective_curve
 from sklearn_pate.learners import DPLinearSVC, DPLogisticRegression
-from sklearn_pate.learners._linear_solver import (
+from sklearn_pate.learners._linear import (
     Bounds,
     HuberHinge,
     LogisticLoss,

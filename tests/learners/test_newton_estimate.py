@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_pate._votes._sums import STEPS
-from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu
+from sklearn_pate._votes._votes import STEPS
+from sklearn_pate.accounting._calibrate import gdp_epsilon, gdp_mu
 from sklearn_pate.inspection._audits import epsilon_lower_bound
-from sklearn_pate.learners._newton_steps import (
+from sklearn_pate.learners._newton import (
     Curvature,
     Newton,
     PrivateRows,

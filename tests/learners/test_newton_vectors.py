@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import helmert
 from scipy.special import softmax
 
-from sklearn_pate._votes._sums import STEPS
-from sklearn_pate.learners import _newton_steps
-from sklearn_pate.learners._newton_steps import PrivateRows, Step
+from sklearn_pate._votes._votes import STEPS
+from sklearn_pate.learners import _newton
+from sklearn_pate.learners._newton import PrivateRows, Step
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 
 SHARES = NewtonSteps.shares
@@ -166,7 +166,7 @@ def sums_of(X, codes, group_of_row=None, step=None):
 
 @pytest.fixture(params=[2**21, 64], ids=["one block", "blocks of 8 rows"])
 def blocks(request, monkeypatch):
-    monkeypatch.setattr(_newton_steps, "_AT_ONCE", request.param)
+    monkeypatch.setattr(_newton, "_AT_ONCE", request.param)
 
 
 # The first and the last step sum labels less probabilities.
@@ -216,7 +216,7 @@ def test_a_replaced_row_changes_its_own_vector_alone(step, place, row, label):
 @pytest.mark.parametrize("most_kept", [0, 2000, 2**29])
 @pytest.mark.parametrize("of_groups", [False, True])
 def test_values_of_an_earlier_step_change_no_sum(monkeypatch, most_kept, of_groups):
-    monkeypatch.setattr(_newton_steps, "_MOST_KEPT", most_kept)
+    monkeypatch.setattr(_newton, "_MOST_KEPT", most_kept)
     X, codes, groups = group_table()
     groups = groups if of_groups else None
     rows = rows_of(X, codes, groups)

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PrivacyLeakWarning, PublicData, PublicDataWarning
-from sklearn_pate.accounting._gdp import gdp_epsilon
+from sklearn_pate.accounting._calibrate import gdp_epsilon
 from sklearn_pate.learners import PETDLClassifier
 from sklearn_pate.students import (
     DistillationClassifier,

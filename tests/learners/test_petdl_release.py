@@ -18,7 +18,7 @@ from sklearn_pate import (
     PublishedClassifier,
     TeacherWarning,
 )
-from sklearn_pate._votes._sums import SoftVotes
+from sklearn_pate._votes._votes import SoftVotes
 from sklearn_pate.accounting import PrivacyAnalysis
 from sklearn_pate.learners import PETDLClassifier
 from sklearn_pate.mechanisms import Oracle

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from sklearn_pate.learners._linear_solver import HuberHinge, LogisticLoss, minimise
-from sklearn_pate.learners._linear_solver import _rounding as rounding
-from sklearn_pate.learners._linear_solver import _weighted_sum as weighted_sum
+from sklearn_pate.learners._linear import HuberHinge, LogisticLoss, minimise
+from sklearn_pate.learners._linear import _rounding as rounding
+from sklearn_pate.learners._linear import _weighted_sum as weighted_sum
 
 LOSSES = {
     "logistic": LogisticLoss(),
@@ -131,7 +131,7 @@ def test_another_solver_finds_the_same_minimiser(loss):
 
 
 def test_a_minimum_that_is_not_reached_is_an_error(monkeypatch):
-    monkeypatch.setattr("sklearn_pate.learners._linear_solver._MOST_STEPS", 2)
+    monkeypatch.setattr("sklearn_pate.learners._linear._MOST_STEPS", 2)
     rng = np.random.default_rng(0)
     X, signs = unit_rows(rng, 200, 5), rng.choice([-1.0, 1.0], size=200)
     options = {"regularisation": 0.1, "linear_term": np.ones(5), "tolerance": 1e-6}

@@ -9,8 +9,7 @@ from scipy import stats
 
 from sklearn_pate import PATEClassifier, mechanisms
 from sklearn_pate.accounting.bounds import gaussian_worst_case, threshold_worst_case
-from sklearn_pate.accounting.plurality._exact import ROUNDING
-from sklearn_pate.accounting.plurality._noisy_counts import GaussianPlurality
+from sklearn_pate.accounting.plurality._exact import ROUNDING, GaussianPlurality
 from sklearn_pate.inspection import audit_mechanism
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from sklearn_pate.accounting._gdp import gdp_epsilon, largest_gdp_mu
+from sklearn_pate.accounting._calibrate import gdp_epsilon, largest_gdp_mu
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 

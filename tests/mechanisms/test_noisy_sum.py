@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.special import logsumexp
 from sklearn.base import clone
 
-from sklearn_pate._votes._sums import STEPS, SoftVoteLayout, SoftVotes
+from sklearn_pate._votes._votes import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
 from sklearn_pate.mechanisms import NoisySum
 from sklearn_pate.mechanisms._noise import NoiseSource

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from sklearn_pate.accounting import calibrate_noise
-from sklearn_pate.accounting._assumptions import SEEDED
-from sklearn_pate.accounting._gdp import gdp_epsilon
+from sklearn_pate.accounting._calibrate import gdp_epsilon
 from sklearn_pate.accounting._profile import curve_profile
+from sklearn_pate.accounting._statement import SEEDED
 from sklearn_pate.accounting.bounds import gaussian_worst_case
 from sklearn_pate.accounting.plurality._adaptive_answers import (
     adaptive_profile,

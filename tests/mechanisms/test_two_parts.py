@@ -7,7 +7,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from sklearn_pate.accounting import DEFAULT_ORDERS
-from sklearn_pate.accounting._gdp import gdp_epsilon
+from sklearn_pate.accounting._calibrate import gdp_epsilon
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,

@@ -7,8 +7,7 @@ import pytest
 from scipy.special import expit, logit
 
 from sklearn_pate.metrics import private_metrics
-from sklearn_pate.metrics._bins import BinShapes
-from sklearn_pate.metrics._counts import GRID_OF_SCORES
+from sklearn_pate.metrics._estimates import GRID_OF_SCORES, BinShapes
 from tests.metrics.scores import FirstColumn, scored_rows
 
 N_ROWS = 100_000

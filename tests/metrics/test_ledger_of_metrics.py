@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_pate import BudgetExceededError, PrivacyLedger
-from sklearn_pate.accounting._fit_entry import FitEntry
+from sklearn_pate.accounting._ledger import FitEntry
 from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.metrics import private_metrics

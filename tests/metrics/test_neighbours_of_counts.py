@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_pate.metrics import _counts, _private_metrics
+from sklearn_pate.metrics import _estimates, _private_metrics
 from tests._synthetic.odd_cells import ODD
 from tests.metrics.exact_counts import (
     N_ROWS,
@@ -144,7 +144,7 @@ def test_the_scores_of_a_row_are_those_of_that_row_alone(monkeypatch):
     found = distances_of_rows(monkeypatch, model=OfBatch(), x=(1e6, 0.0))
     assert is_within(found)
     # One row is the mean of its batch.
-    scores, _ = _counts.score_rows(OfBatch(), X, np.arange(N_ROWS), np.array([0, 1]))
+    scores, _ = _estimates.score_rows(OfBatch(), X, np.arange(N_ROWS), np.array([0, 1]))
     np.testing.assert_array_equal(scores, 0.5)
 
 
@@ -154,8 +154,8 @@ def test_a_group_that_joins_changes_no_bit_of_another_row():
     X, y = rng.normal(size=(400, 30)), rng.integers(0, 2, 400)
     model = LogisticRegression().fit(X, y)
     classes = np.array([0, 1])
-    few, _ = _counts.score_rows(model, X[1:], np.arange(399), classes)
-    more, _ = _counts.score_rows(model, X, np.arange(400), classes)
+    few, _ = _estimates.score_rows(model, X[1:], np.arange(399), classes)
+    more, _ = _estimates.score_rows(model, X, np.arange(400), classes)
     np.testing.assert_array_equal(few, more[1:])
 
 
@@ -198,7 +198,7 @@ def test_rows_of_groups_by_one_permutation_are_found(monkeypatch):
 
 
 def test_a_subgroup_counted_twice_is_found(monkeypatch):
-    confusion = _counts.ScoredRows.confusion
+    confusion = _estimates.ScoredRows.confusion
 
     def with_all_rows(self):
         counts = confusion(self)
@@ -208,5 +208,5 @@ def test_a_subgroup_counted_twice_is_found(monkeypatch):
     label = 1 - columns()[1][REPLACED]
     moved = {"x": (-50.0, 0.0), "label": label} | BY_SUBGROUP
     assert is_within(distances_of_rows(monkeypatch, **moved))
-    monkeypatch.setattr(_counts.ScoredRows, "confusion", with_all_rows)
+    monkeypatch.setattr(_estimates.ScoredRows, "confusion", with_all_rows)
     assert not is_within(distances_of_rows(monkeypatch, **moved))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_pate.accounting._gdp import gdp_epsilon
+from sklearn_pate.accounting._calibrate import gdp_epsilon
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.metrics import private_metrics
 from tests.metrics.exact_counts import Touchy, columns

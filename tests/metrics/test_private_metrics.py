@@ -18,7 +18,7 @@ from sklearn.metrics import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_pate.accounting._assumptions import (
+from sklearn_pate.accounting._statement import (
     CHOSEN_BLINDLY,
     COLUMNS,
     MODEL_IS_PUBLIC,

@@ -15,7 +15,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from sklearn_pate.accounting._assumptions import LABEL_SET_READ
+from sklearn_pate.accounting._statement import LABEL_SET_READ
 from sklearn_pate.learners import DPNaiveBayesClassifier
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.metrics import PrivateMetrics, private_metrics

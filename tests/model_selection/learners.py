@@ -15,7 +15,7 @@ from sklearn_pate.accounting.plurality._closed_form import (
     threshold_worst_case,
 )
 from sklearn_pate.learners._noisy_learner import NoisyTraining, TrainingPlan
-from sklearn_pate.mechanisms._mechanism import Mechanism
+from sklearn_pate.mechanisms._plurality import Mechanism
 from sklearn_pate.model_selection import PrivateSearchCV
 
 X = np.arange(60.0)[:, np.newaxis]

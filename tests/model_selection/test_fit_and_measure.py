@@ -14,7 +14,7 @@ from sklearn_pate import (
     PrivateMarginals,
     PublicData,
 )
-from sklearn_pate.accounting._assumptions import (
+from sklearn_pate.accounting._statement import (
     FITTED_APART,
     MODEL_IS_PUBLIC,
     SCORES_OF_ROW,

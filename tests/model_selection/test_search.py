@@ -21,7 +21,7 @@ from sklearn_pate import (
     PublishedClassifier,
 )
 from sklearn_pate.accounting import calibrate_noise
-from sklearn_pate.accounting._assumptions import LABEL_SET, LABEL_SET_READ, SEEDED
+from sklearn_pate.accounting._statement import LABEL_SET, LABEL_SET_READ, SEEDED
 from sklearn_pate.accounting.composition import (
     TruncatedNegativeBinomial,
     TruncatedPoisson,

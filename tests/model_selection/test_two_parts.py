@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_pate._teachers._shards import group_ids, hold_out_groups, hold_out_rows
-from sklearn_pate.accounting._gdp import gdp_delta
-from sklearn_pate.model_selection._fit_and_measure import _parts
+from sklearn_pate.accounting._calibrate import gdp_delta
 from sklearn_pate.model_selection._split import PrivateRows
+from sklearn_pate.model_selection._trials import _parts
 
 N_ROWS = 400
 

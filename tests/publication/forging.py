@@ -27,8 +27,7 @@ from sklearn_pate.mechanisms import (
     PermuteAndFlip,
 )
 from sklearn_pate.publication import PublishedClassifier, publish
-from sklearn_pate.publication._card_check import checked_statements
-from sklearn_pate.publication._privacy_card import check_card
+from sklearn_pate.publication._privacy_card import check_card, checked_statements
 from sklearn_pate.students import DistillationClassifier
 from tests.seeding import equal_noise
 

@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.inspection import PrivacyReport
-from sklearn_pate.inspection.report._blocks import QUESTIONS
+from sklearn_pate.inspection.report._sections import QUESTIONS
 from sklearn_pate.mechanisms import GNMax, NoisyHistogram
 from sklearn_pate.publication import Deployment, PublishedClassifier, publish
 from tests.publication.forging import card_of, forge, refused, setting, vote

@@ -8,8 +8,7 @@ import pytest
 from sklearn_pate import PublishedClassifier
 from sklearn_pate._estimators._class_codes import last_step
 from sklearn_pate.accounting._statement import NEIGHBOURS
-from sklearn_pate.publication._card_check import checked_statements
-from sklearn_pate.publication._privacy_card import rebuilt
+from sklearn_pate.publication._privacy_card import checked_statements, rebuilt
 from tests.publication.forging import assert_every_value_is_compared
 from tests.publication.learners import LEARNERS, TRUSTED, fit
 

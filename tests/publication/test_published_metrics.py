@@ -17,8 +17,7 @@ from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.metrics import private_metrics
 from sklearn_pate.publication import PublishedClassifier, publish
-from sklearn_pate.publication._card_check import checked_statements
-from sklearn_pate.publication._privacy_card import check_card
+from sklearn_pate.publication._privacy_card import check_card, checked_statements
 from tests.metrics.scores import FirstColumn, scored_rows
 from tests.publication.forging import card_of, forge, mutated, refused
 from tests.publication.test_card_schema import SCHEMA, violations

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate.accounting._assumptions import PUBLIC_REPRESENTATION
+from sklearn_pate.accounting._statement import PUBLIC_REPRESENTATION
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.students import (
     QuerySession,

@@ -17,7 +17,7 @@ from sklearn_pate import (
     PublicData,
     PublishedClassifier,
 )
-from sklearn_pate.learners._newton_steps import PrivateRows
+from sklearn_pate.learners._newton import PrivateRows
 from sklearn_pate.students import GraphSelfTrainingClassifier, ImageRepresentation
 
 

@@ -2,7 +2,7 @@
 
 from sklearn_pate.accounting.plurality._closed_form import log_moment
 from sklearn_pate.accounting.plurality._exact import enumerated_cost
-from sklearn_pate.accounting.plurality._neighbouring_votes import (
+from sklearn_pate.accounting.plurality._optimal import (
     release_parameters,
     sanitize,
 )

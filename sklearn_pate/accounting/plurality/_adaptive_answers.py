@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit, ive, ndtr, ndtri, ndtri_exp
 
-from sklearn_pate.accounting._gdp import gdp_epsilon, gdp_mu, log_gdp_delta
+from sklearn_pate.accounting._calibrate import gdp_epsilon, gdp_mu, log_gdp_delta
 from sklearn_pate.accounting._profile import (
     LARGEST_EPSILON,
     PrivacyProfile,

@@ -12,7 +12,12 @@ from typing import Any, Self
 
 from sklearn_pate._inputs._file_content import check_can_write, write_files
 from sklearn_pate.accounting._ledger import PrivacyLedger
-from sklearn_pate.inspection.report._blocks import (
+from sklearn_pate.inspection.report._facts import (
+    collect_facts,
+    registry_record,
+    registry_yaml,
+)
+from sklearn_pate.inspection.report._sections import (
     MARKED_STYLE,
     PAGE,
     STYLE,
@@ -22,14 +27,10 @@ from sklearn_pate.inspection.report._blocks import (
     Sources,
     Table,
     Text,
-    data_flow_lines,
-    draw_data_flow,
-)
-from sklearn_pate.inspection.report._facts import collect_facts
-from sklearn_pate.inspection.report._registry import registry_record, registry_yaml
-from sklearn_pate.inspection.report._sections import (
     banners_of,
     conclusion_of,
+    data_flow_lines,
+    draw_data_flow,
     epsilon_text,
     may_be_published,
     sections_of,

@@ -11,15 +11,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import parametrize
 
-from sklearn_pate._estimators._hidden_layer import hidden_layer, hidden_passes
+from sklearn_pate._estimators._class_codes import hidden_layer, hidden_passes
 from sklearn_pate.accounting._value_checks import Constraint
-from sklearn_pate.students.networks._augmentation import (
-    ImageAugmentation,
-    check_augmentation,
-)
-from sklearn_pate.students.networks._modules import (
+from sklearn_pate.students.networks._images import (
     Discriminator,
+    ImageAugmentation,
     build_module,
+    check_augmentation,
     check_builder,
     default_generator,
 )

@@ -20,8 +20,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim.swa_utils import AveragedModel
 
-from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
-from sklearn_pate._estimators._hidden_layer import hidden_layer, hidden_of_batch
+from sklearn_pate._estimators._class_codes import (
+    ProbabilityScoresMixin,
+    hidden_layer,
+    hidden_of_batch,
+)
 from sklearn_pate._estimators._isolation import MAX_SEED, one_thread, seeded_globals
 from sklearn_pate._estimators._progress import check_verbose
 from sklearn_pate._inputs._containers import (
@@ -37,8 +40,9 @@ from sklearn_pate.accounting._value_checks import (
     check_parameters,
     counted,
 )
-from sklearn_pate.students.networks._augmentation import PairedBatches, PublicRows
-from sklearn_pate.students.networks._modules import (
+from sklearn_pate.students.networks._images import (
+    PairedBatches,
+    PublicRows,
     build_module,
     check_builder,
     default_module,

@@ -5,12 +5,10 @@ import pytest
 
 from sklearn_pate.accounting import local_cost
 from sklearn_pate.accounting.plurality._exact import (
-    GumbelPlurality,
-    PermuteAndFlipPlurality,
-)
-from sklearn_pate.accounting.plurality._noisy_counts import (
     GaussianPlurality,
+    GumbelPlurality,
     LaplacePlurality,
+    PermuteAndFlipPlurality,
 )
 
 PLURALITIES = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from sklearn_pate.accounting import PrivacyProfile
-from sklearn_pate.accounting._gdp import gdp_delta, gdp_epsilon
+from sklearn_pate.accounting._calibrate import gdp_delta, gdp_epsilon
 from sklearn_pate.accounting._profile import extended, lower_hull
 from sklearn_pate.accounting.plurality import _adaptive_answers
 from sklearn_pate.accounting.plurality._adaptive_answers import (

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from sklearn_pate.accounting._gdp import gdp_epsilon
+from sklearn_pate.accounting._calibrate import gdp_epsilon
 from sklearn_pate.accounting._profile import lower_hull
 from sklearn_pate.accounting.plurality._adaptive_answers import (
     AnswerSteps,

@@ -22,7 +22,7 @@ from sklearn_pate.accounting.bounds import (
     pure_dp_curve,
 )
 from sklearn_pate.accounting.plurality._discrete_noise import NoisyCheck
-from sklearn_pate.accounting.plurality._noisy_counts import (
+from sklearn_pate.accounting.plurality._exact import (
     GaussianPlurality,
     LaplacePlurality,
 )

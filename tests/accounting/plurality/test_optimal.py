@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.special import log_ndtr, logsumexp, ndtri_exp
 from scipy.stats import norm
 
-from sklearn_pate.accounting._gdp import gdp_mu
+from sklearn_pate.accounting._calibrate import gdp_mu
 from sklearn_pate.accounting.bounds import (
     gaussian_2018,
     gaussian_worst_case,

@@ -3,12 +3,10 @@ import numpy as np
 import pytest
 
 from sklearn_pate.accounting.plurality._exact import (
-    GumbelPlurality,
-    PermuteAndFlipPlurality,
-)
-from sklearn_pate.accounting.plurality._noisy_counts import (
     GaussianPlurality,
+    GumbelPlurality,
     LaplacePlurality,
+    PermuteAndFlipPlurality,
 )
 from tests.accounting.oracles import exact_law
 

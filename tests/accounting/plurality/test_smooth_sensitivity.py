@@ -10,15 +10,13 @@ from scipy.special import log_ndtr, logsumexp, ndtri
 from scipy.stats import norm
 
 from sklearn_pate.accounting import RdpCurve
-from sklearn_pate.accounting.plurality._neighbouring_votes import (
+from sklearn_pate.accounting.plurality._optimal import (
     VoteCosts,
+    gaussian_optimal_cost,
+    pure_optimal_cost,
     release_parameters,
     sanitize,
     smooth_sensitivity_cost,
-)
-from sklearn_pate.accounting.plurality._optimal import (
-    gaussian_optimal_cost,
-    pure_optimal_cost,
 )
 
 PARAMETERS = {"order": 8.0, "smoothness": 0.02, "noise_scale": 7.0, "delta": 1e-5}

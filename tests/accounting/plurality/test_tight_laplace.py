@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
 from sklearn_pate.accounting.bounds import laplace_worst_case, pure_dp_curve
 from sklearn_pate.accounting.plurality._discrete_noise import DiscreteLaplace
-from sklearn_pate.accounting.plurality._exact import local_cost
-from sklearn_pate.accounting.plurality._noisy_counts import LaplacePlurality
+from sklearn_pate.accounting.plurality._exact import LaplacePlurality, local_cost
 from sklearn_pate.accounting.plurality._tight import tight_laplace_worst_case
 
 GAMMAS = (0.02, 0.1, 0.5, 1.0, 2.0)

@@ -15,8 +15,8 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacySpent, PublicData
 from sklearn_pate.accounting import Assumption, RdpCurve
-from sklearn_pate.accounting._assumptions import LABEL_SET
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
+from sklearn_pate.accounting._statement import LABEL_SET
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.mechanisms import GNMax

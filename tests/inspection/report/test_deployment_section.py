@@ -9,8 +9,11 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate import DPNewtonClassifier, PublicData
 from sklearn_pate.accounting._statement import HEADINGS, NEIGHBOURS
-from sklearn_pate.inspection.report._blocks import QUESTIONS
-from sklearn_pate.inspection.report._sections import conclusion_of, missing_in
+from sklearn_pate.inspection.report._sections import (
+    QUESTIONS,
+    conclusion_of,
+    missing_in,
+)
 from sklearn_pate.mechanisms import NoisyHistogram
 from sklearn_pate.publication import Deployment
 from tests.inspection.report.reported import (

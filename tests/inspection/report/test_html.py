@@ -9,7 +9,7 @@ import pytest
 from sklearn_pate import PrivacyLedger
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.accounting._value_checks import capitalised
-from sklearn_pate.inspection.report._blocks import (
+from sklearn_pate.inspection.report._sections import (
     FLOW_STYLE,
     KINDS,
     STYLE,

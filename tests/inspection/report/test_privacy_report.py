@@ -17,10 +17,8 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate.accounting import PrivacyProfile, compose_profiles
-from sklearn_pate.accounting._assumptions import QUALITY_ROWS_PUBLIC
-from sklearn_pate.accounting._statement import NEIGHBOURS
-from sklearn_pate.inspection.report._blocks import KINDS
-from sklearn_pate.inspection.report._sections import sources_of
+from sklearn_pate.accounting._statement import NEIGHBOURS, QUALITY_ROWS_PUBLIC
+from sklearn_pate.inspection.report._sections import KINDS, sources_of
 from sklearn_pate.mechanisms import GNMax
 from tests.inspection.report.reported import (
     CANARY,

@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData
 from sklearn_pate.inspection import PrivacyReport
-from sklearn_pate.inspection.report._registry import REQUIRED
+from sklearn_pate.inspection.report._facts import REQUIRED
 from sklearn_pate.learners import (
     DPLinearSVC,
     DPLogisticRegression,

@@ -24,7 +24,7 @@ from sklearn_pate import (
     privacy_leaks,
 )
 from sklearn_pate.accounting import RdpCurve
-from sklearn_pate.accounting._assumptions import FROZEN_IS_PUBLIC
+from sklearn_pate.accounting._statement import FROZEN_IS_PUBLIC
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.learners import DPLogisticRegression, PrivateKNNClassifier
 from sklearn_pate.model_selection import PrivateSearchCV

@@ -12,7 +12,7 @@ from sklearn_pate.students import (
     ImageAugmentation,
     TabularAugmentation,
 )
-from sklearn_pate.students.networks._fixmatch import shrunken_shares
+from sklearn_pate.students.networks._consistency import shrunken_shares
 
 
 def with_answers(digits, seed, n_public=600):

@@ -19,7 +19,7 @@ from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.students import GANClassifier, ImageAugmentation
 from sklearn_pate.students.networks._gan import adversarial_loss, feature_matching_loss
-from sklearn_pate.students.networks._modules import (
+from sklearn_pate.students.networks._images import (
     Discriminator,
     default_generator,
 )

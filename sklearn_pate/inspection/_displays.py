@@ -1,33 +1,48 @@
-"""Displays of epsilon, delta and scores."""
+"""Displays of epsilon, delta, vote margins, answers and scores."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import textwrap
+import warnings
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, check_scoring
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._estimators._class_codes import last_step
-from sklearn_pate.accounting._neighbours import check_neighbours
-from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.accounting._value_checks import is_positive
-from sklearn_pate.inspection._vote_displays import (
-    check_comparable,
-    log_ticks,
-    protection_note,
-    stamp,
-    statement_of,
-)
-from sklearn_pate.metrics._metrics_plots import (
+from sklearn_pate.accounting._cost import check_neighbours
+from sklearn_pate.accounting._rdp import check_delta
+from sklearn_pate.accounting._statement import PrivacySpent, plans_privacy
+from sklearn_pate.accounting._value_checks import check_count, counted, is_positive
+from sklearn_pate.accounting.plurality._closed_form import check_counts
+from sklearn_pate.accounting.plurality._exact import log_losing
+from sklearn_pate.mechanisms import NoisySum, PluralityMechanism
+from sklearn_pate.mechanisms._noisy_sum import TwoPartRelease
+from sklearn_pate.mechanisms._noisy_training import SampledMechanism
+from sklearn_pate.mechanisms._plurality import Mechanism
+from sklearn_pate.metrics._results import (
+    COLORS,
     line_style,
     make_axes,
     point_style,
     require_matplotlib,
 )
 
+#: Warning across a plot that must not be published.
+SENSITIVE = "SENSITIVE: depends on private data, do not publish"
+
+# Width of a letter of the stamp, over its height.
+_LETTER = 0.6
+# Costs are almost a straight line against the root of the number of queries.
+_N_COUNTS = 40
+# The width of the noise is the margin at which it changes one answer in twenty.
+_ONE_IN = 20
 # Fits for one target epsilon state slightly different values: those within one percent
 # share a point.
 _ONE_TARGET = 0.01
@@ -37,6 +52,719 @@ _AROUND = 1e4
 _LARGEST_DELTA = 0.1
 # Range if no delta is stated.
 _USUAL_DELTAS = (1e-10, 1e-2)
+
+
+def log_ticks(axis: Any) -> None:
+    """Write the ticks of a logarithmic axis as plain numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
+
+
+def stamp(ax: Any) -> None:
+    """Write a warning across the data, once per axes, so that cropping keeps it."""
+    if any(text.get_text() == SENSITIVE for text in ax.texts):
+        return
+    width = ax.get_window_extent().width * 72 / ax.figure.dpi
+    ax.text(
+        0.5,
+        0.5,
+        SENSITIVE,
+        transform=ax.transAxes,
+        ha="center",
+        va="center",
+        fontsize=np.clip(width / (_LETTER * len(SENSITIVE)), 5, 16),
+        fontweight="bold",
+        color=COLORS[1],
+        alpha=0.9,
+        zorder=100,
+        bbox={"facecolor": "white", "alpha": 0.6, "edgecolor": "none", "pad": 2},
+    )
+
+
+def fitted_last_step(estimator: Any) -> Any:
+    """Return the last step; raise NotFittedError if it is private and not fitted."""
+    learner = last_step(estimator)
+    if plans_privacy(learner):
+        check_is_fitted(learner, "privacy_spent_")
+    return learner
+
+
+def statement_of(estimator: Any) -> PrivacySpent:
+    """Return the statement of a fitted private estimator or Pipeline.
+
+    NotFittedError is raised if it is not fitted, ValueError if it has none.
+    """
+    learner = fitted_last_step(estimator)
+    spent = getattr(learner, "privacy_spent_", None)
+    if spent is None:
+        raise ValueError(
+            f"{type(learner).__name__} has no privacy_spent_; pass a fitted private "
+            "estimator, such as PATEClassifier, or a Pipeline that ends in one."
+        )
+    return spent
+
+
+def protection_note(unit: str | None, relation: str | None) -> str:
+    """Describe unit of privacy and neighbour relation for an axis."""
+    if unit is None:
+        return ""
+    return f"unit: {unit}" if relation is None else f"unit: {unit}, {relation}"
+
+
+def check_comparable(statements: Iterable[PrivacySpent]) -> None:
+    """Raise ValueError unless all statements have a guarantee and protect alike."""
+    statements = list(statements)
+    protected = sorted({(spent.unit, spent.relation) for spent in statements})
+    if not protected:
+        raise ValueError("There is nothing to draw; pass at least one fit.")
+    if len(protected) > 1:
+        named = (f"unit={one!r} with relation={other!r}" for one, other in protected)
+        raise ValueError(
+            f"The statements protect {' and '.join(named)}, so their epsilons cannot "
+            "be compared; draw one unit and relation per plot."
+        )
+    if any(np.isinf(spent.epsilon) for spent in statements):
+        raise ValueError(
+            "A fit with epsilon=inf has no guarantee and cannot be drawn on an axis "
+            "of epsilon. Leave it out, or fit it again without seeded noise, and with "
+            "bounds that are not read from private rows."
+        )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AnswerCostDisplay:
+    """Plot of publishable epsilon against the number of queries.
+
+    **May be published**: the plot depends on the noise scale and on the numbers of
+    queries and classes. Create the display by :meth:`from_estimator` after a fit, or by
+    :meth:`from_mechanisms` before a fit. The display needs matplotlib. All parameters
+    are stored as attributes.
+
+    Parameters
+    ----------
+    n_queries : array-like of shape (n_points,)
+        Numbers of queries, in increasing order.
+
+    epsilons : dict of str to array-like of shape (n_points,)
+        Worst-case epsilon over all votes of a fit with each number of queries, for each
+        mechanism.
+
+    delta : float
+        Delta of the (epsilon, delta) guarantee.
+
+    paid : tuple (n_queries, epsilon), default=None
+        Number of queries and epsilon of a fit, to mark on the plot.
+
+    Attributes
+    ----------
+    lines_ : list of matplotlib Line2D
+        One line per mechanism.
+
+    paid_ : matplotlib Line2D or None
+        Point of the fit.
+
+    ax_, figure_ : matplotlib Axes, Figure
+        Axes and figure that the display was drawn on.
+
+    See Also
+    --------
+    EpsilonDeltaDisplay : Privacy cost at other deltas.
+
+    Notes
+    -----
+    The noise per answer is constant along a line. A fit with a target epsilon would use
+    more noise for more queries. A small epsilon grows with about the square root of the
+    number of answers. Beyond `max_answers` answers, only the check before an answer has
+    a cost, and the line bends.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from sklearn_pate.inspection import AnswerCostDisplay
+    >>> display = AnswerCostDisplay(
+    ...     n_queries=[1, 10, 100], epsilons={"some noise": [0.1, 0.3, 1]}, delta=1e-5
+    ... )
+    >>> [line.get_label() for line in display.plot().lines_]
+    ['some noise']
+    >>> plt.close(display.figure_)
+    """
+
+    n_queries: ArrayLike
+    epsilons: Mapping[str, ArrayLike]
+    delta: float
+    paid: tuple[int, float] | None = None
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on. With None, a new figure is created.
+
+        **kwargs : Any
+            Arguments of ``ax.plot`` for each line.
+
+        Returns
+        -------
+        display : AnswerCostDisplay
+            The display itself.
+        """
+        ax = make_axes(type(self), ax)
+        self.lines_ = []
+        for name, epsilons in self.epsilons.items():
+            style = line_style(len(ax.lines)) | {"label": textwrap.fill(name, 40)}
+            self.lines_ += ax.plot(self.n_queries, epsilons, **style | kwargs)
+        self.paid_ = None
+        if self.paid is not None:
+            self.paid_ = ax.plot(
+                *self.paid,
+                marker="o",
+                linestyle="none",
+                color=self.lines_[-1].get_color(),
+                label=f"this fit: {counted(self.paid[0], 'query')}",
+            )[0]
+        ax.set(
+            xlabel="queries",
+            ylabel=f"publishable epsilon (delta={self.delta:g})",
+            xlim=(0, None),
+            ylim=(0, None),
+        )
+        ax.legend(frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        n_queries: int | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the privacy cost of a fit with more or fewer queries.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted :class:`~sklearn_pate.PATEClassifier`,
+            :class:`~sklearn_pate.learners.PrivateKNNClassifier` or
+            :class:`~sklearn_pate.learners.PETDLClassifier`, or a Pipeline that ends in
+            such a classifier. For a PETDLClassifier, a query is a batch of public rows.
+
+        n_queries : int, default=None
+            Largest number of queries. Default: twice the number of queries of the fit.
+
+        ax, **kwargs : Any
+            Arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : AnswerCostDisplay
+            Drawn display, with the cost of the fit.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+
+        ValueError
+            If the estimator has no queries or no guarantee. Also if its privacy cost
+            covers more than queries, as for the best candidate of a
+            :class:`~sklearn_pate.model_selection.PrivateSearchCV`.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from sklearn.datasets import make_blobs
+        >>> from sklearn_pate import PublicData
+        >>> from sklearn_pate.learners import PrivateKNNClassifier
+        >>> from sklearn_pate.inspection import AnswerCostDisplay
+        >>> X, y = make_blobs(6000, centers=3, random_state=0)
+        >>> clf = PrivateKNNClassifier(n_queries=50)
+        >>> clf = clf.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
+        >>> display = AnswerCostDisplay.from_estimator(clf)
+        >>> display.paid == (50, clf.privacy_spent_.epsilon)
+        True
+        >>> plt.close(display.figure_)
+        """
+        require_matplotlib(cls)
+        spent, learner = statement_of(estimator), last_step(estimator)
+        check_comparable([spent])
+        mechanism = getattr(learner, "mechanism_", None)
+        if spent.n_queries is None or mechanism is None:
+            raise ValueError(
+                f"{type(learner).__name__} has no mechanism_ that answers queries: "
+                "this fit had no votes, as with mechanism='scores'. Pass a "
+                "PATEClassifier fitted with mechanism='gnmax', a PrivateKNNClassifier "
+                "or a PETDLClassifier."
+            )
+        before, answering = mechanism.parts
+        if isinstance(answering, NoisySum):
+            # A fit has one query of many parts; its statement counts the parts.
+            answering = clone(answering).set_params(n_parts=1)
+        mechanism = answering if before is None else TwoPartRelease(before, answering)
+        n_classes = len(learner.classes_)
+        of_queries = _epsilon(mechanism, spent.n_queries, n_classes, spent.delta)
+        if not np.isclose(of_queries, spent.epsilon, rtol=1e-6, atol=0):
+            raise ValueError(
+                f"epsilon={spent.epsilon:.4g} of {type(learner).__name__} covers more "
+                "than its queries, such as a whole search; pass its mechanism_ to "
+                "AnswerCostDisplay.from_mechanisms instead."
+            )
+        last = 2 * spent.n_queries if n_queries is None else n_queries
+        check_count("n_queries", last, 1)
+        counts = _counts(last, {spent.n_queries, answering.answer_cap(last)})
+        epsilons = _epsilons(mechanism, counts, n_classes, spent.delta)
+        display = cls(
+            n_queries=counts,
+            epsilons={mechanism.in_one_line(): epsilons},
+            delta=spent.delta,
+            paid=(spent.n_queries, spent.epsilon),
+        )
+        return display.plot(ax, **kwargs)
+
+    @classmethod
+    def from_mechanisms(
+        cls,
+        mechanisms: Mapping[str, Mechanism],
+        *,
+        n_classes: int,
+        delta: float,
+        n_queries: int,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the privacy cost of answers by several mechanisms.
+
+        The accuracy of the answers is not shown.
+
+        Parameters
+        ----------
+        mechanisms : dict of str to Mechanism
+            Mechanisms whose noise is set, by name. More noise has a lower cost.
+
+        n_classes : int
+            Number of classes, at least 2.
+
+        delta : float
+            Delta of the (epsilon, delta) guarantee, in (0, 1).
+
+        n_queries : int
+            Largest number of queries.
+
+        ax, **kwargs : Any
+            Arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : AnswerCostDisplay
+            Drawn display.
+
+        Raises
+        ------
+        ValueError
+            If the noise of a mechanism is not set. Also if the mechanisms have
+            different neighbour relations, for example if only some use secret samples.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from sklearn_pate.inspection import AnswerCostDisplay
+        >>> from sklearn_pate.mechanisms import GumbelMax, NoisyHistogram
+        >>> display = AnswerCostDisplay.from_mechanisms(
+        ...     {"plurality": GumbelMax(c=0.05), "all counts": NoisyHistogram(40)},
+        ...     n_classes=10,
+        ...     delta=1e-5,
+        ...     n_queries=500,
+        ... )
+        >>> bool(display.epsilons["plurality"][-1] > display.epsilons["all counts"][-1])
+        True
+        >>> plt.close(display.figure_)
+        """
+        require_matplotlib(cls)
+        delta = check_delta(delta)
+        check_count("n_queries", n_queries, 1)
+        check_count("n_classes", n_classes, 2)
+        _check_mechanisms(mechanisms)
+        bends = {one.answer_cap(n_queries) for one in mechanisms.values()}
+        counts = _counts(n_queries, bends)
+        epsilons = {
+            name: _epsilons(one, counts, n_classes, delta)
+            for name, one in mechanisms.items()
+        }
+        display = cls(n_queries=counts, epsilons=epsilons, delta=delta)
+        return display.plot(ax, **kwargs)
+
+
+def _epsilon(
+    mechanism: Mechanism, n_queries: int, n_classes: int, delta: float
+) -> float:
+    """Return the epsilon that a fit with this number of queries states."""
+    with warnings.catch_warnings():
+        # For few answers, the best order may be missing, which raises the cost a bit.
+        warnings.filterwarnings("ignore", message="The best order")
+        return mechanism.cost(int(n_queries), n_classes).epsilon(delta)
+
+
+def _epsilons(
+    mechanism: Mechanism, counts: NDArray[np.int64], n_classes: int, delta: float
+) -> NDArray[np.float64]:
+    return np.array([_epsilon(mechanism, one, n_classes, delta) for one in counts])
+
+
+def _counts(last: int, also: Iterable[int]) -> NDArray[np.int64]:
+    """Return numbers of queries from 1 to the last, with further ones."""
+    roots = np.linspace(1, np.sqrt(last), _N_COUNTS)
+    counts = (roots**2).round().astype(int)
+    return np.union1d(counts, [count for count in also if count <= last])
+
+
+def _check_mechanisms(mechanisms: Any) -> None:
+    if not isinstance(mechanisms, Mapping) or not mechanisms:
+        raise ValueError(
+            f"mechanisms={mechanisms!r} must be a dict with at least one mechanism, "
+            "such as {'GNMax': GNMax(sigma=40)}."
+        )
+    for name, mechanism in mechanisms.items():
+        if not isinstance(mechanism, Mechanism):
+            raise ValueError(
+                f"mechanisms[{name!r}]={mechanism!r} is not a mechanism; pass one, "
+                "such as GNMax(sigma=40)."
+            )
+    sampled = [isinstance(one, SampledMechanism) for one in mechanisms.values()]
+    if any(sampled) and not all(sampled):
+        raise ValueError(
+            "mechanisms mixes two neighbour relations: secret samples are protected "
+            "against an added or removed row, others against one changed vote. Draw "
+            "them separately."
+        )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class VoteMarginsDisplay:
+    """Plot of vote margins compared with the noise. Sensitive: not for publication.
+
+    A margin is the largest vote count of a query minus the second largest. If margins
+    are well above the width of the noise, answers equal the plurality of the teachers.
+    If margins are far below the width of the noise, answers are mostly noise: use
+    better or more teachers, or less noise.
+
+    No privacy statement covers the plot, as the plot shows votes without noise. The
+    plot always has a warning stamp. No privacy statement covers a choice of parameters
+    by this plot, either: choose parameters on public or artificial rows.
+
+    Create the display by :meth:`from_estimator` or :meth:`from_counts`. The display
+    needs matplotlib. All parameters are stored as attributes. The display cannot be
+    pickled.
+
+    Parameters
+    ----------
+    margins : array-like of int of shape (n_queries,)
+        Margin of each query, in votes.
+
+    n_teachers : int
+        Number of teachers, including teachers that abstain.
+
+    turned : array-like of shape (n_queries,), default=None
+        Probability for each query that noise changes the answer to a class without the
+        most votes, if there is an answer.
+
+    width : int, default=None
+        Smallest margin between two classes at which noise changes at most one answer in
+        twenty.
+
+    Attributes
+    ----------
+    bars_ : matplotlib BarContainer
+        Numbers of queries.
+
+    turned_bars_ : matplotlib BarContainer or None
+        Expected numbers of answers that noise changes.
+
+    line_ : matplotlib Line2D or None
+        Line at the width of the noise, outside the axes if all margins are smaller.
+
+    ax_, figure_ : matplotlib Axes, Figure
+        Axes and figure that the display was drawn on.
+
+    See Also
+    --------
+    AnswerCostDisplay : Privacy cost of answers. May be published.
+
+    Notes
+    -----
+    The probability that noise changes an answer is exact: one minus the probability of
+    the class with most votes. For :class:`~sklearn_pate.mechanisms.ConfidentGNMax`, the
+    probability is conditional on an answer.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from sklearn_pate.inspection import VoteMarginsDisplay
+    >>> display = VoteMarginsDisplay(margins=[80, 60, 3], n_teachers=100).plot()
+    >>> [text.get_text() for text in display.ax_.texts]
+    ['SENSITIVE: depends on private data, do not publish']
+    >>> plt.close(display.figure_)
+    """
+
+    margins: ArrayLike
+    n_teachers: int
+    turned: ArrayLike | None = None
+    width: int | None = None
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            "A VoteMarginsDisplay is sensitive and cannot be pickled or copied; create "
+            "it again from the fit."
+        )
+
+    def plot(self, ax: Any = None, *, bins: Any = 20, **kwargs: Any) -> Self:
+        """Draw the display, with a warning stamp.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on. With None, a new figure is created.
+
+        bins : int or sequence, default=20
+            Argument of ``ax.hist``, for margins as shares of the teachers, from 0 to 1.
+
+        **kwargs : Any
+            Further arguments of ``ax.hist`` for the queries.
+
+        Returns
+        -------
+        display : VoteMarginsDisplay
+            The display itself.
+        """
+        ax = make_axes(type(self), ax)
+        shares = np.asarray(self.margins) / self.n_teachers
+        edges = np.histogram_bin_edges(shares, bins, range=(0, 1))
+        style = {"color": COLORS[0], "label": counted(len(shares), "query")}
+        *_, self.bars_ = ax.hist(shares, edges, **style | kwargs)
+        self.turned_bars_ = self.line_ = None
+        if self.turned is not None:
+            *_, self.turned_bars_ = ax.hist(
+                shares,
+                edges,
+                weights=self.turned,
+                color=COLORS[4],
+                hatch="///",
+                edgecolor="white",
+                label=f"changed by noise, on average {np.sum(self.turned):.1f}",
+            )
+        if self.width is not None:
+            beyond = ", more than exist" if self.width > self.n_teachers else ""
+            self.line_ = ax.axvline(
+                self.width / self.n_teachers,
+                color="black",
+                linestyle="--",
+                label=f"one in {_ONE_IN} is changed at "
+                f"{counted(self.width, 'vote')}{beyond}",
+            )
+        ax.set(
+            xlabel="margin of the votes, as a share of "
+            f"{counted(self.n_teachers, 'teacher')}",
+            ylabel="queries",
+            xlim=(0, 1),
+        )
+        ax.margins(y=0.35)  # space for the legend
+        ax.legend(fontsize="small", loc="upper left", framealpha=1)
+        stamp(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, sensitive: bool = False, ax: Any = None, **kwargs: Any
+    ) -> Self:
+        """Draw the margins of a fit. Sensitive.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted :class:`~sklearn_pate.PATEClassifier`, or a Pipeline that ends in a
+            PATEClassifier. A pickled, copied or published classifier has no votes.
+
+        sensitive : bool, default=False
+            Must be True, to confirm that the plot is sensitive.
+
+        ax, **kwargs : Any
+            Arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : VoteMarginsDisplay
+            Drawn display, with the warning stamp.
+
+        Raises
+        ------
+        ValueError
+            If `sensitive` is not True, or the estimator has no votes.
+
+        NotFittedError
+            If the estimator is not fitted.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from sklearn.datasets import make_blobs
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from sklearn_pate import PATEClassifier, PublicData
+        >>> from sklearn_pate.inspection import VoteMarginsDisplay
+        >>> X, y = make_blobs(6000, centers=3, random_state=0)
+        >>> clf = PATEClassifier(
+        ...     GaussianNB(), n_teachers=200, n_queries=50, mechanism="gumbel"
+        ... )
+        >>> clf = clf.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
+        >>> display = VoteMarginsDisplay.from_estimator(clf, sensitive=True)
+        >>> display.margins.shape, display.n_teachers
+        ((50,), 200)
+        >>> plt.close(display.figure_)
+        """
+        require_matplotlib(cls)
+        _check_sensitive(sensitive)
+        learner = fitted_last_step(estimator)
+        analysis = getattr(learner, "privacy_analysis_", None)
+        # A noisy sum of vectors has no votes.
+        if analysis is None or not isinstance(analysis.mechanism, PluralityMechanism):
+            raise ValueError(
+                f"{type(learner).__name__} has no votes in a privacy_analysis_. It "
+                "was pickled, copied or published, or its fit had no votes, as with "
+                "mechanism='scores'. Pass a PATEClassifier after a fit with "
+                "mechanism='gnmax'."
+            )
+        return cls.from_counts(
+            analysis.counts,
+            n_teachers=analysis.n_teachers,
+            sensitive=sensitive,
+            mechanism=analysis.mechanism,
+            ax=ax,
+            **kwargs,
+        )
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: ArrayLike,
+        *,
+        n_teachers: int,
+        sensitive: bool = False,
+        mechanism: PluralityMechanism | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the margins of votes. Sensitive.
+
+        Parameters
+        ----------
+        counts : array-like of int of shape (n_queries, n_classes)
+            Vote counts, without noise.
+
+        n_teachers : int
+            Number of teachers, including teachers that abstain.
+
+        sensitive : bool, default=False
+            Must be True, even for artificial votes, as the plot always has a warning
+            stamp.
+
+        mechanism : Mechanism, default=None
+            Mechanism whose noise is set. With None, only margins are drawn.
+
+        ax, **kwargs : Any
+            Arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : VoteMarginsDisplay
+            Drawn display, with the warning stamp.
+
+        Raises
+        ------
+        ValueError
+            If `sensitive` is not True, a query has more votes than teachers, or the
+            noise of the mechanism is not set.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from sklearn_pate.inspection import VoteMarginsDisplay
+        >>> from sklearn_pate.mechanisms import GNMax
+        >>> display = VoteMarginsDisplay.from_counts(
+        ...     [[90, 10], [52, 48]],
+        ...     n_teachers=100,
+        ...     sensitive=True,
+        ...     mechanism=GNMax(sigma=20),
+        ... )
+        >>> display.margins.tolist(), display.turned.round(2).tolist()
+        ([80, 4], [0.0, 0.44])
+        >>> plt.close(display.figure_)
+        """
+        require_matplotlib(cls)
+        _check_sensitive(sensitive)
+        counts = _check_votes(counts, n_teachers)
+        turned = width = None
+        if mechanism is not None:
+            law = _law(mechanism)
+            turned, width = np.exp(log_losing(law, counts)), _width(law)
+        ranked = np.sort(counts, axis=1).astype(np.int64)
+        display = cls(
+            margins=ranked[:, -1] - ranked[:, -2],
+            n_teachers=int(n_teachers),
+            turned=turned,
+            width=width,
+        )
+        return display.plot(ax, **kwargs)
+
+
+def _check_sensitive(sensitive: Any) -> None:
+    if sensitive is not True:
+        raise ValueError(
+            f"sensitive={sensitive!r}, but margins show private votes without noise, "
+            "which no privacy statement covers. Pass sensitive=True and do not "
+            "publish the plot. Or draw AnswerCostDisplay, which may be published."
+        )
+
+
+def _check_votes(counts: ArrayLike, n_teachers: Any) -> NDArray[np.float64]:
+    counts = check_counts(counts)
+    if not len(counts):
+        raise ValueError("counts has no query; pass one row per query.")
+    check_count("n_teachers", n_teachers)
+    if n_teachers < max(counts.sum(axis=1)):
+        raise ValueError(
+            f"n_teachers={n_teachers!r} is too small, as one query has "
+            f"{counted(int(counts.sum(axis=1).max()), 'vote')}; pass at least as many "
+            "teachers."
+        )
+    return counts
+
+
+def _law(mechanism: Any) -> Any:
+    if not isinstance(mechanism, PluralityMechanism):
+        raise ValueError(
+            f"mechanism={mechanism!r} is not a PluralityMechanism; pass one with its "
+            "noise set, such as GNMax(sigma=40), or None."
+        )
+    mechanism._check_noise()
+    return mechanism._known_plurality()
+
+
+def _width(law: Any) -> int:
+    """Return the least margin of two classes with one wrong answer in twenty."""
+
+    def is_wide(margin: int) -> bool:
+        return bool(log_losing(law, [[margin, 0]])[0] <= -np.log(_ONE_IN))
+
+    high = 1
+    while not is_wide(high):
+        high *= 2
+    return bisect_left(range(high), True, key=is_wide)
 
 
 def _scores_of_estimators(
