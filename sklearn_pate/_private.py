@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags, get_tags
+from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_pate._inputs._labels import check_classes, private_rows_by_position
 from sklearn_pate._teachers._data_problems import DataProblems, find_problems
@@ -109,7 +110,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
         - labels that are not in `classes`, or that look like slips;
         - rows without a group id, and groups with different labels or single rows;
         - missing and infinite values, where the classifier does not take them;
-        - text in columns of numbers, and columns of another type than in `X_public`;
+        - text in columns of numbers, and columns of another type, or of other numbers,
+          than in `X_public`;
         - values outside of a declared domain or of bounds.
 
         Parameters
@@ -189,6 +191,24 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
             If the noise was seeded: there is then no guarantee.
         """
         return publish(self, deployment=deployment, metrics=metrics)
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return the metadata that `fit` requests.
+
+        Without `set_fit_request`, `fit` requests `X_public`, and `groups` if these are
+        the unit of privacy.
+
+        Returns
+        -------
+        routing : MetadataRequest
+            Request of each method.
+        """
+        routing = super().get_metadata_routing()
+        by_group = getattr(self, "privacy_unit", None) == "group"
+        for name, is_requested in (("X_public", True), ("groups", by_group)):
+            if routing.fit.requests.get(name, is_requested) is None:
+                routing.fit.add_request(param=name, alias=is_requested)
+        return routing
 
     def _check_parameters(self) -> None:
         """Raise ValueError for the first parameter that no data can be used with."""

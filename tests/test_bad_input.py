@@ -167,6 +167,7 @@ WRONG_FITS = {
     "public rows hold infinity": ({}, {"X_public": PublicData(np.where(X_PUBLIC > 1, np.inf, X_PUBLIC))}, r"Input X_public contains infinity.*Give X_public the same columns and types"),
     "public rows are a file name": ({}, {"X_public": PublicData("public.csv")}, r"X_public is of type str and shape \(\); pass the public rows themselves"),
     "public rows are a raw path": ({}, {"X_public": Path("public.csv")}, r"X_public is of type PosixPath and shape \(\); pass the public rows"),
+    "as many plain public rows as private ones": ({}, {"X_public": X + 1}, r"X_public has as many rows as X \(60\): a search or cross-validation may have split it.*X_public=PublicData\(X_public\)"),
     "public rows are a number in an array": ({}, {"X_public": np.array(3.0)}, r"X_public is a single value; pass an array"),
     "public rows differ in length": ({}, {"X_public": PublicData([[1, 2, 3], [1, 2]])}, r"X_public is a list of rows of different lengths; pass rows of one length"),
     "public rows are empty": ({}, {"X_public": PublicData(X_PUBLIC[:0])}, r"X_public is of type ndarray and shape \(0, 3\); pass the public rows"),
@@ -177,7 +178,7 @@ WRONG_FITS = {
     "sparse rows for a dense teacher": ({}, {"X": sp.csr_array(X)}, r"Sparse data was passed"),
     # groups
     "groups without the unit": ({}, {"groups": TWO_A_GROUP}, r"groups were passed but privacy_unit='row' protects single rows"),
-    "the unit without groups": (GROUPED, {}, r"needs groups in fit.*set_config\(enable_metadata_routing=True\).*set_fit_request\(groups=True\)"),
+    "the unit without groups": (GROUPED, {}, r"needs groups in fit.*A search or a pipeline passes groups on after .*set_config\(enable_metadata_routing=True\)"),
     "automatic teachers with groups": ({"privacy_unit": "group"}, {"groups": TWO_A_GROUP}, r"n_teachers='auto' depends on the number of rows, which is private"),
     "one group holds every row": (GROUPED, {"groups": np.zeros(60, int)}, r"groups has only one group, so that one teacher"),
     "more teachers than groups": ({**GROUPED, "n_teachers": 31}, {"groups": TWO_A_GROUP}, r"n_teachers=31 is more than the 30 groups"),

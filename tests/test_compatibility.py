@@ -16,8 +16,8 @@ from sklearn.model_selection import (
     TunedThresholdClassifierCV,
     cross_val_score,
 )
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
@@ -56,9 +56,7 @@ def frames(blobs):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:X_public has as many rows")
-@pytest.mark.parametrize("wrapped", [True, False], ids=["PublicData", "raw"])
-def test_a_grid_search_with_groups_hands_every_shape_on(pate, frames, wrapped):
+def test_a_grid_search_with_groups_hands_every_shape_on(pate, frames):
     X, y, X_public = frames
     patients = np.repeat(np.arange(N_ROWS // 4), 4)
     fits = []
@@ -71,7 +69,6 @@ def test_a_grid_search_with_groups_hands_every_shape_on(pate, frames, wrapped):
 
     recorded = Recorded(**pate.get_params(deep=False) | {"privacy_unit": "group"})
     with config_context(enable_metadata_routing=True):
-        recorded.set_fit_request(X_public=True, groups=True)
         search = GridSearchCV(
             recorded,
             {"estimator__C": [0.1, 1.0]},
@@ -80,7 +77,7 @@ def test_a_grid_search_with_groups_hands_every_shape_on(pate, frames, wrapped):
         ).fit(
             X,
             y,
-            X_public=PublicData(X_public) if wrapped else X_public,
+            X_public=PublicData(X_public),
             groups=patients,
         )
     assert len(fits) == 2 * 3 + 1
@@ -90,8 +87,7 @@ def test_a_grid_search_with_groups_hands_every_shape_on(pate, frames, wrapped):
         assert fitted.feature_names_in_.tolist() == ["age", "weight"]
         assert fitted.classes_.tolist() == ["ill", "unknown", "well"]
         assert fitted.privacy_spent_.unit == "group"
-    public_shapes = {fitted.shapes_["X_public"] for fitted in fits}
-    assert (public_shapes == {(300, 2)}) is wrapped, "raw rows are cut into folds"
+    assert {fitted.shapes_["X_public"] for fitted in fits} == {(300, 2)}
     assert search.predict_proba(X).shape == (300, 3)
     assert search.best_score_ > 0.9
 
@@ -101,8 +97,6 @@ def test_a_grid_search_with_groups_hands_every_shape_on(pate, frames, wrapped):
 def test_cross_val_score(pate, frames, routing):
     X, y, X_public = frames
     with config_context(enable_metadata_routing=routing):
-        if routing:
-            pate.set_fit_request(X_public=True)
         scores = cross_val_score(
             pate, X, y, cv=3, params={"X_public": PublicData(X_public)}
         )
@@ -125,8 +119,6 @@ def test_wrappers_that_split_keep_public_rows_whole(pate, frames, wrapper, routi
     y = np.where(y == "ill", "ill", "other")
     pate.set_params(estimator=DecisionTreeClassifier(max_depth=4))
     with config_context(enable_metadata_routing=routing):
-        if routing:
-            pate.set_fit_request(X_public=True)
         wrapped = clone(wrapper).set_params(estimator=pate)
         wrapped.fit(X, y, X_public=PublicData(X_public))
     if isinstance(wrapper, CalibratedClassifierCV):
@@ -135,27 +127,6 @@ def test_wrappers_that_split_keep_public_rows_whole(pate, frames, wrapper, routi
         inner = [wrapped.estimator_]
     assert {one.shapes_["X_public"] for one in inner} == {(300, 2)}
     assert wrapped.score(X, y) > 0.85
-
-
-# Pipelines
-
-
-@pytest.mark.slow
-def test_a_pipeline_transforms_raw_public_rows_like_private_ones(pate, frames):
-    X, y, X_public = frames
-    with config_context(enable_metadata_routing=True):
-        pate.set_fit_request(X_public=True)
-        pipeline = Pipeline(
-            [("square", FunctionTransformer(np.square)), ("pate", pate)],
-            transform_input=["X_public"],
-        )
-        pipeline.fit(X, y, X_public=X_public[:250])
-    by_hand = Witness(**pate.get_params(deep=False))
-    by_hand.fit(np.square(X), y, X_public=np.square(X_public[:250]))
-    assert pipeline[-1].shapes_ == by_hand.shapes_
-    np.testing.assert_array_equal(
-        pipeline[-1].privacy_analysis_.plurality, by_hand.privacy_analysis_.plurality
-    )
 
 
 # Classifiers of other libraries

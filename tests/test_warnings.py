@@ -178,7 +178,7 @@ CALLS = {
         "held out, cross-validation": partial(
             cross_val_score, pate(public_size=0.2), X, y
         ),
-        "as many rows": fit(pate(), X_public=X.copy()),
+        "as many rows": fit(pate(), X_public=PublicData(X.copy())),
     },
     PrivacyUtilityWarning: {
         "noise": fit_public(pate(mechanism=GNMax(sigma=500))),
@@ -240,7 +240,7 @@ def test_a_warning_points_at_the_call(category, call):
 @pytest.mark.slow
 def test_routed_metadata_leave_the_place_as_it_is():
     with config_context(enable_metadata_routing=True):
-        learner = pate().set_fit_request(X_public=True)
+        learner = pate()
         outer = piped(learner), grid(learner), grid(piped(learner)), search(learner)
         for one in outer:
             found, place = warnings_of(seeded(fit_public(one)))

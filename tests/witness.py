@@ -8,7 +8,7 @@ class Witness(PATEClassifier):
 
     def fit(self, X, y, *, X_public=None, groups=None):
         super().fit(X, y, X_public=X_public, groups=groups)
-        rows = X_public.X if isinstance(X_public, PublicData) else X_public
+        rows = PublicData(X_public).X  # a Pipeline unwraps and wraps them
         self.shapes_ = {
             "X": X.shape,
             "y": y.shape,

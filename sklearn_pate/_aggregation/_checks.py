@@ -16,7 +16,7 @@ from sklearn_pate._estimators._class_codes import (
 )
 from sklearn_pate._estimators._isolation import check_cloneable
 from sklearn_pate._inputs._containers import Table, check_container
-from sklearn_pate._inputs._labels import PublicData
+from sklearn_pate._inputs._labels import is_wrapped, public_table
 from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._value_checks import (
@@ -104,9 +104,8 @@ def check_unit(privacy_unit: str, groups: Any) -> None:
     if privacy_unit == "group" and groups is None:
         raise ValueError(
             "privacy_unit='group' needs groups in fit; pass fit(..., groups=...). "
-            "Inside a search or a pipeline, also call "
-            "set_config(enable_metadata_routing=True) and set_fit_request(groups=True) "
-            "on the classifier."
+            "A search or a pipeline passes groups on after "
+            "sklearn.set_config(enable_metadata_routing=True)."
         )
 
 
@@ -124,24 +123,22 @@ def check_number_of_groups(estimator: Any) -> None:
 
 def unwrapped(X_public: Any, X: Table, unit: str) -> Any:
     """Return the public rows of PublicData, in a container like that of X."""
-    is_wrapped = isinstance(X_public, PublicData)
-    X_public = X_public.X if is_wrapped else X_public
+    given, X_public = X_public, public_table(X_public)
     check_container("X_public", X_public)
-    # With groups, the number of rows is not public.
-    is_public = unit == "row" or not is_wrapped
-    if is_public and getattr(X_public, "shape", ())[:1] == X.shape[:1]:
-        otherwise = (
-            "ignore this."
-            if is_wrapped
-            else "pass X_public=PublicData(...), so that a search or cross-validation "
-            "does not split X_public like X."
-        )
-        warn_user(
-            f"X_public has as many rows as X ({X.shape[0]}). If it is a copy of X, no "
-            "person in it is protected: pass rows of other people. If not, "
-            f"{otherwise}",
-            PublicDataWarning,
-        )
+    if getattr(X_public, "shape", ())[:1] == X.shape[:1]:
+        if not is_wrapped(given):
+            raise ValueError(
+                f"X_public has as many rows as X ({X.shape[0]}): a search or "
+                "cross-validation may have split it like X. Pass "
+                "X_public=PublicData(X_public), which is never split."
+            )
+        if unit == "row":  # with groups, the number of rows is not public
+            warn_user(
+                f"X_public has as many rows as X ({X.shape[0]}). If it is a copy of X, "
+                "no person in it is protected: pass rows of other people. If not, "
+                "ignore this.",
+                PublicDataWarning,
+            )
     if is_frame(X_public) != is_frame(X):
         raise ValueError(
             f"X is of type {type(X).__name__} and X_public of type "

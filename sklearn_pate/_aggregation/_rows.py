@@ -31,6 +31,7 @@ from sklearn_pate._inputs._labels import (
     check_classes,
     check_label_type,
     class_indices,
+    public_table,
     read_classes,
 )
 from sklearn_pate._inputs._odd_values import read_like_public
@@ -133,7 +134,8 @@ def split_inputs(
     error only where a row has a group id of another type, or no row is left to learn
     from; with public rows, also where a column of numbers holds text alone, or a list.
     With groups as the unit, numbers of rows and groups, which are private there, decide
-    about the error of more teachers than groups and about two warnings.
+    about the error of more teachers than groups, about that of public rows without
+    PublicData, and about a warning.
     """
     given = X
     X, codes, ids, group_of_row, classes, label_set = read_rows(estimator, X, y, groups)
@@ -354,7 +356,7 @@ def read_public_inputs(
             "X_public=PublicData(X_public)."
         )
     classes = check_classes(estimator.classes)
-    X_public = X_public.X if isinstance(X_public, PublicData) else X_public
+    X_public = public_table(X_public)
     header = sent.header if isinstance(sent, Votes) else None
     if header is not None and digest_of_rows(X_public) != header.public_rows:
         raise ValueError(

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_pate._inputs._containers import check_container, column_names, column_of
-from sklearn_pate._inputs._labels import PublicData, is_missing
+from sklearn_pate._inputs._labels import is_missing, public_table
 from sklearn_pate._inputs._odd_values import is_frame
 
 _LARGEST_KEY = 2**64
@@ -29,7 +29,7 @@ def digest_of_rows(X_public: Any) -> str:
     Rows that differ by one bit have another digest. Raises ValueError for a value that
     is neither a number, nor text, nor missing.
     """
-    X = X_public.X if isinstance(X_public, PublicData) else X_public
+    X = public_table(X_public)
     check_container("X_public", X)
     hashed = hashlib.sha256()
     if is_frame(X):

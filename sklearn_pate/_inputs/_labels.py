@@ -4,6 +4,7 @@ from collections.abc import Callable, Container, Hashable
 from functools import wraps
 from inspect import signature
 from numbers import Number, Real
+from operator import itemgetter
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
@@ -245,12 +246,13 @@ def _check_plain(labels: list[Any]) -> None:
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-class PublicData:
+class PublicData(tuple[Any]):
     """Public rows that cross-validation does not split.
 
     Cross-validation in scikit-learn splits every array-like fit parameter with as many
-    rows as ``X``. A plain ``X_public`` may thus lose rows without a warning. A
-    `PublicData` has no length and no shape, so all its rows are passed to ``fit``.
+    rows as ``X``. A plain ``X_public`` would thus lose rows. A `PublicData` is a tuple
+    that holds one table. Its length is 1, so all rows are passed to ``fit``. A Pipeline
+    with ``transform_input=["X_public"]`` transforms the table inside the tuple.
 
     Parameters
     ----------
@@ -272,11 +274,9 @@ class PublicData:
     PublicData(<list>)
     """
 
-    __slots__ = ("X",)
+    __slots__ = ()
 
-    X: Any
-
-    def __init__(self, X: Any, *others: Any) -> None:
+    def __new__(cls, X: Any, *others: Any) -> Self:
         if others:
             raise TypeError(
                 "PublicData takes rows only: no label of a public row is used; write "
@@ -284,10 +284,9 @@ class PublicData:
             )
         if X is None:
             raise ValueError("PublicData(None) holds no rows; pass the public rows.")
-        self.X = X.X if isinstance(X, PublicData) else X
+        return super().__new__(cls, (public_table(X),))
 
-    def __copy__(self) -> Self:
-        return self
+    X = property(itemgetter(0))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # clone() and searches would copy every public row otherwise
@@ -296,6 +295,16 @@ class PublicData:
         shape = getattr(self.X, "shape", None)
         of_shape = f" of shape {tuple(shape)}" if shape is not None else ""
         return f"PublicData(<{type(self.X).__name__}{of_shape}>)"
+
+
+def is_wrapped(X_public: Any) -> bool:
+    """Check for public rows in a tuple: PublicData, or what a Pipeline makes of it."""
+    return isinstance(X_public, tuple) and len(X_public) == 1
+
+
+def public_table(X_public: Any) -> Any:
+    """Return public rows without their tuple."""
+    return X_public[0] if is_wrapped(X_public) else X_public
 
 
 def private_rows_by_position(method: Method) -> Method:

@@ -18,7 +18,12 @@ from sklearn_pate._inputs._containers import (
     column_of,
 )
 from sklearn_pate._inputs._features import as_array
-from sklearn_pate._inputs._labels import check_label_type, class_indices, is_missing
+from sklearn_pate._inputs._labels import (
+    check_label_type,
+    class_indices,
+    is_missing,
+    public_table,
+)
 from sklearn_pate._inputs._odd_values import (
     INFINITE,
     MISSING,
@@ -35,6 +40,8 @@ from sklearn_pate.accounting._value_checks import counted
 
 # Values that are listed, and rows of a label that may be a slip.
 _MOST_LISTED, _FEW_ROWS = 10, 5
+# Fewest numbers that show what is usual, and a share of them that chance does not move.
+_FEWEST_NUMBERS, _OTHER_SHARE = 50, 0.25
 
 
 class DataProblems(tuple[str, ...]):
@@ -206,16 +213,19 @@ def _of_columns(X: Table, X_public: Any, takes_missing: bool) -> Iterator[str]:
         )
     if len(X.shape) != 2 or sp.issparse(X):
         return
-    public = getattr(X_public, "X", X_public)
+    public = public_table(X_public)
     if public is not None and not (is_frame(public) or sp.issparse(public)):
         public = as_array(public)
     of_public = None if public is None else numeric_columns(public)
     names = column_names(X) or range(X.shape[1])
+    unlike = []
     for column, is_numeric in enumerate(numeric_columns(X)):
         wanted = None if of_public is None else bool(of_public[column])
         if is_numeric:
             if wanted is False:
                 yield f"Column {names[column]!r} is numeric, unlike in X_public."
+            elif wanted and _is_unlike(column_of(X, column), column_of(public, column)):
+                unlike.append(names[column])
             continue
         values = column_of(X, column).tolist()
         texts = [one for one in values if is_a(one, str)]
@@ -226,6 +236,24 @@ def _of_columns(X: Table, X_public: Any, takes_missing: bool) -> Iterator[str]:
                 f"Column {names[column]!r}: {counted(int(words), 'value')} of "
                 f"{n_known} cannot be read as a number."
             )
+    if unlike:
+        more = " and more" if len(unlike) > _MOST_LISTED else ""
+        yield (
+            f"Columns {unlike[:_MOST_LISTED]}{more} have other values than in "
+            "X_public; use the same units. A Pipeline transforms X_public only with "
+            "transform_input=['X_public']."
+        )
+
+
+def _is_unlike(private: NDArray[Any], public: NDArray[Any]) -> bool:
+    """Check whether many more or fewer numbers are in the middle half of the public."""
+    one, other = (values[~np.isnan(values)] for values in (private, public))
+    if min(len(one), len(other)) < _FEWEST_NUMBERS:
+        return False
+    one, other = one.astype(np.float32), other.astype(np.float32)
+    low, high = np.quantile(other, (0.25, 0.75))
+    shares = [np.mean((low <= values) & (values <= high)) for values in (one, other)]
+    return bool(abs(shares[0] - shares[1]) > _OTHER_SHARE)
 
 
 def _folded(label: str) -> str:

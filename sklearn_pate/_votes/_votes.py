@@ -20,11 +20,11 @@ from sklearn_pate._inputs._file_content import (
     write_files,
 )
 from sklearn_pate._inputs._labels import (
-    PublicData,
     check_classes,
     check_label_type,
     class_indices,
     is_abstention,
+    public_table,
 )
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked
 from sklearn_pate.accounting.plurality._closed_form import LARGEST_COUNT
@@ -641,7 +641,7 @@ class Votes(SensitiveSums):
         Votes(<private>, n_teachers=100, n_public=3)
         """
         known = check_classes(classes)
-        X = X_public.X if isinstance(X_public, PublicData) else X_public
+        X = public_table(X_public)
         for shard in votes_by_shard:
             check_count("shard", shard, 0)
         header = VoteHeader(

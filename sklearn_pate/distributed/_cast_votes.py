@@ -12,10 +12,10 @@ from sklearn_pate._estimators._isolation import check_cloneable, one_thread
 from sklearn_pate._inputs._containers import check_container
 from sklearn_pate._inputs._features import check_features, check_public_features
 from sklearn_pate._inputs._labels import (
-    PublicData,
     check_classes,
     check_label_type,
     class_indices,
+    public_table,
 )
 from sklearn_pate._inputs._odd_values import input_tags, read_like_public
 from sklearn_pate._teachers._shards import teacher_seeds
@@ -127,7 +127,7 @@ def cast_votes(
     check_count("seed", seed, 0, 2**64 - 1)
     known = check_classes(classes)
     check_container("y", y)
-    X_public = X_public.X if isinstance(X_public, PublicData) else X_public
+    X_public = public_table(X_public)
     features = _Features(estimator)
     X_public = check_public_features(features, X_public)
     form = VoteForm(len(known))

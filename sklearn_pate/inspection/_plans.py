@@ -24,7 +24,7 @@ from sklearn_pate._aggregation._entry import release_of_design
 from sklearn_pate._aggregation._fit_plan import MARGINS, FitPlan, why_scores_useless
 from sklearn_pate._aggregation._rows import PublicInputs, number_of_units
 from sklearn_pate._estimators._class_codes import accepts_unlabeled, last_step
-from sklearn_pate._inputs._labels import PublicData, read_classes
+from sklearn_pate._inputs._labels import public_table, read_classes
 from sklearn_pate._pate import PATEClassifier
 from sklearn_pate._synthetic._domain import count_tables
 from sklearn_pate._synthetic._marginals import PrivateMarginals
@@ -627,5 +627,5 @@ def _cost(
 
 def _rows(X: Any) -> Any:
     """Return rows that have a shape."""
-    X = X.X if isinstance(X, PublicData) else X
+    X = public_table(X)
     return X if hasattr(X, "shape") else np.asarray(X, dtype=object)

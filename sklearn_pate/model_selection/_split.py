@@ -12,7 +12,6 @@ from sklearn.utils.validation import _num_samples, check_consistent_length
 from sklearn_pate._aggregation._rows import read_labels
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._containers import Table
-from sklearn_pate._inputs._labels import PublicData
 from sklearn_pate._teachers._shards import (
     group_ids,
     hold_out_groups,
@@ -224,7 +223,7 @@ class PrivateRows(NamedTuple):
 
     def _has_rows(self, name: str, value: object) -> bool:
         """Check an argument for one entry per row."""
-        if isinstance(value, (PublicData, str, dict)) or _is(name, "X_public"):
+        if isinstance(value, (str, dict)) or _is(name, "X_public"):
             return False
         try:
             return _num_samples(value) == self.n_rows

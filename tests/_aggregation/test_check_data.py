@@ -109,6 +109,19 @@ PROBLEMS = {
         "No label of y can be in classes=[0, 1], as y is declared to be text; give "
         "both the same type.",
     ),
+    "another unit than public rows": (
+        DPNewtonClassifier(),
+        (1000 * FRAME, Y, {"X_public": PublicData(FRAME[:100] + 0.0)}),
+        "Columns ['age', 'weight'] have other values than in X_public; use the same "
+        "units. A Pipeline transforms X_public only with "
+        "transform_input=['X_public'].",
+    ),
+    "public rows of smaller numbers": (
+        DPNewtonClassifier(),
+        (X, Y, {"X_public": PublicData(X[:100] / 4)}),
+        "Columns [0, 1] have other values than in X_public; use the same units. A "
+        "Pipeline transforms X_public only with transform_input=['X_public'].",
+    ),
     "labels in another order": (
         DPNewtonClassifier(),
         (FRAME, pd.Series(Y)[::-1], {}),
