@@ -64,8 +64,8 @@ def put_svhn(home, monkeypatch, sizes):
         savemat(content, {"X": images, "y": file_labels})
         (home / "svhn" / f"{subset}_32x32.mat").write_bytes(content.getvalue())
         sha256 = hashlib.sha256(content.getvalue()).hexdigest()
-        official = replace(_fetch._SVHN[subset], sha256=sha256)
-        monkeypatch.setitem(_fetch._SVHN, subset, official)
+        official = replace(_fetch._SVHN_FILES[subset], sha256=sha256)
+        monkeypatch.setitem(_fetch._SVHN_FILES, subset, official)
 
 
 @pytest.mark.slow

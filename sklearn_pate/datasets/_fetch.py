@@ -269,7 +269,7 @@ class Table:
         )
 
 
-_SVHN = {
+_SVHN_FILES = {
     subset: DataFile(
         "svhn",
         f"{subset}_32x32.mat",
@@ -283,7 +283,7 @@ _SVHN = {
     }.items()
 }
 # The binary version: unlike the Python version, it holds no pickles.
-_CIFAR10 = DataFile(
+_CIFAR10_FILE = DataFile(
     "cifar10",
     "cifar-10-binary.tar.gz",
     "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
@@ -297,7 +297,7 @@ def _file(name: str, sha256: str) -> DataFile:
     )
 
 
-_MNIST = {
+_MNIST_FILES = {
     "train": (
         _file(
             "train-images-idx3-ubyte",
@@ -381,8 +381,8 @@ def fetch_mnist(
     >>> mnist.data.reshape(-1, 1, 28, 28).shape  # doctest: +SKIP
     (10000, 1, 28, 28)
     """
-    check_option("subset", subset, ("all", *_MNIST))
-    parts = _MNIST.values() if subset == "all" else [_MNIST[subset]]
+    check_option("subset", subset, ("all", *_MNIST_FILES))
+    parts = _MNIST_FILES.values() if subset == "all" else [_MNIST_FILES[subset]]
 
     def read(file: DataFile, header: int) -> NDArray[np.uint8]:
         content = read_data_file(
@@ -459,10 +459,12 @@ def fetch_svhn(
     >>> images.transpose(0, 3, 1, 2).shape  # doctest: +SKIP
     (26032, 3, 32, 32)
     """
-    check_option("subset", subset, _SVHN)
+    check_option("subset", subset, _SVHN_FILES)
     data, target = rows_of_mat(
         read_data_file(
-            _SVHN[subset], data_home=data_home, download_if_missing=download_if_missing
+            _SVHN_FILES[subset],
+            data_home=data_home,
+            download_if_missing=download_if_missing,
         )
     )
     if return_X_y:
@@ -540,7 +542,7 @@ def fetch_cifar10(
     """
     check_option("subset", subset, _BATCHES)
     content = read_data_file(
-        _CIFAR10, data_home=data_home, download_if_missing=download_if_missing
+        _CIFAR10_FILE, data_home=data_home, download_if_missing=download_if_missing
     )
     data, target = rows_of_archive(content, _BATCHES[subset])
     if return_X_y:
@@ -572,7 +574,7 @@ def _member(archive: tarfile.TarFile, name: str) -> bytes:
     return member.read()
 
 
-_ADULT = DataFile(
+_ADULT_TRAIN = DataFile(
     "adult",
     "adult.data",
     "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
@@ -590,7 +592,7 @@ _ADULT_TEST = DataFile(
         *_ARCHIVES,
     ),
 )
-_DIABETES = DataFile(
+_DIABETES_FILE = DataFile(
     "diabetes130",
     "diabetic_data.csv",
     "0689e7ec031237dc63031b938805c48377748761a3b26acab621567afa24df97",
@@ -677,7 +679,7 @@ def fetch_adult(
                 file, data_home=data_home, download_if_missing=download_if_missing
             )
         )
-        for file in (_ADULT, _ADULT_TEST)
+        for file in (_ADULT_TRAIN, _ADULT_TEST)
     )
     # Codes come from both parts, so that they are the same in each subset.
     *features, labels = zip(*train, *test, strict=True)
@@ -781,7 +783,7 @@ def fetch_diabetes130(
     0.112
     """
     content = read_data_file(
-        _DIABETES, data_home=data_home, download_if_missing=download_if_missing
+        _DIABETES_FILE, data_home=data_home, download_if_missing=download_if_missing
     )
     rows = csv.reader(io.StringIO(content.decode()))
     header = next(rows)

@@ -108,11 +108,11 @@ def small_cifar10(cifar10_images, tmp_path, monkeypatch):
     source = tmp_path / "source.tar.gz"
     source.write_bytes(content)
     archive = replace(
-        _fetch._CIFAR10,
+        _fetch._CIFAR10_FILE,
         sha256=hashlib.sha256(content).hexdigest(),
         urls=(f"file://localhost{source.as_posix()}",),
     )
-    monkeypatch.setattr(_fetch, "_CIFAR10", archive)
+    monkeypatch.setattr(_fetch, "_CIFAR10_FILE", archive)
     return source
 
 
