@@ -195,11 +195,11 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         The mechanism with all parameters set. With `synthetic`, the parts are
         ``counts`` and ``mechanism``.
 
-    query_strategy_ : QueryStrategy or None
-        The strategy that was used; None for "scores".
+    query_strategy_ : QueryStrategy
+        The strategy that was used. Absent for "scores".
 
-    representation_ : transformer or None
-        The transformer, fitted on public rows. May be published.
+    representation_ : transformer
+        The transformer, fitted on public rows; absent without one. May be published.
 
     queried_indices_ : ndarray of int of shape (n_queries,)
         Indices of the public rows that teachers labelled or scored.
@@ -207,26 +207,27 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     answers_ : ndarray of int of shape (n_queries,)
         Answer to each query: an index into ``classes_``, or -1 for no answer.
 
-    soft_answers_ : ndarray of shape (n_queries, n_classes) or None
-        Class probabilities of the scored rows. May be published.
+    soft_answers_ : ndarray of shape (n_queries, n_classes)
+        Only with the mechanism "scores": class probabilities of the scored rows. May be
+        published.
 
-    estimate_ : Estimate or None
-        With the mechanism "scores", the released numbers. May be published.
+    estimate_ : Estimate
+        Only with the mechanism "scores": the released numbers. May be published.
 
-    histograms_ : ndarray of int of shape (n_queries, n_classes) or None
-        Noisy vote counts, for ``mechanism="histogram"``. May be published.
+    histograms_ : ndarray of int of shape (n_queries, n_classes)
+        Only with ``mechanism="histogram"``: noisy vote counts. May be published.
 
-    marginals_ : dict or None
-        With `synthetic`, the noisy counts of each column, of shape (n_classes,
+    marginals_ : dict
+        Only with `synthetic`: the noisy counts of each column, of shape (n_classes,
         n_cells). The last cell counts missing values. May be published.
 
     data_problems_ : tuple of str
         **Sensitive**: what `check_data` finds in the private rows of this fit. A
         pickled or copied estimator lacks this attribute.
 
-    public_indices_ : ndarray of int of shape (n_public,) or None
-        **Sensitive**: indices of the rows of X that `public_size` made public. A
-        pickled or copied estimator lacks this attribute.
+    public_indices_ : ndarray of int of shape (n_public,)
+        Only with `public_size`, and **sensitive**: indices of the rows of X that became
+        public. A pickled or copied estimator lacks this attribute.
 
     n_features_in_ : int
         Number of features.

@@ -217,6 +217,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
         if self.classes is not None:
             check_classes(self.classes)
 
+    def _set_applicable(self, **attributes: Any) -> None:
+        """Set fitted attributes, and remove those of None, which do not apply."""
+        for name, value in attributes.items():
+            self.__dict__.pop(name, None)
+            if value is not None:
+                setattr(self, name, value)
+
     def _set_release(self, mechanism: Mechanism, statement: PrivacySpent) -> None:
         """Set mechanism and statement of a fit that no search has selected."""
         self.mechanism_ = mechanism

@@ -193,13 +193,31 @@ WITHOUT_PUBLIC = OF_NUMBERS | {"naive Bayes", "synthetic", "Newton, synthetic"}
 BY_GROUPS = ("votes", "scores", "synthetic", "Newton", "Newton, synthetic", "PETDL")
 
 
-def leaving(name, X, y, groups, monkeypatch):
-    """Return all that leaves a plan and a fit, by its path."""
+def arguments(name, X):
+    """Return private rows in the form that a learner takes, and its public rows."""
     if name in OF_NUMBERS:
         X = X[NUMBERS].to_numpy()[:, : 2 if name == "DP-SGD" else 3]
-    given = {} if groups is None else {"groups": groups}
-    if name not in WITHOUT_PUBLIC:
-        given["X_public"] = PublicData(table(N_PUBLIC, 1)[0])
+    if name in WITHOUT_PUBLIC:
+        return X, {}
+    return X, {"X_public": PublicData(table(N_PUBLIC, 1)[0])}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", LEARNERS)
+def test_fitted_attributes_that_do_not_apply_are_absent(name):
+    X, y = table(N_ROWS, 0)
+    X, given = arguments(name, X)
+    fitted = clone(LEARNERS[name]).fit(X, y, **given)
+    missing = {one for one, value in vars(fitted).items() if value is None}
+    assert not {one for one in missing if one.endswith("_")}
+    assert hasattr(fitted, "n_teachers") == ("n_teachers" in fitted.get_params())
+
+
+def leaving(name, X, y, groups, monkeypatch):
+    """Return all that leaves a plan and a fit, by its path."""
+    X, given = arguments(name, X)
+    if groups is not None:
+        given["groups"] = groups
     learner, printed = clone(LEARNERS[name]), io.StringIO()
     if groups is not None:
         learner.set_params(privacy_unit="group")

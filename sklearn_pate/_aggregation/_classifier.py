@@ -221,9 +221,6 @@ class StudentClassifier(
     `_unfitted_student`.
     """
 
-    #: Number of shards; None where rows are not cut into any.
-    n_teachers: Any = None
-
     student: Any
 
     _constraints: ClassVar[dict[str, Constraint]] = {
@@ -249,13 +246,14 @@ class StudentClassifier(
         self.student_ = student
         self.classes_ = aggregation.public.classes
         self._known_columns = KnownColumns.of(aggregation.public.X_public, student)
-        self.marginals_ = marginals
-        for name, value in aggregation.attributes(released).items():
-            setattr(self, name, value)
+        self._set_applicable(
+            **aggregation.attributes(released),
+            marginals_=marginals,
+            privacy_analysis_=analysis,
+            public_indices_=None if private is None else private.public_indices,
+        )
         self._set_release(aggregation.release.accounted, aggregation.statement)
-        self.privacy_analysis_ = analysis
         self.data_problems_ = data_problems
-        self.public_indices_ = None if private is None else private.public_indices
         return self
 
     def _published_model(self) -> BaseEstimator:

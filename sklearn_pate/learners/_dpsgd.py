@@ -574,8 +574,8 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
     noise_multiplier_ : float
         The given or calibrated noise multiplier. May be published.
 
-    representation_ : transformer or None
-        The transformer, fitted on public rows. May be published.
+    representation_ : transformer
+        The transformer, fitted on public rows; absent without one. May be published.
 
     data_problems_ : tuple of str
         **Sensitive**: what `check_data` finds in the private rows of this fit. A

@@ -586,9 +586,6 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
     fit_intercept: bool
     intercept_scaling: float
 
-    #: A model of this class needs none of features.
-    representation_ = None
-
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
     data_norm_: float
@@ -957,8 +954,8 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
     mechanism_ : NoisyObjective
         The noisy training, with all parameters set. May be published.
 
-    representation_ : transformer or None
-        The transformer, fitted on public rows. May be published.
+    representation_ : transformer
+        The transformer, fitted on public rows; absent without one. May be published.
 
     data_problems_ : tuple of str
         **Sensitive**: what `check_data` finds in the private rows of this fit. A
@@ -1169,8 +1166,8 @@ class DPLinearSVC(PrivateLinearClassifier):
     mechanism_ : NoisyObjective
         The noisy training, with all parameters set. May be published.
 
-    representation_ : transformer or None
-        The transformer, fitted on public rows. May be published.
+    representation_ : transformer
+        The transformer, fitted on public rows; absent without one. May be published.
 
     data_problems_ : tuple of str
         **Sensitive**: what `check_data` finds in the private rows of this fit. A

@@ -664,16 +664,16 @@ class DPNewtonClassifier(
         The noisy steps, with all parameters set. With `synthetic`, the parts are
         ``counts`` and ``mechanism``.
 
-    marginals_ : dict or None
-        With `synthetic`, the noisy counts of each column. May be published.
+    marginals_ : dict
+        Only with `synthetic`: the noisy counts of each column. May be published.
 
     data_problems_ : tuple of str
         **Sensitive**: what `check_data` finds in the private rows of this fit. A
         pickled or copied estimator lacks this attribute.
 
-    public_indices_ : ndarray of int of shape (n_public,) or None
-        **Sensitive**: indices of the rows of X that `public_size` made public. A
-        pickled or copied estimator lacks this attribute.
+    public_indices_ : ndarray of int of shape (n_public,)
+        Only with `public_size`, and **sensitive**: indices of the rows of X that became
+        public. A pickled or copied estimator lacks this attribute.
 
     n_features_in_ : int
         Number of features.
@@ -861,10 +861,11 @@ class DPNewtonClassifier(
         self.representation_ = plan.public_basis.of_basis
         self.classes_ = plan.public.classes
         self._known_columns = KnownColumns.of(plan.public.X_public, model)
-        self.marginals_ = marginals
+        self._set_applicable(
+            marginals_=marginals, public_indices_=private.public_indices
+        )
         self._set_release(plan.release.accounted, plan.statement)
         self.data_problems_ = DataProblems([*dropped, *refused])
-        self.public_indices_ = private.public_indices
         return self
 
     @private_rows_by_position

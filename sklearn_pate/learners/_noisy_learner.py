@@ -210,7 +210,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
     #: Whether missing and infinite values are replaced, not refused.
     _reads_any_value: ClassVar[bool] = False
     representation: Any = None
-    representation_: BaseEstimator | None
+    representation_: BaseEstimator
     classes_: NDArray[Any]
 
     @private_rows_by_position
@@ -275,7 +275,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
             # The privacy is spent on the next line: training draws the noise.
             self._train(rows, plan.settings, noise)
         self.classes_ = rows.classes
-        self.representation_ = rows.representation
+        self._set_applicable(representation_=rows.representation)
         self._known_columns = (
             KnownColumns.of_numbers(math.prod(rows.X.shape[1:]))
             if rows.X_public is None
@@ -387,7 +387,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
 
     def _features(self, X: Any) -> NDArray[Any]:
         """Return rows to predict as numbers, by the representation of the fit."""
-        if self.representation_ is None:
+        if not hasattr(self, "representation_"):
             features = self._check_features(X, reset=False)
             warn_of_columns(self, X if is_frame(X) else as_array(X))
             return features
@@ -397,7 +397,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
 
     def _published_model(self) -> BaseEstimator:
         predictor = self._predictor()
-        if self.representation_ is None:
+        if not hasattr(self, "representation_"):
             for name in ("n_features_in_", "feature_names_in_", "_column_names"):
                 if hasattr(self, name):
                     setattr(predictor, name, deepcopy(getattr(self, name)))

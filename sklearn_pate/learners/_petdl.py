@@ -564,18 +564,19 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     released_ : ndarray of shape (n_batches, n_classes)
         Noisy sum of the teachers' probabilities for each batch. May be published.
 
-    similarities_ : ndarray of shape (n_batches, n_batches) or None
-        Noisy sum of the relational hints of teachers. May be published.
+    similarities_ : ndarray of shape (n_batches, n_batches)
+        Only with relational hints: the noisy sum of the hints of teachers. May be
+        published.
 
-    representation_ : transformer or None
-        The transformer, fitted on public rows. May be published.
+    representation_ : transformer
+        The transformer, fitted on public rows; absent without one. May be published.
 
-    marginals_ : dict or None
-        With `synthetic`, the noisy counts of each column. May be published.
+    marginals_ : dict
+        Only with `synthetic`: the noisy counts of each column. May be published.
 
-    public_indices_ : ndarray of int of shape (n_public,) or None
-        **Sensitive**: indices of the rows of X that `public_size` made public. A
-        pickled or copied estimator lacks this attribute.
+    public_indices_ : ndarray of int of shape (n_public,)
+        Only with `public_size`, and **sensitive**: indices of the rows of X that became
+        public. A pickled or copied estimator lacks this attribute.
 
     data_problems_ : tuple of str
         **Sensitive**: what `check_data` finds in the private rows of this fit. A
@@ -845,9 +846,9 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
             self, X, y, X_public, groups, seed=seeds.public_rows
         )
         batches = self._plan_batches(public, seeds)
-        n_teachers = self.n_teachers
-        if n_teachers == "auto":
-            n_teachers = round(private.n_rows**0.5)
+        n_teachers = round(private.n_rows**0.5)
+        if self.n_teachers != "auto":
+            n_teachers = self.n_teachers
         shards = private.shards(n_teachers, seeds.key)
         release = self._plan_release(public, batches, n_teachers)
         self._warn_of_counts(private, public, release)

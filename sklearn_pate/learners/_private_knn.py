@@ -355,9 +355,6 @@ class PrivateKNNClassifier(StudentClassifier):
         The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
         published. In the statement, ``n_teachers`` is the number of neighbours.
 
-    privacy_analysis_ : None
-        Always None, as the privacy cost does not depend on votes.
-
     mechanism_ : SampledMechanism
         The mechanism with all parameters set.
 
@@ -367,8 +364,8 @@ class PrivateKNNClassifier(StudentClassifier):
     query_strategy_ : QueryStrategy
         The query strategy that was used.
 
-    representation_ : transformer or None
-        The transformer, fitted on public rows. May be published.
+    representation_ : transformer
+        The transformer, fitted on public rows; absent without one. May be published.
 
     queried_indices_ : ndarray of int of shape (n_queries,)
         Indices of the public rows that were queried.
@@ -376,15 +373,15 @@ class PrivateKNNClassifier(StudentClassifier):
     answers_ : ndarray of int of shape (n_queries,)
         Answer to each query: an index into ``classes_``, or -1 for no answer.
 
-    histograms_ : ndarray of int of shape (n_queries, n_classes) or None
-        Noisy vote counts, for ``mechanism="histogram"``. May be published.
+    histograms_ : ndarray of int of shape (n_queries, n_classes)
+        Only with ``mechanism="histogram"``: noisy vote counts. May be published.
 
-    marginals_ : dict or None
-        With `synthetic`, the noisy counts of each column. May be published.
+    marginals_ : dict
+        Only with `synthetic`: the noisy counts of each column. May be published.
 
-    public_indices_ : ndarray of int of shape (n_public,) or None
-        **Sensitive**: indices of the rows of X that `public_size` made public. A
-        pickled or copied estimator lacks this attribute.
+    public_indices_ : ndarray of int of shape (n_public,)
+        Only with `public_size`, and **sensitive**: indices of the rows of X that became
+        public. A pickled or copied estimator lacks this attribute.
 
     data_problems_ : tuple of str
         **Sensitive**: what `check_data` finds in the private rows of this fit. A

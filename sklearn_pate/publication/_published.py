@@ -97,9 +97,9 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     model_privacy_spent_ : PrivacySpent
         Part of this statement that is about the model alone.
 
-    metrics_ : PrivateMetrics or None
-        Metrics published with the model. ``metrics_.privacy_spent_`` is the part that
-        is about the metrics alone.
+    metrics_ : PrivateMetrics
+        Metrics published with the model, absent without any.
+        ``metrics_.privacy_spent_`` is the part that is about the metrics alone.
 
     n_features_in_ : int
         Number of features.
@@ -145,7 +145,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
     classes_: NDArray[Any]
     privacy_spent_: PrivacySpent
     model_privacy_spent_: PrivacySpent
-    metrics_: PrivateMetrics | None
+    metrics_: PrivateMetrics
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _card: dict[str, Any]
@@ -397,7 +397,9 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
                 f"{card_path} is inconsistent with itself or its model: "
                 f"{printable(error)}."
             ) from error
-        self.privacy_spent_, self.model_privacy_spent_, self.metrics_ = stated
+        self.privacy_spent_, self.model_privacy_spent_, metrics = stated
+        if metrics is not None:
+            self.metrics_ = metrics
 
     def _pack(self, skops_io: ModuleType) -> tuple[bytes, set[str]]:
         """Return the content of the model file, and the types that readers must trust.
@@ -560,7 +562,7 @@ def _make_card(
 ) -> dict[str, Any]:
     """Write the card of a published classifier, which is complete but for its card."""
     names = getattr(published, "feature_names_in_", None)
-    metrics = published.metrics_
+    metrics = getattr(published, "metrics_", None)
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -672,7 +674,7 @@ def publish(
     published.privacy_spent_ = published.model_privacy_spent_ = spent
     if metrics is not None:
         published.privacy_spent_ = with_metrics(spent, metrics.privacy_spent_)
-    published.metrics_ = metrics
+        published.metrics_ = metrics
     published.n_features_in_ = int(estimator.n_features_in_)
     if hasattr(estimator, "feature_names_in_"):
         published.feature_names_in_ = estimator.feature_names_in_.copy()

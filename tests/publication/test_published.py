@@ -303,7 +303,6 @@ def test_it_holds_the_student_and_the_statement_only(planted):
         "_card",
         "_known_columns",
         "classes_",
-        "metrics_",
         "model_privacy_spent_",
         "n_features_in_",
         "privacy_spent_",

@@ -234,7 +234,7 @@ def metrics_of(
 
     Given metrics are of `learner`, or of `clf`, with steps in front of it.
     """
-    on_card = learner.metrics_ if has_card(learner) else None
+    on_card = getattr(learner, "metrics_", None) if has_card(learner) else None
     if metrics is None:
         return on_card
     # The student of a card need not be loaded.
