@@ -46,7 +46,6 @@ OF_MODELS = (
         "sklearn_pate.students.ImageRepresentation",
         "sklearn_pate.students.ScoreFunction",
         "sklearn_pate.students.TableRepresentation",
-        "sklearn_pate.students.TabularAugmentation",
         "torch.nn.modules.loss.CrossEntropyLoss",
         "torch.nn.modules.loss.NLLLoss",
     }

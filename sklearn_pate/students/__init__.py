@@ -38,7 +38,6 @@ __all__ = [
     "RepresentativeQueries",
     "ScoreFunction",
     "TableRepresentation",
-    "TabularAugmentation",
     "UncertaintyQueries",
 ]
 
@@ -50,7 +49,6 @@ _NETWORKS = {
     "GANClassifier": "_gan",
     "ImageAugmentation": "_images",
     "RelationalHint": "_network_classifier",
-    "TabularAugmentation": "_images",
 }
 
 

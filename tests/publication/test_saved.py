@@ -155,7 +155,7 @@ def test_an_augmentation_of_ours_needs_no_trust(digits, tmp_path):
     pytest.importorskip("skorch")
     X, y = digits
     student = students.FixMatchClassifier(
-        augmentation=students.TabularAugmentation(), max_epochs=1
+        image_shape=(8, 8), augmentation=students.ImageAugmentation(), max_epochs=1
     )
     published = publish(fit(X[:900], y[:900], student, X[900:1100]))
     published.save(tmp_path / "model.skops")

@@ -15,6 +15,7 @@ from sklearn_pate.students import (
     RepresentativeQueries,
     UncertaintyQueries,
 )
+from sklearn_pate.students._queries import OneExpertPerClass
 
 STRATEGIES = [UncertaintyQueries, ExpertQueries, InteractiveQueries]
 
@@ -112,6 +113,20 @@ def test_experts_query_rows_with_several_possible_classes_and_no_confident_exper
     left = np.setdiff1d(np.arange(len(X)), first)
     wanted = min(60, np.count_nonzero(in_question[left]))
     assert np.count_nonzero(in_question[second]) == wanted > 20
+
+
+def test_each_class_has_an_expert_of_its_own_and_probabilities_do_not_add_up(digits):
+    X, y = digits[0][:600] / 16, digits[1][:600]
+    known = y != 3
+    experts = OneExpertPerClass(LogisticRegression()).fit(X[known], y[known])
+    assert 3 not in experts.classes_
+    scores = experts.predict_proba(X)
+    for place, one in enumerate(experts.classes_):
+        alone = LogisticRegression().fit(X[known], y[known] == one)
+        np.testing.assert_allclose(scores[:, place], alone.predict_proba(X)[:, 1])
+    # No expert need be confident of a class that none has seen.
+    assert scores[~known].sum(axis=1).min() < 0.5
+    assert scores[~known].max(axis=1).mean() < scores[known].max(axis=1).mean() - 0.1
 
 
 def test_experts_add_the_least_confident_rows_if_too_few_are_disputed():

@@ -19,10 +19,9 @@ from sklearn_pate._estimators._progress import check_verbose
 from sklearn_pate._inputs._containers import check_device
 from sklearn_pate.accounting._value_checks import Constraint, check_parameters
 from sklearn_pate.students.networks._images import (
-    ImageAugmentation,
-    TabularAugmentation,
     build_module,
     check_augmentation,
+    default_augmentation,
     encoder_module,
 )
 from sklearn_pate.students.networks._network_classifier import (
@@ -56,8 +55,8 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
 
     augmentation : object, default=None
         Object with a method ``strong`` that changes a batch of inputs. None is
-        ``ImageAugmentation`` with elastic distortion and contrast for images, and
-        ``TabularAugmentation()`` for rows.
+        ``ImageAugmentation`` with elastic distortion and contrast for images. For rows,
+        None swaps values between rows and adds noise.
 
     temperature : float, default=0.2
         Temperature of the loss. A lower temperature gives more weight to similar rows.
@@ -237,9 +236,9 @@ class ContrastiveEncoder(TransformerMixin, NetworkEstimator):
     def _make_augmentation(self) -> Any:
         if self.augmentation is not None:
             return clone(self.augmentation, safe=False)
-        if len(self.input_shape_) == 3:
-            return ImageAugmentation(shear=0.25, elastic=0.03, contrast=0.5)
-        return TabularAugmentation()
+        return default_augmentation(
+            self.input_shape_, shear=0.25, elastic=0.03, contrast=0.5
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -371,8 +370,8 @@ class FixMatchClassifier(SemiSupervisedNetwork):
 
     augmentation : object, default=None
         Object with methods ``weak`` and ``strong`` that return changed copies of a
-        batch. None is :class:`ImageAugmentation` for images and
-        :class:`TabularAugmentation` for rows.
+        batch. None is :class:`ImageAugmentation` for images. For rows, None swaps
+        values between rows and adds noise.
 
     threshold : float, default=0.8
         Smallest probability at which a guess is used in training.
@@ -505,8 +504,7 @@ class FixMatchClassifier(SemiSupervisedNetwork):
     def _make_net(self, module: nn.Module, **shared: Any) -> FixMatchNet:
         augmentation = self.augmentation
         if augmentation is None:
-            of_images = len(self.input_shape_) == 3
-            augmentation = ImageAugmentation() if of_images else TabularAugmentation()
+            augmentation = default_augmentation(self.input_shape_)
         return FixMatchNet(
             module,
             augmentation=augmentation,

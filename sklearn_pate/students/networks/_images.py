@@ -27,6 +27,9 @@ HIDDEN_SIZES = (400, 200, 200)
 INPUT_NOISE = 0.6
 # Fewest batches in an epoch, as few rows would give too few training steps.
 MIN_BATCHES = 20
+# Share of values that a strong change of rows swaps, and standard deviation of the
+# noise that it adds.
+_SWAPPED, _ADDED = 0.3, 0.1
 
 
 def check_builder(name: str, value: Any) -> None:
@@ -470,110 +473,34 @@ def _erase(images: Tensor, largest: float) -> Tensor:
     return images.masked_fill(square, 0)
 
 
-class TabularAugmentation(BaseEstimator):
+class RowAugmentation:
     """Random changes to rows of standardised features.
 
-    Values are swapped between rows of a batch, which preserves the distribution of a
-    feature, or noise is added to values. This noise gives no privacy guarantee. A
-    student seeds the random number generator of torch from `random_state`. A student
-    changes public rows only, so no parameter has a privacy cost, unless the parameter
-    was chosen on private rows.
-
-    Parameters
-    ----------
-    swap : float, default=0.3
-        Share of values that a strong change replaces by values of other rows.
-
-    noise : float, default=0.1
-        Standard deviation of the noise of a strong change, relative to the standard
-        deviation of the feature.
-
-    mask : float, default=0
-        Share of values that a strong change sets to the feature's mean.
-
-    weak_share : float, default=0.3
-        Strength of a weak change, as a share of the strength of a strong change.
-
-    Notes
-    -----
-    Swaps are from Yoon, Zhang, Jordon, van der Schaar (2020), "VIME: extending the
-    success of self- and semi-supervised learning to tabular domain"; Ucar,
-    Hajiramezanali, Edwards (2021), "SubTab: subsetting features of tabular data for
-    self-supervised representation learning".
-
-    Examples
-    --------
-    >>> import torch
-    >>> from sklearn_pate.students import TabularAugmentation
-    >>> rows = torch.tensor([[0.0, 10.0], [1.0, 11.0], [2.0, 12.0]])
-    >>> swapped = TabularAugmentation(swap=1, noise=0).strong(rows)
-    >>> swapped.sort(dim=0).values.equal(rows)
-    True
+    Values are swapped between rows of a batch (Yoon et al. 2020, "VIME"; Ucar et al.
+    2021, "SubTab"), which preserves the distribution of a feature, and noise is added.
     """
 
-    __module__ = "sklearn_pate.students"  # its name in files
-
-    _constraints: ClassVar[dict[str, Constraint]] = {
-        "swap": Constraint.number(0, 1),
-        "noise": Constraint.number(0, math.inf),
-        "mask": Constraint.number(0, 1),
-        "weak_share": Constraint.number(0, 1),
-    }
-
-    def __init__(
-        self,
-        *,
-        swap: float = 0.3,
-        noise: float = 0.1,
-        mask: float = 0.0,
-        weak_share: float = 0.3,
-    ) -> None:
-        self.swap = swap
-        self.noise = noise
-        self.mask = mask
-        self.weak_share = weak_share
+    #: Strength of a weak change, as a share of the strength of a strong change.
+    _WEAK = 0.3
 
     def weak(self, rows: Tensor) -> Tensor:
-        """Return slightly changed rows.
+        """Return slightly changed rows."""
+        return self.strong(rows, self._WEAK)
 
-        Parameters
-        ----------
-        rows : Tensor of shape (n_rows, n_features)
-            Standardised rows.
+    def strong(self, rows: Tensor, strength: float = 1.0) -> Tensor:
+        """Return strongly changed rows."""
+        # Features are shuffled separately, which mixes several other rows.
+        order = torch.rand_like(rows).argsort(dim=0)
+        chosen = torch.rand_like(rows) < strength * _SWAPPED
+        rows = torch.where(chosen, rows.gather(0, order), rows)
+        return rows + strength * _ADDED * torch.randn_like(rows)
 
-        Returns
-        -------
-        rows : Tensor of shape (n_rows, n_features)
-            Changed copies.
-        """
-        return self._change(rows, self.weak_share)
 
-    def strong(self, rows: Tensor) -> Tensor:
-        """Return strongly changed rows.
-
-        Parameters
-        ----------
-        rows : Tensor of shape (n_rows, n_features)
-            Standardised rows.
-
-        Returns
-        -------
-        rows : Tensor of shape (n_rows, n_features)
-            Changed copies.
-        """
-        return self._change(rows, 1)
-
-    def _change(self, rows: Tensor, share: float) -> Tensor:
-        if self.swap > 0:
-            # Features are shuffled separately, which mixes several other rows.
-            order = torch.rand_like(rows).argsort(dim=0)
-            chosen = torch.rand_like(rows) < share * self.swap
-            rows = torch.where(chosen, rows.gather(0, order), rows)
-        if self.noise > 0:
-            rows = rows + share * self.noise * torch.randn_like(rows)
-        if self.mask > 0:
-            rows = rows.masked_fill(torch.rand_like(rows) < share * self.mask, 0)
-        return rows
+def default_augmentation(input_shape: tuple[int, ...], **changes: float) -> Any:
+    """Return the changes for images, with these parameters, or for rows."""
+    if len(input_shape) == 3:
+        return ImageAugmentation(**changes)
+    return RowAugmentation()
 
 
 class PublicRows(Dataset):

@@ -10,9 +10,9 @@ from sklearn.base import clone
 from sklearn_pate.students import (
     FixMatchClassifier,
     ImageAugmentation,
-    TabularAugmentation,
 )
 from sklearn_pate.students.networks._consistency import shrunken_shares
+from sklearn_pate.students.networks._images import RowAugmentation
 
 
 def with_answers(digits, seed, n_public=600):
@@ -83,7 +83,7 @@ def test_an_augmentation_can_be_given(few_answers):
 
 
 @pytest.mark.parametrize(
-    ("shape", "kind"), [(None, TabularAugmentation), ((8, 8), ImageAugmentation)]
+    ("shape", "kind"), [(None, RowAugmentation), ((8, 8), ImageAugmentation)]
 )
 def test_the_augmentation_suits_the_inputs_unless_one_is_given(
     shape, kind, few_answers, monkeypatch
@@ -92,7 +92,7 @@ def test_the_augmentation_suits_the_inputs_unless_one_is_given(
     used = []
     strong = kind.strong
     monkeypatch.setattr(
-        kind, "strong", lambda self, x: used.append(len(x)) or strong(self, x)
+        kind, "strong", lambda *given: used.append(given) or strong(*given)
     )
     FixMatchClassifier(image_shape=shape, max_epochs=1).fit(X, answers)
     assert used
@@ -105,8 +105,8 @@ def test_the_augmentation_suits_the_inputs_unless_one_is_given(
         (FixMatchClassifier(unlabeled_weight=-1), "unlabeled_weight=-1 must be"),
         (FixMatchClassifier(augmentation="flip"), "augmentation='flip' must have"),
         (
-            FixMatchClassifier(augmentation=TabularAugmentation(swap=2)),
-            "swap=2 must be",
+            FixMatchClassifier(augmentation=ImageAugmentation(erase=2)),
+            "erase=2 must be",
         ),
     ],
 )
