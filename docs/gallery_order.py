@@ -17,7 +17,6 @@ ORDER = (
     "plot_texts",
     "plot_from_the_papers",
     "plot_active_queries",
-    "plot_vote_margins",
 )
 
 

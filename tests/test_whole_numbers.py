@@ -30,7 +30,6 @@ from sklearn_pate.accounting.plurality import release_parameters, sanitize
 from sklearn_pate.distributed import cast_votes, shard_of
 from sklearn_pate.inspection import (
     AnswerCostDisplay,
-    VoteMarginsDisplay,
     audit_mechanism,
     audit_neighbours,
     plan_fit,
@@ -81,7 +80,6 @@ NOT_TRIED = {
     *["PrivacySpent", "LedgerEntry", "PrivacyAnalysis", "FitPlan", "SearchPlan"],
     *["LabelAccuracy", "QuerySession", "RandomQueries.choose"],
     *["RepresentativeQueries.choose", "FitPlan.of_votes", "FitPlan.of_coefficients"],
-    *["VoteMarginsDisplay", "VoteMarginsDisplay.plot"],
     *["AnswerCostDisplay.from_estimator", "InteractiveGNMax.sanitized_cost"],
 }
 NEED_TORCH = {
@@ -190,9 +188,6 @@ CALLS = {
         AnswerCostDisplay.from_mechanisms(
             {"a": GNMax(5)}, n_classes=n_classes, n_queries=n_queries, delta=1e-5
         )
-    ),
-    "VoteMarginsDisplay.from_counts": lambda n_teachers=100: (
-        VoteMarginsDisplay.from_counts(COUNTS, n_teachers=n_teachers, sensitive=True)
     ),
     "audit_mechanism": lambda n_queries=1, n_trials=200, n_repeats=2: audit_mechanism(
         GNMax(5),
@@ -410,9 +405,6 @@ READ = {
     "log q": lambda one: sanitize(-one[0], smoothness=6e-4, noise_scale=5.0, **LAW),
     "audited counts": lambda one: audit_mechanism(GNMax(5), one[0], [60, 31, 9]),
     "class prior": lambda one: plan_fit(n_rows=900, class_prior=one[0] / 100),
-    "margins": lambda one: VoteMarginsDisplay.from_counts(
-        one, n_teachers=100, sensitive=True
-    ),
 }
 
 

@@ -7,6 +7,7 @@ from math import isinf
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate.accounting._calibrate import six_digits
 from sklearn_pate.accounting._cost import (
@@ -832,6 +833,22 @@ def plans_privacy(estimator: Any) -> bool:
     its fit may depend on private rows.
     """
     return callable(getattr(type(estimator), "plan_privacy", None))
+
+
+def statement_of(learner: Any) -> PrivacySpent:
+    """Return the statement of a fitted private classifier, or of a published one.
+
+    NotFittedError is raised if it is not fitted, ValueError if it has none.
+    """
+    if plans_privacy(learner) or hasattr(type(learner), "card"):
+        check_is_fitted(learner, "privacy_spent_")
+    spent = getattr(learner, "privacy_spent_", None)
+    if not isinstance(spent, PrivacySpent):
+        raise ValueError(
+            f"{type(learner).__name__} has no privacy_spent_; pass a fitted private "
+            "classifier, such as PATEClassifier, or a Pipeline that ends in one."
+        )
+    return spent
 
 
 @dataclass(frozen=True)

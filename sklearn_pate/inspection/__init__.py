@@ -10,7 +10,6 @@ from sklearn_pate.inspection._displays import (
     AnswerCostDisplay,
     EpsilonDeltaDisplay,
     PrivacyUtilityDisplay,
-    VoteMarginsDisplay,
 )
 from sklearn_pate.inspection._leaks import PrivacyLeak, privacy_leaks
 from sklearn_pate.inspection._plans import (
@@ -31,7 +30,6 @@ __all__ = [
     "PrivacyReport",
     "PrivacyUtilityDisplay",
     "SearchPlan",
-    "VoteMarginsDisplay",
     "audit_mechanism",
     "audit_neighbours",
     "plan_fit",

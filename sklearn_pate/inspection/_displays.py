@@ -1,28 +1,24 @@
-"""Displays of epsilon, delta, vote margins, answers and scores."""
+"""Displays of epsilon, delta, answers and scores."""
 
 import textwrap
 import warnings
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, check_scoring
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._estimators._class_codes import last_step
 from sklearn_pate.accounting._cost import check_neighbours
 from sklearn_pate.accounting._rdp import check_delta
-from sklearn_pate.accounting._statement import PrivacySpent, plans_privacy
+from sklearn_pate.accounting._statement import PrivacySpent, statement_of
 from sklearn_pate.accounting._value_checks import check_count, counted, is_positive
-from sklearn_pate.accounting.plurality._closed_form import check_counts
-from sklearn_pate.accounting.plurality._exact import log_losing
-from sklearn_pate.mechanisms import NoisySum, PluralityMechanism
+from sklearn_pate.mechanisms import NoisySum
 from sklearn_pate.mechanisms._noisy_sum import TwoPartRelease
 from sklearn_pate.mechanisms._noisy_training import SampledMechanism
 from sklearn_pate.mechanisms._plurality import Mechanism
@@ -41,8 +37,6 @@ SENSITIVE = "SENSITIVE: depends on private data, do not publish"
 _LETTER = 0.6
 # Costs are almost a straight line against the root of the number of queries.
 _N_COUNTS = 40
-# The width of the noise is the margin at which it changes one answer in twenty.
-_ONE_IN = 20
 # Fits for one target epsilon state slightly different values: those within one percent
 # share a point.
 _ONE_TARGET = 0.01
@@ -82,29 +76,6 @@ def stamp(ax: Any) -> None:
         zorder=100,
         bbox={"facecolor": "white", "alpha": 0.6, "edgecolor": "none", "pad": 2},
     )
-
-
-def fitted_last_step(estimator: Any) -> Any:
-    """Return the last step; raise NotFittedError if it is private and not fitted."""
-    learner = last_step(estimator)
-    if plans_privacy(learner):
-        check_is_fitted(learner, "privacy_spent_")
-    return learner
-
-
-def statement_of(estimator: Any) -> PrivacySpent:
-    """Return the statement of a fitted private estimator or Pipeline.
-
-    NotFittedError is raised if it is not fitted, ValueError if it has none.
-    """
-    learner = fitted_last_step(estimator)
-    spent = getattr(learner, "privacy_spent_", None)
-    if spent is None:
-        raise ValueError(
-            f"{type(learner).__name__} has no privacy_spent_; pass a fitted private "
-            "estimator, such as PATEClassifier, or a Pipeline that ends in one."
-        )
-    return spent
 
 
 def protection_note(unit: str | None, relation: str | None) -> str:
@@ -293,7 +264,8 @@ class AnswerCostDisplay:
         >>> plt.close(display.figure_)
         """
         require_matplotlib(cls)
-        spent, learner = statement_of(estimator), last_step(estimator)
+        learner = last_step(estimator)
+        spent = statement_of(learner)
         check_comparable([spent])
         mechanism = getattr(learner, "mechanism_", None)
         if spent.n_queries is None or mechanism is None:
@@ -445,328 +417,6 @@ def _check_mechanisms(mechanisms: Any) -> None:
         )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class VoteMarginsDisplay:
-    """Plot of vote margins compared with the noise. Sensitive: not for publication.
-
-    A margin is the largest vote count of a query minus the second largest. If margins
-    are well above the width of the noise, answers equal the plurality of the teachers.
-    If margins are far below the width of the noise, answers are mostly noise: use
-    better or more teachers, or less noise.
-
-    No privacy statement covers the plot, as the plot shows votes without noise. The
-    plot always has a warning stamp. No privacy statement covers a choice of parameters
-    by this plot, either: choose parameters on public or artificial rows.
-
-    Create the display by :meth:`from_estimator` or :meth:`from_counts`. The display
-    needs matplotlib. All parameters are stored as attributes. The display cannot be
-    pickled.
-
-    Parameters
-    ----------
-    margins : array-like of int of shape (n_queries,)
-        Margin of each query, in votes.
-
-    n_teachers : int
-        Number of teachers, including teachers that abstain.
-
-    turned : array-like of shape (n_queries,), default=None
-        Probability for each query that noise changes the answer to a class without the
-        most votes, if there is an answer.
-
-    width : int, default=None
-        Smallest margin between two classes at which noise changes at most one answer in
-        twenty.
-
-    Attributes
-    ----------
-    bars_ : matplotlib BarContainer
-        Numbers of queries.
-
-    turned_bars_ : matplotlib BarContainer or None
-        Expected numbers of answers that noise changes.
-
-    line_ : matplotlib Line2D or None
-        Line at the width of the noise, outside the axes if all margins are smaller.
-
-    ax_, figure_ : matplotlib Axes, Figure
-        Axes and figure that the display was drawn on.
-
-    See Also
-    --------
-    AnswerCostDisplay : Privacy cost of answers. May be published.
-
-    Notes
-    -----
-    The probability that noise changes an answer is exact: one minus the probability of
-    the class with most votes. For :class:`~sklearn_pate.mechanisms.ConfidentGNMax`, the
-    probability is conditional on an answer.
-
-    Examples
-    --------
-    >>> import matplotlib.pyplot as plt
-    >>> from sklearn_pate.inspection import VoteMarginsDisplay
-    >>> display = VoteMarginsDisplay(margins=[80, 60, 3], n_teachers=100).plot()
-    >>> [text.get_text() for text in display.ax_.texts]
-    ['SENSITIVE: depends on private data, do not publish']
-    >>> plt.close(display.figure_)
-    """
-
-    margins: ArrayLike
-    n_teachers: int
-    turned: ArrayLike | None = None
-    width: int | None = None
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError(
-            "A VoteMarginsDisplay is sensitive and cannot be pickled or copied; create "
-            "it again from the fit."
-        )
-
-    def plot(self, ax: Any = None, *, bins: Any = 20, **kwargs: Any) -> Self:
-        """Draw the display, with a warning stamp.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on. With None, a new figure is created.
-
-        bins : int or sequence, default=20
-            Argument of ``ax.hist``, for margins as shares of the teachers, from 0 to 1.
-
-        **kwargs : Any
-            Further arguments of ``ax.hist`` for the queries.
-
-        Returns
-        -------
-        display : VoteMarginsDisplay
-            The display itself.
-        """
-        ax = make_axes(type(self), ax)
-        shares = np.asarray(self.margins) / self.n_teachers
-        edges = np.histogram_bin_edges(shares, bins, range=(0, 1))
-        style = {"color": COLORS[0], "label": counted(len(shares), "query")}
-        *_, self.bars_ = ax.hist(shares, edges, **style | kwargs)
-        self.turned_bars_ = self.line_ = None
-        if self.turned is not None:
-            *_, self.turned_bars_ = ax.hist(
-                shares,
-                edges,
-                weights=self.turned,
-                color=COLORS[4],
-                hatch="///",
-                edgecolor="white",
-                label=f"changed by noise, on average {np.sum(self.turned):.1f}",
-            )
-        if self.width is not None:
-            beyond = ", more than exist" if self.width > self.n_teachers else ""
-            self.line_ = ax.axvline(
-                self.width / self.n_teachers,
-                color="black",
-                linestyle="--",
-                label=f"one in {_ONE_IN} is changed at "
-                f"{counted(self.width, 'vote')}{beyond}",
-            )
-        ax.set(
-            xlabel="margin of the votes, as a share of "
-            f"{counted(self.n_teachers, 'teacher')}",
-            ylabel="queries",
-            xlim=(0, 1),
-        )
-        ax.margins(y=0.35)  # space for the legend
-        ax.legend(fontsize="small", loc="upper left", framealpha=1)
-        stamp(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, sensitive: bool = False, ax: Any = None, **kwargs: Any
-    ) -> Self:
-        """Draw the margins of a fit. Sensitive.
-
-        Parameters
-        ----------
-        estimator : estimator
-            Fitted :class:`~sklearn_pate.PATEClassifier`, or a Pipeline that ends in a
-            PATEClassifier. A pickled, copied or published classifier has no votes.
-
-        sensitive : bool, default=False
-            Must be True, to confirm that the plot is sensitive.
-
-        ax, **kwargs : Any
-            Arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : VoteMarginsDisplay
-            Drawn display, with the warning stamp.
-
-        Raises
-        ------
-        ValueError
-            If `sensitive` is not True, or the estimator has no votes.
-
-        NotFittedError
-            If the estimator is not fitted.
-
-        Examples
-        --------
-        >>> import matplotlib.pyplot as plt
-        >>> from sklearn.datasets import make_blobs
-        >>> from sklearn.naive_bayes import GaussianNB
-        >>> from sklearn_pate import PATEClassifier, PublicData
-        >>> from sklearn_pate.inspection import VoteMarginsDisplay
-        >>> X, y = make_blobs(6000, centers=3, random_state=0)
-        >>> clf = PATEClassifier(
-        ...     GaussianNB(), n_teachers=200, n_queries=50, mechanism="gumbel"
-        ... )
-        >>> clf = clf.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
-        >>> display = VoteMarginsDisplay.from_estimator(clf, sensitive=True)
-        >>> display.margins.shape, display.n_teachers
-        ((50,), 200)
-        >>> plt.close(display.figure_)
-        """
-        require_matplotlib(cls)
-        _check_sensitive(sensitive)
-        learner = fitted_last_step(estimator)
-        analysis = getattr(learner, "privacy_analysis_", None)
-        # A noisy sum of vectors has no votes.
-        if analysis is None or not isinstance(analysis.mechanism, PluralityMechanism):
-            raise ValueError(
-                f"{type(learner).__name__} has no votes in a privacy_analysis_. It "
-                "was pickled, copied or published, or its fit had no votes, as with "
-                "mechanism='scores'. Pass a PATEClassifier after a fit with "
-                "mechanism='gnmax'."
-            )
-        return cls.from_counts(
-            analysis.counts,
-            n_teachers=analysis.n_teachers,
-            sensitive=sensitive,
-            mechanism=analysis.mechanism,
-            ax=ax,
-            **kwargs,
-        )
-
-    @classmethod
-    def from_counts(
-        cls,
-        counts: ArrayLike,
-        *,
-        n_teachers: int,
-        sensitive: bool = False,
-        mechanism: PluralityMechanism | None = None,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw the margins of votes. Sensitive.
-
-        Parameters
-        ----------
-        counts : array-like of int of shape (n_queries, n_classes)
-            Vote counts, without noise.
-
-        n_teachers : int
-            Number of teachers, including teachers that abstain.
-
-        sensitive : bool, default=False
-            Must be True, even for artificial votes, as the plot always has a warning
-            stamp.
-
-        mechanism : Mechanism, default=None
-            Mechanism whose noise is set. With None, only margins are drawn.
-
-        ax, **kwargs : Any
-            Arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : VoteMarginsDisplay
-            Drawn display, with the warning stamp.
-
-        Raises
-        ------
-        ValueError
-            If `sensitive` is not True, a query has more votes than teachers, or the
-            noise of the mechanism is not set.
-
-        Examples
-        --------
-        >>> import matplotlib.pyplot as plt
-        >>> from sklearn_pate.inspection import VoteMarginsDisplay
-        >>> from sklearn_pate.mechanisms import GNMax
-        >>> display = VoteMarginsDisplay.from_counts(
-        ...     [[90, 10], [52, 48]],
-        ...     n_teachers=100,
-        ...     sensitive=True,
-        ...     mechanism=GNMax(sigma=20),
-        ... )
-        >>> display.margins.tolist(), display.turned.round(2).tolist()
-        ([80, 4], [0.0, 0.44])
-        >>> plt.close(display.figure_)
-        """
-        require_matplotlib(cls)
-        _check_sensitive(sensitive)
-        counts = _check_votes(counts, n_teachers)
-        turned = width = None
-        if mechanism is not None:
-            law = _law(mechanism)
-            turned, width = np.exp(log_losing(law, counts)), _width(law)
-        ranked = np.sort(counts, axis=1).astype(np.int64)
-        display = cls(
-            margins=ranked[:, -1] - ranked[:, -2],
-            n_teachers=int(n_teachers),
-            turned=turned,
-            width=width,
-        )
-        return display.plot(ax, **kwargs)
-
-
-def _check_sensitive(sensitive: Any) -> None:
-    if sensitive is not True:
-        raise ValueError(
-            f"sensitive={sensitive!r}, but margins show private votes without noise, "
-            "which no privacy statement covers. Pass sensitive=True and do not "
-            "publish the plot. Or draw AnswerCostDisplay, which may be published."
-        )
-
-
-def _check_votes(counts: ArrayLike, n_teachers: Any) -> NDArray[np.float64]:
-    counts = check_counts(counts)
-    if not len(counts):
-        raise ValueError("counts has no query; pass one row per query.")
-    check_count("n_teachers", n_teachers)
-    if n_teachers < max(counts.sum(axis=1)):
-        raise ValueError(
-            f"n_teachers={n_teachers!r} is too small, as one query has "
-            f"{counted(int(counts.sum(axis=1).max()), 'vote')}; pass at least as many "
-            "teachers."
-        )
-    return counts
-
-
-def _law(mechanism: Any) -> Any:
-    if not isinstance(mechanism, PluralityMechanism):
-        raise ValueError(
-            f"mechanism={mechanism!r} is not a PluralityMechanism; pass one with its "
-            "noise set, such as GNMax(sigma=40), or None."
-        )
-    mechanism._check_noise()
-    return mechanism._known_plurality()
-
-
-def _width(law: Any) -> int:
-    """Return the least margin of two classes with one wrong answer in twenty."""
-
-    def is_wide(margin: int) -> bool:
-        return bool(log_losing(law, [[margin, 0]])[0] <= -np.log(_ONE_IN))
-
-    high = 1
-    while not is_wide(high):
-        high *= 2
-    return bisect_left(range(high), True, key=is_wide)
-
-
 def _scores_of_estimators(
     estimators: Sequence[Any], X: Any, y: ArrayLike, scoring: Any
 ) -> dict[str, Any]:
@@ -776,7 +426,7 @@ def _scores_of_estimators(
             f"estimators is a single {type(estimators).__name__}; pass a list of "
             "fitted estimators, such as [clf]."
         )
-    statements = [statement_of(one) for one in estimators]
+    statements = [statement_of(last_step(one)) for one in estimators]
     check_comparable(statements)
     return {
         "epsilons": [spent.epsilon for spent in statements],
@@ -806,7 +456,7 @@ def _scores_of_search(search: Any, metric: str | None) -> dict[str, Any]:
         "score_name": _name_of(scoring),
     }
     if hasattr(search, "best_estimator_"):
-        spent = statement_of(search.best_estimator_)
+        spent = statement_of(last_step(search.best_estimator_))
         check_comparable([spent])
         names = ("delta", "unit", "relation")
         scores |= {name: getattr(spent, name) for name in names}
@@ -1070,8 +720,9 @@ class EpsilonDeltaDisplay:
         >>> plt.close(display.figure_)
         """
         require_matplotlib(cls)
-        name = type(last_step(estimator)).__name__
-        return cls.from_statements({name: statement_of(estimator)}, ax=ax, **kwargs)
+        learner = last_step(estimator)
+        stated = {type(learner).__name__: statement_of(learner)}
+        return cls.from_statements(stated, ax=ax, **kwargs)
 
     @classmethod
     def from_statements(

@@ -309,6 +309,17 @@ def test_the_stamp_is_there_when_and_only_when_it_is_sensitive(fits):
     assert stamps(public) == 1  # one private line makes all of it private
 
 
+def test_the_stamp_is_across_the_middle(fits):
+    display = PrivacyUtilityDisplay.from_estimators(fits, *TEST, sensitive=True)
+    display.figure_.canvas.draw()
+    (stamp,) = display.ax_.texts
+    box, axes = stamp.get_window_extent(), display.ax_.get_window_extent()
+    assert axes.containsx(box.x0)
+    assert axes.containsx(box.x1)
+    assert box.width > axes.width / 2
+    assert stamp.get_zorder() > max(line.get_zorder() for line in display.ax_.lines)
+
+
 def test_lines_of_two_learners_share_axes_and_differ():
     _, ax = plt.subplots()
     numbers = {"epsilons": [1, 2], "scores": [0.5, 0.6], "sensitive": True}

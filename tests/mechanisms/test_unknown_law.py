@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.accounting.bounds import pure_dp_curve
 from sklearn_pate.accounting.plurality._exact import Plurality
-from sklearn_pate.inspection import VoteMarginsDisplay, audit_mechanism, plan_fit
+from sklearn_pate.inspection import audit_mechanism, plan_fit
 from sklearn_pate.mechanisms import PluralityMechanism
 
 ALL_VOTES, ONE_MOVED = [3, 2], [2, 3]
@@ -102,9 +102,6 @@ def test_figures_that_need_the_distribution_say_so():
     for compute in (
         lambda: mechanism.sanitized_cost([[5, 2]], n_teachers=7, delta=1e-5),
         lambda: mechanism.enumerated_curve([5, 2]),
-        lambda: VoteMarginsDisplay.from_counts(
-            [[5, 2]], n_teachers=7, sensitive=True, mechanism=mechanism
-        ),
     ):
         with pytest.raises(ValueError, match=message):
             compute()

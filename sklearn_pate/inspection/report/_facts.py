@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._estimators._class_codes import RelabeledClassifier
 from sklearn_pate._estimators._model_digest import model_fingerprint
@@ -31,9 +30,9 @@ from sklearn_pate.accounting._statement import (
     PrivacySpent,
     kind_of,
     of_thousand,
-    plans_privacy,
     round_up,
     sentences_of,
+    statement_of,
     with_metrics,
     write_epsilon,
 )
@@ -375,16 +374,9 @@ def _unwrapped(clf: Any) -> tuple[Any, list[tuple[str, Any]]]:
 
 
 def _statement_of(learner: Any, clf: Any) -> PrivacySpent:
-    if plans_privacy(learner) or has_card(learner):
-        check_is_fitted(learner, "privacy_spent_")
-    spent = getattr(learner, "privacy_spent_", None)
-    spent = getattr(learner, "model_privacy_spent_", spent)
-    if not isinstance(spent, PrivacySpent):
-        raise ValueError(
-            f"clf is of type {type(clf).__name__} without a privacy statement "
-            "(privacy_spent_); pass a fitted private classifier, such as "
-            "PATEClassifier, or a Pipeline that ends in one."
-        )
+    spent: PrivacySpent = getattr(
+        learner, "model_privacy_spent_", statement_of(learner)
+    )
     if spent.release in ("metrics", "several", "measured"):
         raise ValueError(
             f"clf is of type {type(clf).__name__}, whose statement covers several "

@@ -178,11 +178,15 @@ def test_a_curve_that_is_infinite_at_some_orders_has_a_cost():
     [
         (PATEClassifier(), NotFittedError, "not fitted"),
         (make_pipeline(StandardScaler(), PATEClassifier()), NotFittedError, "fitted"),
-        (LogisticRegression(), ValueError, "without a privacy statement"),
+        (
+            LogisticRegression(),
+            ValueError,
+            "LogisticRegression has no privacy_spent_; pass",
+        ),
         (
             GridSearchCV(PATEClassifier(), {}),
             ValueError,
-            "of type GridSearchCV without",
+            "GridSearchCV has no privacy_spent_",
         ),
     ],
 )
