@@ -213,10 +213,8 @@ def why_useless(
     noisy ones. `voter` is a teacher or neighbour; where a party is the unit, parties
     vote. `query` may be a public batch, for a sum.
     """
-    if mechanism.needs_probabilities or n_classes < 2:
-        return None
     answers = answers_of(mechanism)
-    if answers._plurality() is None:
+    if n_classes < 2 or answers.needs_probabilities or answers._plurality() is None:
         return None
     if unit == "party":
         voter = "party"

@@ -225,7 +225,7 @@ class PrivacyAnalysis:
             budget does not cover this release.
 
         TypeError
-            If noisy histograms were released, as their cost does not depend on votes.
+            If the cost does not depend on votes, as with noisy histograms and scores.
 
         Notes
         -----
@@ -251,6 +251,11 @@ class PrivacyAnalysis:
             raise ValueError(
                 "The noise of this fit was seeded, which voids every guarantee; fit "
                 "without a seed before publishing a cost."
+            )
+        if not hasattr(self.mechanism, "sanitized_cost"):
+            raise TypeError(
+                f"The privacy cost of {type(self.mechanism).__name__} does not depend "
+                "on the votes; publish privacy_spent_, without sanitizing it."
             )
         return self.mechanism.sanitized_cost(
             self.counts,

@@ -810,7 +810,7 @@ def _check_mechanism(mechanism: Any) -> None:
             f"mechanism={mechanism!r} is not a PluralityMechanism, MeanScores or "
             "NoisySum; pass one, such as GNMax(sigma=40)."
         )
-    if mechanism.max_answers is not None:
+    if getattr(mechanism, "max_answers", None) is not None:
         raise ValueError(
             f"max_answers={mechanism.max_answers!r} makes the answers of different "
             "trials dependent; set max_answers=None."

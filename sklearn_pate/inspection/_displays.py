@@ -21,7 +21,7 @@ from sklearn_pate.accounting._value_checks import check_count, counted, is_posit
 from sklearn_pate.mechanisms import NoisySum
 from sklearn_pate.mechanisms._noisy_sum import TwoPartRelease
 from sklearn_pate.mechanisms._noisy_training import SampledMechanism
-from sklearn_pate.mechanisms._plurality import Mechanism
+from sklearn_pate.mechanisms._plurality import Mechanism, PluralityMechanism
 from sklearn_pate.metrics._results import (
     COLORS,
     line_style,
@@ -290,7 +290,7 @@ class AnswerCostDisplay:
             )
         last = 2 * spent.n_queries if n_queries is None else n_queries
         check_count("n_queries", last, 1)
-        counts = _counts(last, {spent.n_queries, answering.answer_cap(last)})
+        counts = _counts(last, [answering], also=[spent.n_queries])
         epsilons = _epsilons(mechanism, counts, n_classes, spent.delta)
         display = cls(
             n_queries=counts,
@@ -363,8 +363,7 @@ class AnswerCostDisplay:
         check_count("n_queries", n_queries, 1)
         check_count("n_classes", n_classes, 2)
         _check_mechanisms(mechanisms)
-        bends = {one.answer_cap(n_queries) for one in mechanisms.values()}
-        counts = _counts(n_queries, bends)
+        counts = _counts(n_queries, mechanisms.values())
         epsilons = {
             name: _epsilons(one, counts, n_classes, delta)
             for name, one in mechanisms.items()
@@ -389,11 +388,18 @@ def _epsilons(
     return np.array([_epsilon(mechanism, one, n_classes, delta) for one in counts])
 
 
-def _counts(last: int, also: Iterable[int]) -> NDArray[np.int64]:
-    """Return numbers of queries from 1 to the last, with further ones."""
+def _counts(
+    last: int, mechanisms: Iterable[Mechanism], also: Iterable[int] = ()
+) -> NDArray[np.int64]:
+    """Return numbers of queries from 1 to the last, with caps and further ones."""
+    caps = (
+        one.answer_cap(last)
+        for one in mechanisms
+        if isinstance(one, PluralityMechanism)
+    )
     roots = np.linspace(1, np.sqrt(last), _N_COUNTS)
     counts = (roots**2).round().astype(int)
-    return np.union1d(counts, [count for count in also if count <= last])
+    return np.union1d(counts, [count for count in (*caps, *also) if count <= last])
 
 
 def _check_mechanisms(mechanisms: Any) -> None:

@@ -53,7 +53,6 @@ from sklearn_pate.accounting.plurality._tight import (
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._plurality import (
     NO_ANSWER,
-    Mechanism,
     PluralityMechanism,
     Response,
 )
@@ -99,7 +98,6 @@ class GNMax(PluralityMechanism):
     """
 
     noise_parameters = ("sigma",)
-    _has_exact_cost = True
 
     def __init__(self, sigma: float | None = None) -> None:
         self.sigma: Any = sigma
@@ -169,10 +167,6 @@ class NoisyHistogram(GNMax):
     """
 
     releases_histograms: ClassVar[bool] = True
-    _has_exact_cost = True
-
-    # Counts cost the same for all votes.
-    sanitized_cost = Mechanism.sanitized_cost
 
     def release(
         self, counts: ArrayLike, noise: NoiseSource | None = None
@@ -315,7 +309,6 @@ class LNMax(PluralityMechanism):
     """
 
     noise_parameters = ("gamma",)
-    _has_exact_cost = True
 
     def __init__(self, gamma: float | None = None) -> None:
         self.gamma: Any = gamma
@@ -361,11 +354,6 @@ class _AcceptedByGap(PluralityMechanism):
     def _with_scale(self, scale: float) -> Self:
         return clone(self).set_params(c=six_digits(1 / scale, np.floor))
 
-    def _cost(
-        self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
-    ) -> RdpCurve:
-        return self._ceiling(orders) * n_answers
-
     def _guarantee(self) -> dict[str, float]:
         return {"pure_epsilon": 2 * self.c}
 
@@ -402,8 +390,6 @@ class GumbelMax(_AcceptedByGap):
     2.15
     """
 
-    _has_exact_cost = True
-
     def _answer(
         self, counts: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.intp]:
@@ -418,11 +404,13 @@ class GumbelMax(_AcceptedByGap):
             left = left[~accepted]
         return answers
 
+    def _cost(
+        self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
+    ) -> RdpCurve:
+        return gumbel_worst_case(self.c, orders) * n_answers
+
     def _answer_tests(self, n_classes: int) -> AnswerTests | None:
         return bounded_range_tests(2 * self.c)
-
-    def _ceiling(self, orders: ArrayLike) -> RdpCurve:
-        return gumbel_worst_case(self.c, orders)
 
     def _plurality(self) -> GumbelPlurality:
         return GumbelPlurality(self.c)
@@ -457,8 +445,6 @@ class PermuteAndFlip(_AcceptedByGap):
     4.62
     """
 
-    _has_exact_cost = True
-
     def _answer(
         self, counts: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.intp]:
@@ -477,11 +463,13 @@ class PermuteAndFlip(_AcceptedByGap):
             left = left[~passed]
         return answers
 
+    def _cost(
+        self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
+    ) -> RdpCurve:
+        return permute_and_flip_worst_case(self.c, orders) * n_answers
+
     def _answer_tests(self, n_classes: int) -> AnswerTests | None:
         return randomised_response(2 * self.c)
-
-    def _ceiling(self, orders: ArrayLike) -> RdpCurve:
-        return permute_and_flip_worst_case(self.c, orders)
 
     def _plurality(self) -> PermuteAndFlipPlurality:
         return PermuteAndFlipPlurality(self.c)
@@ -540,7 +528,6 @@ class ConfidentGNMax(PluralityMechanism):
     """
 
     noise_parameters = ("sigma_threshold", "sigma")
-    _has_exact_cost = True
 
     def __init__(
         self,
@@ -697,7 +684,8 @@ class InteractiveGNMax(ConfidentGNMax):
 
     needs_probabilities: ClassVar[bool] = True
 
-    _has_exact_cost = True
+    # An answer of the student is post-processing of the check (Lemma 4).
+    _exact = ConfidentGNMax._exact
 
     def __init__(
         self,

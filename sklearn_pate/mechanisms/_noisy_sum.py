@@ -60,7 +60,6 @@ class MarginalCounts(Mechanism):
 
     released = "model"
     noise_parameters = ("sigma",)
-    _has_exact_cost = True
 
     def __init__(
         self,
@@ -304,7 +303,6 @@ class NoisySum(GaussianSum):
     """
 
     _for_less_noise: ClassVar[str] = "raise epsilon or batch_size"
-    _has_exact_cost = True
 
     def __init__(
         self,
@@ -493,7 +491,6 @@ class MeanScores(GaussianSum):
     """
 
     released = "scores"
-    _has_exact_cost = True
 
     #: Number of steps.
     n_steps: ClassVar[int] = len(_SHARES)

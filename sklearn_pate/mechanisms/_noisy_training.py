@@ -34,9 +34,14 @@ from sklearn_pate.accounting.plurality._closed_form import (
     pure_dp_curve,
     threshold_worst_case,
 )
-from sklearn_pate.mechanisms import GumbelMax, PermuteAndFlip
 from sklearn_pate.mechanisms._noise import NoiseSource, gamma_vector, standard_normal
-from sklearn_pate.mechanisms._noisy_max import ConfidentGNMax, GNMax, NoisyHistogram
+from sklearn_pate.mechanisms._noisy_max import (
+    ConfidentGNMax,
+    GNMax,
+    GumbelMax,
+    NoisyHistogram,
+    PermuteAndFlip,
+)
 from sklearn_pate.mechanisms._noisy_sum import GaussianSum
 from sklearn_pate.mechanisms._plurality import (
     Mechanism,
@@ -83,8 +88,6 @@ class NewtonSteps(GaussianSum):
     def __init__(self, noise_scale: float | None = None) -> None:
         self.noise_scale: Any = noise_scale
 
-    _has_exact_cost = True
-
     def prepared(
         self, *, epsilon: float, delta: float, before: Cost | None = None
     ) -> Self:
@@ -106,7 +109,6 @@ class DPSGDSteps(Mechanism):
     """
 
     released = "model"
-    _has_exact_cost = True
 
     def __init__(
         self,
@@ -226,7 +228,6 @@ class NoisyObjective(Mechanism):
     """
 
     released = "model"
-    _has_exact_cost = True
 
     def __init__(
         self,
@@ -462,10 +463,17 @@ class SampledMechanism(Mechanism):
         self.mechanism = mechanism
         self.sampling_rate = sampling_rate
 
+    #: Queries come without the student's class probabilities.
+    needs_probabilities: ClassVar[bool] = False
+
     @property
-    def releases_histograms(self) -> bool:  # type: ignore[override]
+    def releases_histograms(self) -> bool:
         """Whether `mechanism` releases noisy counts, and not their plurality alone."""
         return self.mechanism.releases_histograms
+
+    def answer_cap(self, n_queries: int) -> int:
+        """Return the number of queries, as all may be answered."""
+        return n_queries
 
     @property
     def sigma(self) -> float:
@@ -630,7 +638,6 @@ class SelectedFit(Mechanism):
     """
 
     released = "search"
-    _has_exact_cost = True
 
     def __init__(
         self,

@@ -162,7 +162,7 @@ class Oracle:
         self._answer_of: dict[int, int] = {}
         self._probabilities: list[NDArray[np.float64]] = []
         self._histograms: list[NDArray[np.int64]] = []
-        self._answers_left = mechanism.answer_cap(n_queries)
+        self._answers_left = self._mechanism.answer_cap(n_queries)
         self._n_queries = n_queries
         self.n_charged = 0
         curve = mechanism.cost(n_queries, votes.n_classes).curve

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils.metaestimators import available_if
 
 from sklearn_pate.accounting._calibrate import (
     LARGEST_SCALE,
@@ -98,18 +99,14 @@ class Mechanism(BaseEstimator, ABC):
     #: Largest scale of noise that can be drawn, in units of the noise parameters.
     largest_scale: ClassVar[float] = LARGEST_SCALE
 
-    #: Largest number of answers of a whole fit, for mechanisms that may withhold some.
-    max_answers: int | None = None
-
-    #: Whether queries come with the student's class probabilities.
-    needs_probabilities: ClassVar[bool] = False
-
-    #: Whether noisy counts are released, and not their plurality alone.
-    releases_histograms: ClassVar[bool] = False
-
-    #: Set in the body of a class with an exact cost. Not inherited: a subclass may
-    #: release more, and state another cost.
-    _has_exact_cost: ClassVar[bool]
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Drop a parent's exact cost where its curve or its release is overridden."""
+        super().__init_subclass__(**options)
+        own = vars(cls).keys()
+        # A class that releases more must state the exact cost of that, or none.
+        others = {"_curve", "_cost", "_answer", "respond", "release"}
+        if own & others and not own & {"_exact", "_answer_tests"}:
+            cls._exact = Mechanism._exact  # type: ignore[method-assign]
 
     def cost(
         self,
@@ -150,7 +147,7 @@ class Mechanism(BaseEstimator, ABC):
         check_count("n_classes", n_classes)
         relation = self.relation(unit)
         curve = self._curve(n_queries, n_classes, orders)
-        exact = self._known_exact(n_queries, n_classes)
+        exact = self._exact(n_queries, n_classes)
         return Cost(unit, relation, curve, exact)
 
     @abstractmethod
@@ -160,52 +157,6 @@ class Mechanism(BaseEstimator, ABC):
     def _exact(self, n_queries: int, n_classes: int) -> ExactCost | None:
         """Return the exact cost of a whole fit, None if only a curve is known."""
         return None
-
-    def _known_exact(self, n_queries: int, n_classes: int) -> ExactCost | None:
-        """Return the exact cost, None for a subclass that does not claim it itself."""
-        if "_has_exact_cost" not in vars(type(self)):
-            return None
-        return self._exact(n_queries, n_classes)
-
-    def answer_cap(self, n_queries: int) -> int:
-        """Compute the largest number of answers to a given number of queries.
-
-        Parameters
-        ----------
-        n_queries : int
-            Number of queries.
-
-        Returns
-        -------
-        n_answers : int
-            The smaller of `n_queries` and `max_answers`.
-        """
-        check_count("n_queries", n_queries, 0, np.inf)  # has a cost, however many
-        check_count("max_answers", self.max_answers, also=(None,))
-        if self.max_answers is None:
-            return n_queries
-        return min(n_queries, self.max_answers)
-
-    def sanitized_cost(self, counts: ArrayLike, **release: Any) -> Any:
-        """Raise TypeError, as this mechanism's privacy cost does not depend on votes.
-
-        Parameters
-        ----------
-        counts : array-like of shape (n_queries, n_classes)
-            Votes per class.
-
-        **release : Any
-            Parameters of `PluralityMechanism.sanitized_cost`.
-
-        Raises
-        ------
-        TypeError
-            Always, as the result of `cost` may be published without noise.
-        """
-        raise TypeError(
-            f"The privacy cost of {type(self).__name__} does not depend on the votes; "
-            "publish cost, or privacy_spent_ of a fit, without sanitizing it."
-        )
 
     def in_one_line(self) -> str:
         """Write the mechanism and its parameters in one line, for statements.
@@ -374,6 +325,15 @@ class PluralityMechanism(Mechanism):
     1.48
     """
 
+    #: Largest number of answers of a whole fit, for mechanisms that may withhold some.
+    max_answers: int | None = None
+
+    #: Whether queries come with the student's class probabilities.
+    needs_probabilities: ClassVar[bool] = False
+
+    #: Whether noisy counts are released, and not their plurality alone.
+    releases_histograms: ClassVar[bool] = False
+
     def answer(
         self,
         counts: ArrayLike,
@@ -457,6 +417,25 @@ class PluralityMechanism(Mechanism):
         needed = {"probabilities": probabilities} if self.needs_probabilities else {}
         answers = self.answer(counts, max_answers=max_answers, noise=noise, **needed)
         return Response(answers, int(np.count_nonzero(answers != NO_ANSWER)))
+
+    def answer_cap(self, n_queries: int) -> int:
+        """Compute the largest number of answers to a given number of queries.
+
+        Parameters
+        ----------
+        n_queries : int
+            Number of queries.
+
+        Returns
+        -------
+        n_answers : int
+            The smaller of `n_queries` and `max_answers`.
+        """
+        check_count("n_queries", n_queries, 0, np.inf)  # has a cost, however many
+        check_count("max_answers", self.max_answers, also=(None,))
+        if self.max_answers is None:
+            return n_queries
+        return min(n_queries, self.max_answers)
 
     def _capped(
         self, answers: NDArray[np.intp], max_answers: int | None
@@ -564,7 +543,7 @@ class PluralityMechanism(Mechanism):
         n_answers = ready.answer_cap(n_queries)
 
         def exact_epsilon(scale: float, n_classes: int = n_classes) -> float:
-            exact = ready._with_scale(scale)._known_exact(n_queries, n_classes)
+            exact = ready._with_scale(scale)._exact(n_queries, n_classes)
             if exact is not None and before is not None:
                 exact = None if before.mu is None else exact.after(before.mu)
             return np.inf if exact is None else exact.epsilon(delta)
@@ -872,7 +851,9 @@ class PluralityMechanism(Mechanism):
             return None
         return curve.quiet_epsilon(delta, conversion="classical")
 
-    def sanitized_cost(  # type: ignore[override]
+    # Noisy counts cost the same for all votes.
+    @available_if(lambda mechanism: not mechanism.releases_histograms)
+    def sanitized_cost(
         self,
         counts: ArrayLike,
         *,

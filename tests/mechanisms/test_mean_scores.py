@@ -52,7 +52,8 @@ def test_a_part_of_a_fit_costs_as_much_as_the_fit():
 
 def test_a_subclass_states_its_renyi_cost():
     class Other(MeanScores):
-        pass
+        def release(self, sums, noise=None):
+            return super().release(sums, noise)
 
     other, known = Other(noise_scale=4.0), MeanScores(noise_scale=4.0)
     curve = known.cost(2, 2).curve

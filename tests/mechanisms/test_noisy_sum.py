@@ -143,11 +143,6 @@ def test_the_width_of_a_vector_costs_nothing():
     assert len(costs) == 1
 
 
-def test_there_is_no_data_dependent_figure_to_publish():
-    with pytest.raises(TypeError, match="does not depend on the votes"):
-        NoisySum(40).sanitized_cost(SUMS, n_teachers=7, delta=1e-5)
-
-
 # Calibration
 
 

@@ -53,7 +53,10 @@ class WithPilot(GNMax):
 
 
 class InformedChecks(ConfidentGNMax):
-    """A subclass may release more."""
+    """Also releases what decides whether a query is answered."""
+
+    def _answer(self, counts, noise):
+        return super()._answer(counts, noise)
 
 
 class SummedTwice(NoisySum):
