@@ -547,12 +547,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         self, X: Any, y: Any, X_public: Any, groups: Any, seeds: Seeds
     ) -> tuple[Any, PublicInputs]:
         """Check the data; private rows stay where they are."""
-        if not hasattr(X, "__dask_graph__"):
-            return split_inputs(self, X, y, X_public, groups, seed=seeds.public_rows)
-        # Imported here, as it imports dask.
-        from sklearn_pate._aggregation._dask_inputs import read_dask_inputs
-
-        return read_dask_inputs(self, X, y, X_public, groups, key=seeds.key)
+        return split_inputs(
+            self, X, y, X_public, groups, seed=seeds.public_rows, key=seeds.key
+        )
 
     def _of_votes(
         self,

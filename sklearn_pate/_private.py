@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from sklearn_pate._inputs._labels import check_classes, private_rows_by_position
+from sklearn_pate._inputs._labels import known_classes, private_rows_by_position
 from sklearn_pate._teachers._data_problems import DataProblems, find_problems
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._rdp import LARGEST_DELTA, check_delta
@@ -139,7 +139,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
         self, X: Any, y: Any, X_public: Any, groups: Any, classes: Any
     ) -> DataProblems:
         """List problems of private rows, with these classes. Sensitive."""
-        known = None if classes is None else check_classes(classes)
+        known = known_classes(classes)
         takes_missing = get_tags(self).input_tags.allow_nan
         problems = find_problems(
             X, y, groups, known, X_public, takes_missing=takes_missing
@@ -215,7 +215,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
         check_parameters(self)
         check_delta(self.delta, LARGEST_DELTA)
         if self.classes is not None:
-            check_classes(self.classes)
+            known_classes(self.classes)
 
     def _set_applicable(self, **attributes: Any) -> None:
         """Set fitted attributes, and remove those of None, which do not apply."""

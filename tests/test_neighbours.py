@@ -22,7 +22,7 @@ import sklearn_pate
 from sklearn_pate import DPNewtonClassifier, PublicData
 from sklearn_pate._synthetic._domain import read_domain
 from sklearn_pate._synthetic._marginals import LogOdds, Marginals, count_cells
-from sklearn_pate.learners._newton import PrivateRows, Step
+from sklearn_pate.learners._newton import RepresentedRows, Step
 from sklearn_pate.students import (
     ImageRepresentation,
     TableRepresentation,
@@ -263,7 +263,7 @@ def test_a_neighbour_changes_no_other_vector_of_log_odds(of_groups):
     step = Step(coef, np.eye(len(coef)), np.eye(2), 1.0, 0.5)
 
     def total(X, codes, groups):
-        rows = PrivateRows(
+        rows = RepresentedRows(
             fitted.transform(X),
             codes,
             groups if of_groups else None,

@@ -28,9 +28,9 @@ from xgboost import XGBClassifier
 
 from benchmarks.record import WORK, command, load, save
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._aggregation._dask_inputs import read_dask_inputs
+from sklearn_pate._aggregation._rows import split_inputs
 from sklearn_pate.distributed import shard_of
-from sklearn_pate.distributed._dask import DaskRows
+from sklearn_pate.distributed._dask_teachers import number_of_blocks, shuffled_blocks
 
 N_FEATURES, N_PUBLIC, N_TEACHERS, N_FILES, N_WORKERS = 10, 5000, 2000, 1000, 2
 COLUMNS = [f"x{k}" for k in range(N_FEATURES)]
@@ -102,7 +102,7 @@ def by_hand(teacher, ddf):
         rng = np.random.default_rng(partition_info["number"] if partition_info else 0)
         return frame.assign(shard=rng.integers(N_TEACHERS, size=len(frame)))
 
-    n_blocks = DaskRows.n_blocks(Blocks(ddf), N_WORKERS, N_TEACHERS)
+    n_blocks = number_of_blocks(Blocks(ddf), N_WORKERS, N_TEACHERS)
     shuffled = ddf.map_partitions(with_shard).shuffle("shard", npartitions=n_blocks)
     parts = [
         dask.delayed(votes_of_groups)(part, TEACHERS[teacher], X_public)
@@ -143,12 +143,12 @@ def hashed(teacher, ddf):
 def shuffled(teacher, ddf):
     """Read, hash and shuffle, without training."""
     X_public = some_rows(N_PUBLIC, 0)[COLUMNS]
-    rows, _ = read_dask_inputs(
-        classifier(teacher), ddf[COLUMNS], ddf["y"], PublicData(X_public), None, key=0
-    )
-    n_blocks = rows.n_blocks(N_WORKERS, N_TEACHERS)
+    given = ddf[COLUMNS], ddf["y"], PublicData(X_public), None
+    rows, _ = split_inputs(classifier(teacher), *given, seed=0, key=0)
+    n_blocks = number_of_blocks(rows, N_WORKERS, N_TEACHERS)
     bounds = np.linspace(0, N_TEACHERS, n_blocks + 1).astype(int).tolist()
-    sizes = dask.compute(*(dask.delayed(len)(one) for one in rows.shuffled(bounds)))
+    blocks = shuffled_blocks(rows, bounds)
+    sizes = dask.compute(*(dask.delayed(len)(one) for one in blocks))
     return {"n_pieces": sum(sizes)}
 
 

@@ -29,7 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.record import command, save, summary
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._aggregation._rows import PrivateInputs
+from sklearn_pate._teachers._private_rows import PrivateRows
 from sklearn_pate._votes._votes import STEPS
 from sklearn_pate.accounting.plurality._discrete_noise import NoisyCheck
 from sklearn_pate.accounting.plurality._exact import (
@@ -273,7 +273,7 @@ def defects(n_audits=3):
                 mechanism=repr(mechanism),
                 n_repeats=n_repeats,
             )
-    with planted(PrivateInputs, "shards", deal_by_class):
+    with planted(PrivateRows, "shards", deal_by_class):
         add(
             "rows are assigned by class",
             lambda: stratified_shards(48, 11.9, 100),

@@ -367,7 +367,7 @@ def train_teachers(
     private, n_teachers = aggregation.private, len(aggregation.shards)
     if private.on_cluster:
         # Imported here, as it imports dask.
-        from sklearn_pate.distributed._dask import collect_on_dask
+        from sklearn_pate.distributed._dask_teachers import collect_on_dask
 
         train = partial(
             collect_on_dask, private=private, given=aggregation.public.X_public

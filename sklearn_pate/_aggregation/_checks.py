@@ -28,20 +28,6 @@ from sklearn_pate.exceptions import PublicDataWarning, warn_user
 from sklearn_pate.mechanisms import MeanScores
 
 
-def check_target(estimator: Any, y: Any) -> None:
-    """Raise ValueError unless y is a container of labels."""
-    if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is "
-            "None."
-        )
-    if isinstance(y, str):
-        raise ValueError(
-            "y is one text; pass the label of each row, such as frame['label']."
-        )
-    check_container("y", y)
-
-
 def read_rarest(class_prior: Any, n_classes: int) -> float | None:
     """Return the share of the rarest class, None if `class_prior` is None.
 
@@ -153,13 +139,16 @@ def unwrapped(X_public: Any, X: Table, unit: str) -> Any:
     return X_public
 
 
-def no_usable_row(given: Any, *, with_groups: bool) -> ValueError:
-    """Return the error of private rows without one to learn from."""
-    without_id = " and a group id" if with_groups else ""
-    return ValueError(
-        f"No private row of y has a label in classes={given!r}{without_id}; compare "
-        "the spelling and type of the labels in y and classes."
-    )
+def check_for_cluster(estimator: Any) -> None:
+    """Raise for parameters that need the rows in one process."""
+    for name in ("public_size", "synthetic", "memory"):
+        value = getattr(estimator, name)
+        if value is not None:
+            raise ValueError(
+                f"{name}={value!r} needs private rows in memory, but X is a dask "
+                f"collection; set {name}=None"
+                + ("." if name == "memory" else ", and pass X_public.")
+            )
 
 
 def check_strategy(query_strategy: Any, mechanism: Any, student: Any) -> None:

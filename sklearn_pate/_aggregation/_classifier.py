@@ -20,7 +20,6 @@ from sklearn_pate._aggregation._entry import (
 )
 from sklearn_pate._aggregation._fit_plan import why_counts_useless, why_domain_misses
 from sklearn_pate._aggregation._rows import (
-    PrivateInputs,
     PublicInputs,
     check_synthetic_rows,
 )
@@ -35,6 +34,7 @@ from sklearn_pate._inputs._odd_values import input_tags
 from sklearn_pate._private import PrivateClassifier
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._teachers._data_problems import NO_PROBLEMS, DataProblems
+from sklearn_pate._teachers._private_rows import PrivateRows
 from sklearn_pate.accounting._calibrate import check_epsilon_is_small
 from sklearn_pate.accounting._ledger import FitEntry
 from sklearn_pate.accounting._statement import (
@@ -167,14 +167,14 @@ class PublicRowsClassifier(PrivateClassifier):
         return () if self.synthetic is None else self.synthetic._problems(X)
 
     def _warn_of_counts(
-        self, private: PrivateInputs, public: PublicInputs, release: ReleasePlan
+        self, private: PrivateRows, public: PublicInputs, release: ReleasePlan
     ) -> None:
         """Warn if the noise hides the counts, where the number of rows is public."""
         why = self._why_counts_useless(private, public, release)
         warn_user(why, PrivacyUtilityWarning)
 
     def _why_counts_useless(
-        self, private: PrivateInputs, public: PublicInputs, release: ReleasePlan
+        self, private: PrivateRows, public: PublicInputs, release: ReleasePlan
     ) -> str | None:
         """Describe why the noise hides the counts; None if not, or if n is secret."""
         if release.counts is None or release.statement.relation != "replace-one":

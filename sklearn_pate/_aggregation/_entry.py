@@ -19,7 +19,6 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from sklearn_pate._aggregation._design import Design
-from sklearn_pate._aggregation._rows import PrivateInputs
 from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table
@@ -30,6 +29,7 @@ from sklearn_pate._synthetic._marginals import (
     SyntheticRows,
     count_cells,
 )
+from sklearn_pate._teachers._private_rows import PrivateRows
 from sklearn_pate._teachers._shards import one_row_of_groups
 from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate._votes._votes import Votes
@@ -512,7 +512,7 @@ def _what_fits(
 
 def draw_synthetic_rows(
     synthetic: PrivateMarginals,
-    private: PrivateInputs,
+    private: PrivateRows,
     classes: NDArray[Any],
     domain: Domain,
     release: ReleasePlan,
@@ -572,7 +572,7 @@ def tables_by_name(marginals: Marginals) -> dict[Any, NDArray[np.int64]]:
     return dict(zip(marginals.names, marginals.tables.values(), strict=True))
 
 
-def counted_rows(private: PrivateInputs, seed: int) -> tuple[Table, NDArray[np.intp]]:
+def counted_rows(private: PrivateRows, seed: int) -> tuple[Table, NDArray[np.intp]]:
     """Return all rows and class indices, or those of one row of each group."""
     X, codes = private.X, private.codes
     if private.ids is None or private.group_of_row is None:

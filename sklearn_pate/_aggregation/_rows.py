@@ -1,24 +1,23 @@
 """Private and public rows of a fit, and public rows with the votes of parties."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._aggregation._checks import (
+    check_for_cluster,
     check_number_of_groups,
     check_one_source,
-    check_target,
     check_unit,
-    no_usable_row,
     unwrapped,
 )
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import (
+    check_columns,
     check_features,
     check_held_out,
     check_not_private,
@@ -29,30 +28,21 @@ from sklearn_pate._inputs._known_columns import warn_of_text
 from sklearn_pate._inputs._labels import (
     PublicData,
     check_classes,
-    check_label_type,
-    class_indices,
+    known_classes,
     public_table,
-    read_classes,
 )
 from sklearn_pate._inputs._odd_values import read_like_public
 from sklearn_pate._synthetic._domain import Domain
 from sklearn_pate._synthetic._marginals import SyntheticRows
-from sklearn_pate._teachers._shards import (
-    group_ids,
-    hold_out_groups,
-    hold_out_rows,
-    rows_of_shards,
-    shard_groups,
-    shard_rows,
-)
-from sklearn_pate._votes._votes import VoteHeader, Votes, sum_of_classes
+from sklearn_pate._teachers._private_rows import PrivateRows
+from sklearn_pate._teachers._shards import hold_out_groups, hold_out_rows
+from sklearn_pate._votes._votes import VoteHeader, Votes
 from sklearn_pate.accounting._calibrate import check_delta_is_small
 from sklearn_pate.accounting._statement import (
     COLUMNS,
     DOMAIN_DECLARED,
     HELD_OUT_ROWS,
     LABEL_SET,
-    LABEL_SET_READ,
     ONE_PARTY,
     ONE_SITE,
     OWN_DATA,
@@ -92,103 +82,78 @@ class PublicInputs:
         return self.X_public.shape[0]
 
 
-@dataclass(frozen=True)
-class PrivateInputs:
-    """Private rows, for teachers alone. Sensitive."""
-
-    X: Table
-    codes: NDArray[np.intp]
-    ids: NDArray[Any] | None
-    group_of_row: NDArray[np.intp] | None
-    #: Rows of X that were held out as public.
-    public_indices: NDArray[np.intp] | None
-    on_cluster: ClassVar[bool] = False
-
-    @property
-    def n_rows(self) -> int:
-        """Number of private rows."""
-        return self.X.shape[0]
-
-    def shards(self, n_teachers: int, key: int) -> list[NDArray[np.intp]]:
-        """Assign rows to teachers, independently of X and y."""
-        if self.ids is None:
-            return shard_rows(self.n_rows, n_teachers, key)
-        shard_of_group = shard_groups(self.ids, n_teachers, key)
-        return rows_of_shards(shard_of_group[self.group_of_row], n_teachers)
-
-    def class_sum(self, n_classes: int, longest: int) -> NDArray[np.int64]:
-        """Add up vectors of at most this length, by class. Sensitive."""
-        return sum_of_classes(self.codes, self.group_of_row, 1, n_classes, longest)
-
-    def content(self) -> tuple:
-        """Return everything about the private rows, for a keyed fingerprint."""
-        return self.X, self.codes, self.ids, self.group_of_row
-
-
 def split_inputs(
-    estimator: Any, X: Any, y: Any, X_public: Any, groups: Any, *, seed: int
-) -> tuple[PrivateInputs, PublicInputs]:
+    estimator: Any,
+    X: Any,
+    y: Any,
+    X_public: Any,
+    groups: Any,
+    *,
+    seed: int,
+    key: int | None = None,
+) -> tuple[Any, PublicInputs]:
     """Check the arguments of `fit`, and hold out public rows where none are given.
 
-    Sets ``n_features_in_`` and ``feature_names_in_``. Private values decide about an
-    error only where a row has a group id of another type, or no row is left to learn
-    from; with public rows, also where a column of numbers holds text alone, or a list.
-    With groups as the unit, numbers of rows and groups, which are private there, decide
-    about the error of more teachers than groups, about that of public rows without
-    PublicData, and about a warning.
+    Sets ``n_features_in_`` and ``feature_names_in_``. With the `key` of shards, X may
+    be a dask collection, whose rows stay on the workers.
+
+    Private values decide about an error only where a row has a group id of another
+    type, or no row is left to learn from; with public rows, also where a column of
+    numbers holds text alone, or a list. With groups as the unit, numbers of rows and
+    groups, which are private there, decide about the error of more teachers than
+    groups, about that of public rows without PublicData, and about a warning.
     """
-    given = X
-    X, codes, ids, group_of_row, classes, label_set = read_rows(estimator, X, y, groups)
+    unit, synthetic = estimator.privacy_unit, estimator.synthetic
+    check_unit(unit, groups)
     check_number_of_groups(estimator)
-    assumptions = [label_set]
-    domain, public_indices = None, None
-    synthetic = estimator.synthetic
-    n_units = number_of_units(estimator, X.shape[0])
     check_one_source(estimator, X_public)
-    if synthetic is not None:
-        domain = synthetic._read(
-            X,
-            n_units,
-            len(classes),
-            partial(
-                estimator._counts_of,
-                n_classes=len(classes),
-                n_units=n_units,
-                epsilon=estimator.epsilon,
-            ),
+    classes = known_classes(estimator.classes)
+    private: Any
+    if key is not None and hasattr(X, "__dask_graph__"):
+        # Imported here, as it imports dask.
+        from sklearn_pate.distributed._dask_rows import DaskRows, rows_like
+
+        check_for_cluster(estimator)
+        like = rows_like(X)
+        check_columns(estimator, like, reset=True)
+        X_public = read_public_rows(estimator, X_public, like, like)
+        hashed = estimator.ledger is not None
+        private = DaskRows.read(
+            X, y, groups, like=like, classes=classes, key=key, hashed=hashed
         )
+    else:
+        table = check_features(estimator, X, reset=True, private=True)
+        if X_public is not None:
+            X_public = read_public_rows(estimator, X_public, table, X)
+        private = PrivateRows.read(table, y, groups, classes=classes)
+    check_delta_is_small(estimator.delta, private.n_rows, "rows")
+    n_units = number_of_units(estimator, private.n_rows)
+    domain, source = None, PUBLIC_ROWS
+    if synthetic is not None:
+        n_classes, source = len(private.classes), DOMAIN_DECLARED
+        counts = partial(
+            estimator._counts_of,
+            n_classes=n_classes,
+            n_units=n_units,
+            epsilon=estimator.epsilon,
+        )
+        domain = synthetic._read(private.X, n_units, n_classes, counts)
         uniform = domain.uniform(synthetic.n_rows, seed)
         X_public = check_synthetic_rows(estimator, uniform)
-        assumptions.append(DOMAIN_DECLARED)
     elif X_public is None:
-        is_public = _hold_out(
-            estimator.public_size, ids, group_of_row, X.shape[0], seed
-        )
-        public_indices = np.flatnonzero(is_public)
-        private = np.flatnonzero(~is_public)
-        X_public, X = _safe_indexing(X, public_indices), _safe_indexing(X, private)
-        X_public, codes = check_held_out(estimator, X_public), codes[private]
-        if ids is not None and group_of_row is not None:
-            ids, group_of_row = _groups_left(ids, group_of_row[private])
-        assumptions.append(HELD_OUT_ROWS)
-    else:
-        X_public = read_public_rows(estimator, X_public, X, given)
-        assumptions.append(PUBLIC_ROWS)
+        is_public = _hold_out(estimator.public_size, private, seed)
+        held_out = _safe_indexing(private.X, np.flatnonzero(is_public))
+        X_public = check_held_out(estimator, held_out)
+        private, source = private.without(is_public), HELD_OUT_ROWS
     if domain is None:
         warn_of_text(X_public)
-    X = read_like_public(X, X_public, refuse=synthetic is None)
-    codes = of_groups(codes, group_of_row, estimator.classes)
-    assumptions.append(COLUMNS)
-    return (
-        PrivateInputs(X, codes, ids, group_of_row, public_indices),
-        PublicInputs(
-            classes,
-            X_public,
-            estimator.privacy_unit,
-            tuple(assumptions),
-            domain,
-            n_units=n_units,
-        ),
+    if not private.on_cluster:
+        X = read_like_public(private.X, X_public, refuse=synthetic is None)
+        private = replace(private, X=X)
+    private.check_usable()
+    assumptions = (private.label_set, source, COLUMNS)
+    return private, PublicInputs(
+        private.classes, X_public, unit, assumptions, domain, n_units=n_units
     )
 
 
@@ -207,45 +172,6 @@ def number_of_units(estimator: Any, n_rows: int) -> int | None:
     return None if estimator._add_remove else n_rows
 
 
-def read_rows(
-    estimator: Any, X: Any, y: Any, groups: Any
-) -> tuple[
-    Table,
-    NDArray[np.intp],
-    NDArray[Any] | None,
-    NDArray[np.intp] | None,
-    NDArray[Any],
-    Assumption,
-]:
-    """Check private rows, their labels and their groups.
-
-    Returns X, class indices, the ids of groups and the group of each row, the classes,
-    and the assumption about them.
-    """
-    check_target(estimator, y)
-    X = check_features(estimator, X, reset=True, private=True)
-    check_consistent_length(X, y)
-    ids = group_of_row = None
-    check_unit(estimator.privacy_unit, groups)
-    if groups is not None:
-        ids, group_of_row = group_ids(groups, X.shape[0])
-    classes, codes, label_set = read_labels(estimator.classes, y, group_of_row)
-    check_delta_is_small(estimator.delta, X.shape[0], "rows")
-    return X, codes, ids, group_of_row, classes, label_set
-
-
-def of_groups(
-    codes: NDArray[np.intp], group_of_row: NDArray[np.intp] | None, given: Any
-) -> NDArray[np.intp]:
-    """Drop the labels of rows without a group id; raise ValueError if none is left."""
-    if group_of_row is not None:
-        # Such a row may belong to a group that has an id in another row.
-        codes = np.where(group_of_row < 0, -1, codes)
-    if np.all(codes < 0):
-        raise no_usable_row(given, with_groups=group_of_row is not None)
-    return codes
-
-
 def check_synthetic_rows(estimator: Any, rows: Table) -> Table:
     """Return rows drawn from a domain as public rows, or raise ValueError.
 
@@ -260,54 +186,20 @@ def check_synthetic_rows(estimator: Any, rows: Table) -> Table:
         ) from error
 
 
-def read_labels(
-    given: ArrayLike | None, y: Any, group_of_row: NDArray[np.intp] | None = None
-) -> tuple[NDArray[Any], NDArray[np.intp], Assumption]:
-    """Return the classes, the class indices of private labels, and the assumption made.
-
-    A label outside `given` has index -1. The type of y may raise a ValueError, no value
-    of it does. Without `given`, a row without a group, of index -1, adds no class, and
-    has index -1: it is not learned from.
-    """
-    if given is None and group_of_row is not None:
-        kept, codes = np.flatnonzero(group_of_row >= 0), np.full(len(group_of_row), -1)
-        classes, codes[kept] = read_classes(_safe_indexing(y, kept))
-        return classes, codes, LABEL_SET_READ
-    if given is None:
-        return *read_classes(y), LABEL_SET_READ
-    classes = check_classes(given)
-    check_label_type(y, classes)
-    return classes, class_indices(y, classes), LABEL_SET
-
-
-def _groups_left(
-    ids: NDArray[Any], group_of_row: NDArray[np.intp]
-) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Drop the ids of groups without a row."""
-    left = np.unique(group_of_row[group_of_row >= 0])
-    place = np.full(len(ids) + 1, -1)  # the last place is for rows without an id
-    place[left] = np.arange(len(left))
-    return ids[left], place[group_of_row]
-
-
-def _hold_out(
-    public_size: float,
-    ids: NDArray[Any] | None,
-    group_of_row: NDArray[np.intp] | None,
-    n_rows: int,
-    seed: int,
-) -> NDArray[np.bool_]:
+def _hold_out(public_size: float, private: PrivateRows, seed: int) -> NDArray[np.bool_]:
     """Choose the public rows, by whole groups where groups are the unit."""
-    if ids is None or group_of_row is None:
-        is_public = hold_out_rows(n_rows, public_size, seed)
+    if private.ids is None or private.group_of_row is None:
+        is_public = hold_out_rows(private.n_rows, public_size, seed)
     else:
-        is_public = hold_out_groups(ids, public_size, seed)[group_of_row]
-        is_public &= group_of_row >= 0
+        is_public = hold_out_groups(private.ids, public_size, seed)[
+            private.group_of_row
+        ]
+        is_public &= private.group_of_row >= 0
     if np.all(is_public) or not np.any(is_public):
         part = "private" if np.all(is_public) else "public"
         raise ValueError(
             f"public_size={public_size!r} leaves no {part} row out of "
-            f"n_samples={n_rows}; pass X_public, or pass more rows."
+            f"n_samples={private.n_rows}; pass X_public, or pass more rows."
         )
     warn_user(
         f"public_size={public_size!r} uses {np.count_nonzero(is_public)} private rows "

@@ -224,8 +224,7 @@ def check_features(
             estimator=estimator,
             input_name=name,
         )
-    validate_data(estimator, X, reset=reset, skip_check_array=True)
-    check_column_names(estimator, X, reset=reset, name=name)
+    check_columns(estimator, X, reset=reset, name=name)
     if X.shape[0] == 0:
         raise ValueError("Found array with 0 sample(s); pass at least one row.")
     return X
@@ -258,8 +257,7 @@ def check_numbers(
             input_name="X",
         )
     names = received if is_frame(received) else X
-    validate_data(estimator, names, reset=reset, skip_check_array=True)
-    check_column_names(estimator, names, reset=reset)
+    check_columns(estimator, names, reset=reset)
     return X
 
 
@@ -312,12 +310,13 @@ def check_public_features(estimator: Any, X_public: Any, X: Any = None) -> Any:
     return X_public
 
 
-def check_column_names(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> None:
-    """Store or compare the column names of dataframes if none of them is a string.
+def check_columns(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> None:
+    """Store or compare the number and the names of columns.
 
-    scikit-learn compares string names only, not numbers or the tuples of a pandas
-    MultiIndex.
+    scikit-learn compares names that are strings, and not numbers or the tuples of a
+    pandas MultiIndex.
     """
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
     names = column_names(X)
     if reset:
         vars(estimator).pop("_column_names", None)

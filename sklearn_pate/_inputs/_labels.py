@@ -50,6 +50,11 @@ def check_classes(classes: Any) -> NDArray[Any]:
     )
 
 
+def known_classes(classes: Any) -> NDArray[Any] | None:
+    """Return a label set sorted, None if there is none: then labels are read."""
+    return None if classes is None else check_classes(classes)
+
+
 def read_classes(y: Any) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Read from y the sorted classes, at least two, and the class index of each row."""
     if not hasattr(y, "dtype"):

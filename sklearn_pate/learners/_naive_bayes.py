@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._aggregation._checks import check_privacy_unit
+from sklearn_pate._aggregation._checks import check_privacy_unit, check_unit
 from sklearn_pate._aggregation._entry import (
     counted_rows,
     plan_release,
@@ -20,7 +20,6 @@ from sklearn_pate._aggregation._entry import (
     tables_by_name,
 )
 from sklearn_pate._aggregation._fit_plan import why_domain_misses
-from sklearn_pate._aggregation._rows import PrivateInputs, of_groups, read_rows
 from sklearn_pate._estimators._class_codes import (
     ProbabilityScoresMixin,
     StudentPredictionMixin,
@@ -29,7 +28,7 @@ from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._known_columns import KnownColumns
-from sklearn_pate._inputs._labels import private_rows_by_position
+from sklearn_pate._inputs._labels import known_classes, private_rows_by_position
 from sklearn_pate._private import PrivateClassifier
 from sklearn_pate._synthetic._domain import Domain, cell_of
 from sklearn_pate._synthetic._marginals import (
@@ -38,7 +37,11 @@ from sklearn_pate._synthetic._marginals import (
     count_cells,
     summed,
 )
-from sklearn_pate.accounting._calibrate import check_epsilon_is_small
+from sklearn_pate._teachers._private_rows import PrivateRows
+from sklearn_pate.accounting._calibrate import (
+    check_delta_is_small,
+    check_epsilon_is_small,
+)
 from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._statement import (
@@ -91,8 +94,7 @@ class NaiveBayes(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
 class _CountsPlan:
     """Plan of a fit: private rows, domain, release and statement."""
 
-    private: PrivateInputs
-    classes: NDArray[Any]
+    private: PrivateRows
     domain: Domain
     mechanism: MarginalCounts
     statement: PrivacySpent
@@ -283,13 +285,15 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         private = plan.private
         dropped = self._find_problems(X, y, None, groups, self.classes)
         rows, codes = self._counted_rows(private)
-        exact = count_cells(plan.domain, rows, codes, len(plan.classes), by_class=True)
+        exact = count_cells(
+            plan.domain, rows, codes, len(plan.private.classes), by_class=True
+        )
         noise = NoiseSource().as_stated(plan.statement.assumptions)
         record_release(self.ledger, plan.statement, private.content())
         # The privacy is spent on the next line: the noise is drawn.
         marginals = Marginals(
             plan.domain,
-            len(plan.classes),
+            len(plan.private.classes),
             True,
             plan.mechanism.release(exact, noise),
             private.n_rows if self.privacy_unit == "row" else None,
@@ -297,7 +301,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         )
         warn_user(why_domain_misses(marginals), PrivacyUtilityWarning)
         self.student_ = NaiveBayes.of_tables(marginals)
-        self.classes_ = plan.classes
+        self.classes_ = plan.private.classes
         # Each value is in ten of these rows.
         n_rows = 10 * max(one.n_cells for one in plan.domain.cells)
         self._known_columns = KnownColumns.of(plan.domain.uniform(n_rows, seed=0))
@@ -309,23 +313,28 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
     def _problems_of_values(self, X: Any) -> Iterable[str]:
         return PrivateMarginals(self.domain)._problems(X)
 
-    def _counted_rows(self, private: PrivateInputs) -> tuple[Table, NDArray[np.intp]]:
+    def _counted_rows(self, private: PrivateRows) -> tuple[Table, NDArray[np.intp]]:
         seed = check_random_state(self.random_state).randint(MAX_SEED)
         return counted_rows(private, seed)
 
     def _plan(self, X: Any, y: Any, *, groups: Any = None) -> _CountsPlan:
         """Check parameters and data, calibrate the noise, and state the cost."""
         self._check_parameters()
-        X, codes, ids, group_of_row, classes, label_set = read_rows(self, X, y, groups)
+        check_unit(self.privacy_unit, groups)
+        X = check_features(self, X, reset=True, private=True)
+        classes = known_classes(self.classes)
+        private = PrivateRows.read(X, y, groups, classes=classes)
+        check_delta_is_small(self.delta, private.n_rows, "rows")
+        n_classes = len(private.classes)
 
         def counts(n_tables: int, epsilon: float = self.epsilon) -> MarginalCounts:
             return MarginalCounts(n_tables=n_tables).for_share(1.0, epsilon, self.delta)
 
-        n_units = X.shape[0] if self.privacy_unit == "row" else None
+        n_units = private.n_rows if self.privacy_unit == "row" else None
         domain = PrivateMarginals(self.domain, n_bins=self.n_bins)._read(
-            X, n_units, len(classes), counts
+            X, n_units, n_classes, counts
         )
-        codes = of_groups(codes, group_of_row, self.classes)
+        private.check_usable()
 
         def prepare(epsilon: float | None, before: Cost | None) -> MarginalCounts:
             return counts(len(domain.counted), cast(float, epsilon))
@@ -336,16 +345,13 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
             self.epsilon,
             delta=self.delta,
             unit=self.privacy_unit,
-            assumptions=(label_set, DOMAIN_DECLARED, COLUMNS, CHOSEN_BLINDLY),
+            assumptions=(private.label_set, DOMAIN_DECLARED, COLUMNS, CHOSEN_BLINDLY),
             n_teachers=0,
             n_queries=0,
-            n_values=len(classes),
+            n_values=n_classes,
             n_steps=1,
         )
-        private = PrivateInputs(X, codes, ids, group_of_row, None)
-        return _CountsPlan(
-            private, classes, domain, release.mechanism, release.statement
-        )
+        return _CountsPlan(private, domain, release.mechanism, release.statement)
 
     def _check_before_predicting(self, X: Any) -> Any:
         check_is_fitted(self, "student_")

@@ -42,7 +42,7 @@ from sklearn_pate._aggregation._fit_plan import (
     why_one_class,
     why_only_noise,
 )
-from sklearn_pate._aggregation._rows import PrivateInputs, PublicInputs, split_inputs
+from sklearn_pate._aggregation._rows import PublicInputs, split_inputs
 from sklearn_pate._estimators._class_codes import (
     DelegatedPredictionMixin,
     keeps_rows_apart,
@@ -63,6 +63,7 @@ from sklearn_pate._inputs._known_columns import KnownColumns
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import LogOdds, PrivateMarginals
 from sklearn_pate._teachers._data_problems import DataProblems
+from sklearn_pate._teachers._private_rows import PrivateRows
 from sklearn_pate._votes._votes import STEPS
 from sklearn_pate.accounting._calibrate import check_epsilon, largest_gdp_mu
 from sklearn_pate.accounting._cost import Cost
@@ -240,7 +241,7 @@ class Step:
         return whole
 
 
-class PrivateRows:
+class RepresentedRows:
     """Represented private rows, with the sums of their clipped vectors. Sensitive.
 
     Rows are read in blocks, which are the groups where groups are the unit: each is
@@ -1163,7 +1164,7 @@ class DPNewtonClassifier(
             return self.basis == "rbf"
         return not self._is_ordered(X_public)
 
-    def _n_units(self, private: PrivateInputs) -> int:
+    def _n_units(self, private: PrivateRows) -> int:
         """Return the public number of rows or groups."""
         if self.privacy_unit == "row":
             return private.n_rows
@@ -1203,7 +1204,7 @@ class DPNewtonClassifier(
 class _NewtonPlan:
     """Plan of a fit: private rows, public basis, noise and statement."""
 
-    private: PrivateInputs
+    private: PrivateRows
     public: PublicInputs
     release: ReleasePlan
     seeds: Seeds
@@ -1280,7 +1281,7 @@ class _NewtonPlan:
         )
 
     @phase("representing the rows")
-    def represented_rows(self) -> tuple[PrivateRows, list[str]]:
+    def represented_rows(self) -> tuple[RepresentedRows, list[str]]:
         """Represent the private rows; also return problems. Sensitive.
 
         One row at a time: a transformer may refuse a row, and the rounding of rows that
@@ -1303,7 +1304,7 @@ class _NewtonPlan:
                         represented[row] = one
                     except Exception:
                         n_refused += 1
-        rows = PrivateRows(
+        rows = RepresentedRows(
             represented,
             self.private.codes,
             self.private.group_of_row,

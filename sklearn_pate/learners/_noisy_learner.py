@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Tags, _safe_indexing
-from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._aggregation._aggregation import (
     finite_features,
@@ -22,10 +21,9 @@ from sklearn_pate._aggregation._aggregation import (
     seconds_a_row,
     warn_if_slow,
 )
-from sklearn_pate._aggregation._checks import check_target
 from sklearn_pate._aggregation._design import is_given, is_table
 from sklearn_pate._aggregation._entry import record_release
-from sklearn_pate._aggregation._rows import read_labels, read_public_rows
+from sklearn_pate._aggregation._rows import read_public_rows
 from sklearn_pate._estimators._class_codes import check_transformer, keeps_rows_apart
 from sklearn_pate._estimators._isolation import autologging_off, quiet
 from sklearn_pate._inputs._containers import Table
@@ -35,7 +33,7 @@ from sklearn_pate._inputs._known_columns import (
     warn_of_columns,
     warn_of_text,
 )
-from sklearn_pate._inputs._labels import private_rows_by_position
+from sklearn_pate._inputs._labels import known_classes, private_rows_by_position
 from sklearn_pate._inputs._odd_values import (
     finite_or_default,
     input_tags,
@@ -43,6 +41,7 @@ from sklearn_pate._inputs._odd_values import (
     read_like_public,
 )
 from sklearn_pate._private import PrivateClassifier
+from sklearn_pate._teachers._private_rows import PrivateRows
 from sklearn_pate.accounting._calibrate import check_delta_is_small
 from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import (
@@ -308,18 +307,16 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
     def _plan(self, X: Any, y: Any, *, X_public: Any = None) -> TrainingPlan[Settings]:
         """Check parameters and data, and plan the release of a fit on these rows."""
         self._check_parameters()
-        check_target(self, y)
         self._check_public_rows_are_needed(X_public)
         given = X
         if X_public is None:
             X = self._check_features(X, reset=True)
         else:
             X = check_features(self, X, reset=True, private=True)
-        check_consistent_length(X, y)
+        read = PrivateRows.read(X, y, classes=known_classes(self.classes))
         if self._spends_delta():
-            check_delta_is_small(self.delta, X.shape[0], "rows")
-        classes, codes, label_set = read_labels(self.classes, y)
-        rows = Rows(X, codes, classes, (label_set, COLUMNS), X)
+            check_delta_is_small(self.delta, read.n_rows, "rows")
+        rows = Rows(X, read.codes, read.classes, (read.label_set, COLUMNS), X)
         if X_public is not None:
             rows = self._represented(rows, read_public_rows(self, X_public, X, given))
         return self._plan_training(rows)

@@ -13,9 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import (
-    check_consistent_length,
     check_is_fitted,
-    validate_data,
 )
 
 from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
@@ -25,12 +23,13 @@ from sklearn_pate._estimators._progress import phase, progress_of
 from sklearn_pate._inputs._containers import Table, as_objects, check_container
 from sklearn_pate._inputs._features import (
     as_array,
-    check_column_names,
+    check_columns,
     check_dimensions,
 )
 from sklearn_pate._inputs._labels import check_label_type, class_indices, plain_label
 from sklearn_pate._inputs._odd_values import is_frame
-from sklearn_pate._teachers._shards import group_ids, one_row_of_groups
+from sklearn_pate._teachers._private_rows import PrivateRows
+from sklearn_pate._teachers._shards import one_row_of_groups
 from sklearn_pate.accounting._calibrate import (
     check_delta_is_small,
     check_epsilon_is_small,
@@ -217,7 +216,8 @@ def private_metrics(
     classes = check_model(model)
     values = check_subgroups(subgroups, subgroup_values)
     rows = read_rows(X, y, classes, groups, subgroups, values)
-    check_columns(model, rows.X)
+    if hasattr(model, "n_features_in_"):
+        check_columns(model, rows.private.X, reset=False)
     plan = plan_measurement(
         rows,
         len(classes),
@@ -276,12 +276,7 @@ def _open_entry(
 class MeasuredRows:
     """Private rows to score, with labels, groups and subgroups. Sensitive."""
 
-    X: Table
-    #: Class indices, -1 for a label that the model does not know.
-    labels: NDArray[np.intp]
-    #: Distinct ids of groups, and the index of each row's one; None without groups.
-    ids: NDArray[np.bytes_] | None
-    group_of_row: NDArray[np.intp] | None
+    private: PrivateRows
     #: Declared values of subgroups, then `OTHER`, or one None; and their indices.
     subgroups: list[Any]
     of_subgroup: NDArray[np.intp]
@@ -289,13 +284,14 @@ class MeasuredRows:
     @property
     def n_public(self) -> int | None:
         """Number of rows, None where it is not public."""
-        return len(self.labels) if self.ids is None else None
+        return self.private.n_rows if self.private.ids is None else None
 
     def counted(self, seed: int) -> NDArray[np.intp]:
         """Return all rows, or one row of each group."""
-        if self.ids is None or self.group_of_row is None:
-            return np.arange(len(self.labels))
-        return one_row_of_groups(self.ids, self.group_of_row, seed)
+        ids, group_of_row = self.private.ids, self.private.group_of_row
+        if ids is None or group_of_row is None:
+            return np.arange(self.private.n_rows)
+        return one_row_of_groups(ids, group_of_row, seed)
 
 
 @dataclass(frozen=True)
@@ -331,12 +327,14 @@ class Measurement:
         classes, of_model = np.asarray(model.classes_), model_fingerprint(model)
         counted = rows.counted(seed)
         with progress_of(self), phase("scoring rows", self.n_rows) as advance:
-            scores, predicted = score_rows(model, rows.X, counted, classes, advance)
+            scores, predicted = score_rows(
+                model, rows.private.X, counted, classes, advance
+            )
         n_subgroups = len(rows.subgroups)
         scored = ScoredRows(
             scores,
             predicted,
-            rows.labels[counted],
+            rows.private.codes[counted],
             rows.of_subgroup[counted],
             n_subgroups,
         )
@@ -423,14 +421,14 @@ def plan_measurement(
     first = MarginalCounts(n_tables=1 + n_scored).for_share(_SHARE, epsilon, delta)
     second = MarginalCounts(n_tables=n_scored).for_share(1 - _SHARE, epsilon, delta)
     both = TwoPartRelease(first, second)
-    unit = "row" if rows.ids is None else "group"
+    unit = "row" if rows.private.ids is None else "group"
     of_subgroups = () if rows.subgroups == [None] else (SUBGROUPS_DECLARED,)
     cost, assumptions = as_drawn(
         both.cost(unit=unit),
         (*assumptions, SCORES_OF_ROW, COLUMNS, CHOSEN_BLINDLY, *of_subgroups),
     )
     statement = metrics_statement(both, cost, delta, assumptions)
-    check_delta_is_small(delta, len(rows.labels), "rows")
+    check_delta_is_small(delta, rows.private.n_rows, "rows")
     return Measurement(first, second, statement, edges, rows.n_public)
 
 
@@ -473,13 +471,6 @@ def check_model(model: Any) -> NDArray[Any]:
     return classes
 
 
-def check_columns(model: Any, X: Table) -> None:
-    """Raise if the number or the names of columns are not those of the model's fit."""
-    if hasattr(model, "n_features_in_"):
-        validate_data(model, X, reset=False, skip_check_array=True)
-        check_column_names(model, X, reset=False)
-
-
 def read_rows(
     X: Any,
     y: Any,
@@ -492,27 +483,20 @@ def read_rows(
 
     `values` of subgroups are those of `check_subgroups`.
     """
-    X = read_table(X)
-    check_container("y", y)
-    check_consistent_length(X, y)
-    check_label_type(y, classes)
-    labels = class_indices(y, classes)
-    ids = group_of_row = None
-    if groups is not None:
-        ids, group_of_row = group_ids(groups, X.shape[0])
-    of_subgroup = np.zeros(len(labels), dtype=np.intp)
+    private = PrivateRows.read(read_table(X), y, groups, classes=classes)
+    of_subgroup = np.zeros(private.n_rows, dtype=np.intp)
     if subgroups is not None:
         shape = as_objects(subgroups).shape
-        if shape[:1] != labels.shape:
+        if shape[:1] != private.codes.shape:
             raise ValueError(
-                f"subgroups has shape {shape} and X has {X.shape[0]} rows; pass one "
-                "value for each row."
+                f"subgroups has shape {shape} and X has {private.n_rows} rows; pass "
+                "one value for each row."
             )
         declared = np.array(values[:-1], dtype=object)
         check_label_type(subgroups, declared, "subgroups", "subgroup_values")
         of_subgroup = class_indices(subgroups, declared)
         of_subgroup[of_subgroup < 0] = len(values) - 1
-    return MeasuredRows(X, labels, ids, group_of_row, values, of_subgroup)
+    return MeasuredRows(private, values, of_subgroup)
 
 
 def read_table(X: Any) -> Table:

@@ -16,9 +16,8 @@ from sklearn.utils.metadata_routing import (
     MethodMapping,
     process_routing,
 )
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._aggregation._checks import check_target
 from sklearn_pate._aggregation._entry import record_release
 from sklearn_pate._estimators._class_codes import (
     DelegatedPredictionMixin,
@@ -62,7 +61,7 @@ from sklearn_pate.mechanisms._noisy_training import (
     curves_of_fits,
     selection_law,
 )
-from sklearn_pate.model_selection._split import PrivateRows, RowSplit, split_rows
+from sklearn_pate.model_selection._split import FitArguments, RowSplit, split_rows
 from sklearn_pate.model_selection._trials import (
     Candidate,
     TrialSetup,
@@ -105,7 +104,7 @@ class FitCosts(NamedTuple):
 
 def cost_of_fits(
     candidates: Sequence[Candidate],
-    rows: PrivateRows,
+    rows: FitArguments,
     split: RowSplit,
     unit: str,
     relation: str,
@@ -222,7 +221,7 @@ def state_search(
 
 
 def _depends_on_size(
-    candidate: Candidate, rows: PrivateRows, spent: PrivacySpent
+    candidate: Candidate, rows: FitArguments, spent: PrivacySpent
 ) -> bool:
     """Compare the cost on all rows with the cost on the drawn training rows."""
     with warnings.catch_warnings():
@@ -595,15 +594,13 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
 
     def _receive(
         self, X: Any, y: Any, fit_params: dict[str, Any]
-    ) -> tuple[PrivateRows, NDArray[Any], Assumption]:
+    ) -> tuple[FitArguments, NDArray[Any], Assumption]:
         """Check the arguments of `fit`, and read the labels."""
-        check_target(self, y)
         X = check_features(self, X, reset=True, private=True)
-        check_consistent_length(X, y)
         check_delta_is_small(self.delta, X.shape[0], "rows")
         if get_config()["enable_metadata_routing"]:
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
-        return PrivateRows.read(X, y, self.classes, fit_params)
+        return FitArguments.read(X, y, self.classes, fit_params)
 
     def _predictor(self) -> Any:
         return getattr(self, "best_estimator_", None)

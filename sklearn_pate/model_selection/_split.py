@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.validation import _num_samples, check_consistent_length
+from sklearn.utils.validation import _num_samples
 
-from sklearn_pate._aggregation._rows import read_labels
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._containers import Table
+from sklearn_pate._inputs._labels import known_classes
+from sklearn_pate._teachers._private_rows import PrivateRows
 from sklearn_pate._teachers._shards import (
     group_ids,
     hold_out_groups,
@@ -169,7 +170,7 @@ def split_groups(
     return np.flatnonzero(~is_test & (group_of_row >= 0)), np.flatnonzero(is_test)
 
 
-class PrivateRows(NamedTuple):
+class FitArguments(NamedTuple):
     """Private rows, their labels, class indices and further arguments of a fit.
 
     A code of -1 is a label that does not count.
@@ -183,18 +184,16 @@ class PrivateRows(NamedTuple):
     @classmethod
     def read(
         cls, X: Table, y: Any, given: ArrayLike | None, params: dict[str, object]
-    ) -> tuple["PrivateRows", NDArray[Any], Assumption]:
+    ) -> tuple["FitArguments", NDArray[Any], Assumption]:
         """Read labels; return rows, classes, and the assumption about the classes.
 
         Without `given` classes, those of all rows with an id are taken.
         """
-        y = y if hasattr(y, "__getitem__") else np.asarray(y)
-        rows, group_of_row = cls(X, y, np.zeros(0, dtype=np.intp), params), None
-        if (groups := rows.groups()) is not None:
-            _, group_of_row = group_ids(groups, X.shape[0])
-        check_consistent_length(X, y)
-        classes, codes, label_set = read_labels(given, y, group_of_row)
-        return rows._replace(codes=codes), classes, label_set
+        if y is not None and not hasattr(y, "__getitem__"):
+            y = np.asarray(y)
+        rows = cls(X, y, np.zeros(0, dtype=np.intp), params)
+        read = PrivateRows.read(X, y, rows.groups(), classes=known_classes(given))
+        return rows._replace(codes=read.codes), read.classes, read.label_set
 
     @property
     def n_rows(self) -> int:
@@ -206,12 +205,12 @@ class PrivateRows(NamedTuple):
         named = (one for name, one in self.params.items() if _is(name, "groups"))
         return next(named, None)
 
-    def take(self, indices: NDArray[np.intp]) -> "PrivateRows":
+    def take(self, indices: NDArray[np.intp]) -> "FitArguments":
         """Take rows, and the same entries of arguments with one entry per row.
 
         Public rows are never cut.
         """
-        return PrivateRows(
+        return FitArguments(
             _safe_indexing(self.X, indices),
             _safe_indexing(self.y, indices),
             self.codes[indices],
@@ -262,7 +261,7 @@ class RowSplit(NamedTuple):
 
 
 def split_rows(
-    rows: PrivateRows,
+    rows: FitArguments,
     unit: str,
     relation: str,
     *,

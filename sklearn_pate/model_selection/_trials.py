@@ -27,7 +27,6 @@ from sklearn_pate._estimators._isolation import (
     seeded_clone,
 )
 from sklearn_pate._estimators._progress import drop_callbacks, phase, steps_of
-from sklearn_pate._inputs._containers import check_container
 from sklearn_pate._inputs._labels import class_indices
 from sklearn_pate._teachers._shards import group_ids, hold_out_rows
 from sklearn_pate.accounting._ledger import PrivacyLedger
@@ -57,7 +56,7 @@ from sklearn_pate.metrics._private_metrics import (
     read_table,
     warn_if_hidden,
 )
-from sklearn_pate.model_selection._split import PrivateRows, RowSplit, split_groups
+from sklearn_pate.model_selection._split import FitArguments, RowSplit, split_groups
 
 # Parameters that a candidate must not set, and the reason.
 _REFUSED = {
@@ -126,7 +125,7 @@ def set_classes(estimator: Any, classes: NDArray[Any]) -> None:
         learner.set_params(classes=classes.tolist())
 
 
-def plan_fit(estimator: Any, rows: PrivateRows) -> PrivacySpent:
+def plan_fit(estimator: Any, rows: FitArguments) -> PrivacySpent:
     """State the privacy cost of a fit by ``plan_privacy`` of the last step."""
     X, params = rows.X, rows.params
     while isinstance(estimator, Pipeline):
@@ -197,7 +196,7 @@ def _switch_off_output(estimator: Any) -> None:
 class TrialSetup(NamedTuple):
     """Data, noise on scores, and the largest planned curve of each candidate."""
 
-    rows: PrivateRows
+    rows: FitArguments
     split: RowSplit
     classes: NDArray[Any]
     scoring: NoisyScores | DisjointChoice
@@ -492,11 +491,10 @@ def fit_and_measure(
     _check_estimator(estimator)
     check_number("test_size", test_size, 0, 1, closed="neither")
     bins, values = check_bins(bins), check_subgroups(subgroups, subgroup_values)
-    check_container("y", y)
     X = read_table(X)
-    check_consistent_length(X, y, subgroups)
+    check_consistent_length(X, subgroups)
     given = last_step(estimator).get_params(deep=False).get("classes")
-    rows, classes, label_set = PrivateRows.read(X, y, given, fit_params)
+    rows, classes, label_set = FitArguments.read(X, y, given, fit_params)
     estimator = clone(estimator)
     set_classes(estimator, classes)
     seed = int(check_random_state(random_state).randint(MAX_SEED))
@@ -583,7 +581,7 @@ def _proved_unit(spent: PrivacySpent) -> str:
 
 
 def _parts(
-    rows: PrivateRows, unit: str, test_size: float, seed: int
+    rows: FitArguments, unit: str, test_size: float, seed: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the rows to fit on and those to measure on.
 

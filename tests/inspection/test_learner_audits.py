@@ -6,7 +6,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from skorch import NeuralNetClassifier
 from torch import nn
 
-from sklearn_pate._aggregation._rows import PrivateInputs
+from sklearn_pate._teachers._private_rows import PrivateRows
 from sklearn_pate.inspection import audit_neighbours
 from sklearn_pate.learners import (
     DPLinearSVC,
@@ -146,7 +146,7 @@ def audit_petdl(n_runs):
 @pytest.mark.slow
 def test_soft_votes_of_teachers_that_get_all_rows_are_found(monkeypatch):
     assert not audit_petdl(10).contradicted
-    monkeypatch.setattr(PrivateInputs, "shards", all_rows_to_all)
+    monkeypatch.setattr(PrivateRows, "shards", all_rows_to_all)
     assert audit_petdl(60).contradicted
 
 

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
-from sklearn_pate._aggregation._rows import PrivateInputs
+from sklearn_pate._teachers._private_rows import PrivateRows
 from sklearn_pate.inspection import audit_neighbours
 from sklearn_pate.inspection._audits import epsilon_lower_bound
 from sklearn_pate.learners import PrivateKNNClassifier
@@ -80,14 +80,14 @@ def test_one_changed_label_does_not_contradict_the_package():
 
 @pytest.mark.slow
 def test_shards_that_look_at_labels_are_found(monkeypatch):
-    monkeypatch.setattr(PrivateInputs, "shards", deal_by_class)
+    monkeypatch.setattr(PrivateRows, "shards", deal_by_class)
     assert in_two_worlds(100).contradicted
 
 
 @pytest.mark.slow
 def test_a_teacher_that_gets_all_rows_is_found(monkeypatch):
     monkeypatch.setattr(
-        PrivateInputs,
+        PrivateRows,
         "shards",
         lambda private, n_teachers, key: [np.arange(private.n_rows)] * n_teachers,
     )

@@ -17,7 +17,7 @@ from sklearn_pate.inspection._audits import epsilon_lower_bound
 from sklearn_pate.learners._newton import (
     Curvature,
     Newton,
-    PrivateRows,
+    RepresentedRows,
     Step,
     n_coordinates,
 )
@@ -102,7 +102,7 @@ class Estimate(NamedTuple):
 def estimate(rows, n_classes, noise_scale, groups=None, n_units=None):
     X, y, basis, values = rows
     start = np.zeros((values.shape[1], n_classes - 1))
-    private = PrivateRows(
+    private = RepresentedRows(
         X, y, groups, lambda X, n: basis.first(n).transform(X), size=start.size
     )
     mechanism = NewtonSteps(noise_scale=noise_scale)
@@ -288,7 +288,7 @@ def audit(n_trials=1500, delta=0.01):
     public = np.sqrt(2) * np.eye(2)
     scores = np.zeros((2, n_trials))
     for own, trial in np.ndindex(2, n_trials):
-        private = PrivateRows(row, codes[[own]], None, first_of, size=2)
+        private = RepresentedRows(row, codes[[own]], None, first_of, size=2)
         # With few rows, noise would make the model so sure that a row moves nothing.
         newton = Newton(mechanism, public, 10_000, np.zeros((2, 1)), lambda _: 2)
         sums = StoredSums(mechanism, None, NoiseSource())
@@ -312,8 +312,10 @@ def test_the_honest_mechanism_passes_its_audit():
 
 @pytest.mark.slow
 def test_a_unit_that_is_counted_three_times_is_found(monkeypatch):
-    exact = PrivateRows.sum
-    monkeypatch.setattr(PrivateRows, "sum", lambda self, step: 3 * exact(self, step))
+    exact = RepresentedRows.sum
+    monkeypatch.setattr(
+        RepresentedRows, "sum", lambda self, step: 3 * exact(self, step)
+    )
     lower, claimed = audit()
     assert lower > claimed
 

@@ -13,7 +13,7 @@ from scipy.special import softmax
 
 from sklearn_pate._votes._votes import STEPS
 from sklearn_pate.learners import _newton
-from sklearn_pate.learners._newton import PrivateRows, Step
+from sklearn_pate.learners._newton import RepresentedRows, Step
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 
 SHARES = NewtonSteps.shares
@@ -157,7 +157,7 @@ def table(n_rows=60, seed=2):
 
 def rows_of(X, codes, group_of_row=None):
     size = N_COORDINATES * N_VALUES
-    return PrivateRows(X, codes, group_of_row, values_of, size=size)
+    return RepresentedRows(X, codes, group_of_row, values_of, size=size)
 
 
 def sums_of(X, codes, group_of_row=None, step=None):

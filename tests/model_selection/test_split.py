@@ -11,7 +11,7 @@ from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.model_selection._split import (
     GROUP_SCORE,
-    PrivateRows,
+    FitArguments,
     RowSplit,
     split_rows,
 )
@@ -20,7 +20,7 @@ OF_GROUPS = pytest.mark.parametrize("relation", ["add-remove-or-change", "add-re
 
 
 def rows(n_rows, **params):
-    return PrivateRows(
+    return FitArguments(
         np.arange(n_rows)[:, np.newaxis],
         np.zeros(n_rows),
         np.zeros(n_rows, int),

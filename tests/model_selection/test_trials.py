@@ -13,7 +13,7 @@ from sklearn_pate.accounting.composition import (
 )
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_training import DisjointChoice, NoisyScores
-from sklearn_pate.model_selection._split import GROUP_SCORE, PrivateRows, RowSplit
+from sklearn_pate.model_selection._split import GROUP_SCORE, FitArguments, RowSplit
 from sklearn_pate.model_selection._trials import (
     Candidate,
     TrialSetup,
@@ -39,7 +39,7 @@ def setup(scoring=None, *, n_parts=1, ceiling=np.inf):
     split = RowSplit(np.array_split(np.arange(12), n_parts), np.arange(12, 20), None)
     scoring = scoring or NoisyScores(0.1)
     return TrialSetup(
-        PrivateRows(X, Y, Y, {}), split, np.array([0, 1]), scoring, [ceiling] * 4
+        FitArguments(X, Y, Y, {}), split, np.array([0, 1]), scoring, [ceiling] * 4
     )
 
 
@@ -190,7 +190,7 @@ def last_bits(X):
 
 def score_of_last_bits(X, codes):
     split = RowSplit([np.array([1])], np.arange(len(X)), None)
-    rows = PrivateRows(X, codes, codes, {})
+    rows = FitArguments(X, codes, codes, {})
     one = TrialSetup(rows, split, np.array([0, 1]), NoisyScores(0.1), [np.inf])
     return one.fit_and_score(Constant(last_bits), index=0)[1]
 
@@ -218,7 +218,7 @@ def test_a_row_that_cannot_be_predicted_changes_no_other_prediction(dtype):
 
 def test_a_label_that_does_not_count_is_never_right():
     codes = np.where(np.arange(20) < 16, Y, -1)
-    rows = setup()._replace(rows=PrivateRows(X, Y, codes, {}))
+    rows = setup()._replace(rows=FitArguments(X, Y, codes, {}))
     assert rows.fit_and_score(Constant(right), index=0)[1] == 4
     # Nor is an answer that is no class, for a label that is none.
     assert rows.fit_and_score(Constant(9), index=0)[1] == 0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sklearn_pate._teachers._shards import group_ids, hold_out_groups, hold_out_rows
 from sklearn_pate.accounting._calibrate import gdp_delta
-from sklearn_pate.model_selection._split import PrivateRows
+from sklearn_pate.model_selection._split import FitArguments
 from sklearn_pate.model_selection._trials import _parts
 
 N_ROWS = 400
@@ -20,7 +20,7 @@ N_ROWS = 400
 def parts(values, unit, groups=None, seed=0):
     """Return the values in the part to fit on and in that to measure on."""
     params = {} if groups is None else {"groups": groups}
-    rows = PrivateRows(values, values, np.zeros(len(values), int), params)
+    rows = FitArguments(values, values, np.zeros(len(values), int), params)
     return [values[part] for part in _parts(rows, unit, 0.25, seed)]
 
 

@@ -17,7 +17,7 @@ from sklearn_pate import (
     PublicData,
     PublishedClassifier,
 )
-from sklearn_pate.learners._newton import PrivateRows
+from sklearn_pate.learners._newton import RepresentedRows
 from sklearn_pate.students import GraphSelfTrainingClassifier, ImageRepresentation
 
 
@@ -185,7 +185,7 @@ def test_a_given_representation_is_stated_and_used_in_its_order(digits):
 def sums(monkeypatch, *data, **parameters):
     """Return the sum of the vectors of the first Newton step, without noise."""
     taken = []
-    exact = PrivateRows.sum
+    exact = RepresentedRows.sum
 
     def kept(rows, step):
         taken.append(exact(rows, step))
@@ -196,7 +196,7 @@ def sums(monkeypatch, *data, **parameters):
         epsilon=8.0, classes=range(10), random_state=0, **parameters
     )
     with monkeypatch.context() as patch:
-        patch.setattr(PrivateRows, "sum", kept)
+        patch.setattr(RepresentedRows, "sum", kept)
         clf.fit(X, y, X_public=PublicData(X_public), **groups)
     return taken[1]
 
