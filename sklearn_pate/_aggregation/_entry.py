@@ -33,14 +33,13 @@ from sklearn_pate._teachers._private_rows import PrivateRows
 from sklearn_pate._teachers._shards import one_row_of_groups
 from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate._votes._votes import Votes
-from sklearn_pate.accounting._cost import Cost
+from sklearn_pate.accounting._cost import Cost, curve_after
 from sklearn_pate.accounting._ledger import (
     FitEntry,
     PrivacyCost,
     PrivacyLedger,
     fitting_epsilon,
 )
-from sklearn_pate.accounting._rdp import RdpCurve
 from sklearn_pate.accounting._statement import (
     SEEDED,
     Assumption,
@@ -283,12 +282,12 @@ def _costs_of_votes(
     if mechanism.needs_probabilities:
         needed["probabilities"] = probabilities
     else:
-        optimal = _after(before, mechanism.optimal_curve(counts))
+        optimal = curve_after(before, mechanism.optimal_curve(counts))
         optimal_epsilon = optimal.quiet_epsilon(delta)
         if before is None:  # which no paper has
             paper_epsilon = mechanism.paper_epsilon(counts, delta)
     costs = mechanism._local_costs(counts, **needed)
-    curve = _after(before, costs.total)
+    curve = curve_after(before, costs.total)
     return VoteCosts(
         # What holds for all votes holds for these.
         epsilon=min(curve.quiet_epsilon(delta), spent.epsilon),
@@ -297,11 +296,6 @@ def _costs_of_votes(
         paper_epsilon=paper_epsilon,
         exceeds_claim=mechanism._exceeds_claim(costs, *counts.shape),
     )
-
-
-def _after(before: Cost | None, curve: RdpCurve) -> RdpCurve:
-    """Add the curve of a release to that of a release before, if there is one."""
-    return curve if before is None else before.curve.at(curve.orders) + curve
 
 
 def analyse_release(

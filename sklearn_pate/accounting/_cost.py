@@ -287,11 +287,7 @@ class Cost:
             return NotImplemented
         own = self.unit, self.relation
         check_add_up("Costs", own, (other.unit, other.relation))
-        exact = None
-        if isinstance(self.exact, GaussianTest) and other.exact is not None:
-            exact = other.exact.after(self.exact.mu)
-        elif isinstance(other.exact, GaussianTest) and self.exact is not None:
-            exact = self.exact.after(other.exact.mu)
+        exact = exact_after(self, other.exact) or exact_after(other, self.exact)
         return Cost(self.unit, self.relation, self.curve + other.curve, exact)
 
     def unbounded(self) -> "Cost":
@@ -303,3 +299,17 @@ class Cost:
             Infinite cost for the same unit and relation.
         """
         return Cost(self.unit, self.relation, self.curve.unbounded())
+
+
+def curve_after(before: Cost | None, curve: RdpCurve) -> RdpCurve:
+    """Add the curve of a release to that of a release before, if there is one."""
+    return curve if before is None else before.curve.at(curve.orders) + curve
+
+
+def exact_after(before: Cost | None, exact: ExactCost | None) -> ExactCost | None:
+    """Return the exact cost after a release before, None if no bound is known."""
+    if before is None or exact is None:
+        return exact
+    return (
+        exact.after(before.exact.mu) if isinstance(before.exact, GaussianTest) else None
+    )

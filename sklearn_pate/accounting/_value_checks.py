@@ -263,7 +263,7 @@ def checked_pairs(**arrays: ArrayLike) -> list[NDArray[np.float64]]:
 def check_not_masked(name: str, values: Any) -> None:
     """Raise for a masked array, or a list or tuple of masked arrays."""
     rows = values if isinstance(values, list | tuple) else [values]
-    if any(isinstance(row, np.ma.MaskedArray) for row in rows):
+    if any(map(np.ma.isMaskedArray, rows)):
         raise ValueError(
             f"{name} is a masked array, whose mask would be ignored; pass a plain "
             "array."

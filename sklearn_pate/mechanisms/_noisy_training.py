@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from sklearn_pate.accounting._calibrate import calibrate_noise
-from sklearn_pate.accounting._cost import Cost, PureCost
+from sklearn_pate.accounting._cost import Cost, PureCost, curve_after
 from sklearn_pate.accounting._profile import PrivacyProfile, curve_profile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count, check_positive, counted
@@ -521,8 +521,9 @@ class SampledMechanism(Mechanism):
             raise ValueError(spends_all(epsilon))
 
         def curve(scale: float, orders: ArrayLike) -> RdpCurve:
-            cost = ready._with_scale(scale)._curve(n_queries, 2, orders)
-            return cost if before is None else before.curve.at(orders) + cost
+            return curve_after(
+                before, ready._with_scale(scale)._curve(n_queries, 2, orders)
+            )
 
         return ready._with_scale(calibrate_noise(curve, epsilon=epsilon, delta=delta))
 

@@ -23,6 +23,8 @@ from sklearn_pate.accounting._cost import (
     ExactCost,
     check_add_up,
     check_neighbours,
+    curve_after,
+    exact_after,
 )
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting._value_checks import check_count, is_positive
@@ -540,46 +542,40 @@ class PluralityMechanism(Mechanism):
         self._check_noise_unset(epsilon)
         if before is not None and before.curve.quiet_epsilon(delta) >= epsilon:
             raise ValueError(spends_all(epsilon))
-        n_answers = ready.answer_cap(n_queries)
+        at, n_answers = ready._with_scale, ready.answer_cap(n_queries)
 
-        def exact_epsilon(scale: float, n_classes: int = n_classes) -> float:
-            exact = ready._with_scale(scale)._exact(n_queries, n_classes)
-            if exact is not None and before is not None:
-                exact = None if before.mu is None else exact.after(before.mu)
+        def exact_epsilon(n_classes: int, scale: float) -> float:
+            exact = exact_after(before, at(scale)._exact(n_queries, n_classes))
             return np.inf if exact is None else exact.epsilon(delta)
 
         def ceiling(scale: float, orders: ArrayLike) -> RdpCurve:
-            cost = ready._with_scale(scale)._ceiling(orders) * n_answers
-            return cost if before is None else before.curve.at(orders) + cost
+            return curve_after(before, at(scale)._ceiling(orders) * n_answers)
 
-        def curve(
-            scale: float,
-            orders: ArrayLike = DEFAULT_ORDERS,
-            n_classes: int = n_classes,
-        ) -> RdpCurve:
-            scaled = ready._with_scale(scale)
-            cost = scaled._cost(n_queries, n_answers, n_classes, orders)
-            return cost if before is None else before.curve.at(orders) + cost
+        def curve(n_classes: int, scale: float, orders: ArrayLike) -> RdpCurve:
+            cost = at(scale)._cost(n_queries, n_answers, n_classes, orders)
+            return curve_after(before, cost)
 
         # Two classes cost nearly the same as more, and are faster to compute.
-        found = None
+        found, of_all = None, partial(curve, n_classes)
         start = calibrate_noise(ceiling, epsilon=epsilon, delta=delta)
-        if np.isfinite(exact_epsilon(start, 2)):
+        if np.isfinite(exact_epsilon(2, start)):
             found = least_noise(
-                exact_epsilon,
+                partial(exact_epsilon, n_classes),
                 epsilon=epsilon,
                 start=start,
-                rough_epsilon_at_scale=partial(exact_epsilon, n_classes=2),
+                rough_epsilon_at_scale=partial(exact_epsilon, 2),
             )
         # A few answers with little noise cost less by their curve.
-        if found is None or curve(found).quiet_epsilon(delta) < epsilon * _CLOSE:
+        if found is None or (
+            of_all(found, DEFAULT_ORDERS).quiet_epsilon(delta) < epsilon * _CLOSE
+        ):
             found = calibrate_noise(
-                curve,
+                of_all,
                 epsilon=epsilon,
                 delta=delta,
-                rough_curve_at_scale=partial(curve, n_classes=2),
+                rough_curve_at_scale=partial(curve, 2),
             )
-        return ready._with_scale(found)
+        return at(found)
 
     def _for_teachers(self, n_teachers: int) -> Self:
         """Return a clone with the parameters that depend on the number of teachers."""
