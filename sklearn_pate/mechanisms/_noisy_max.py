@@ -200,20 +200,21 @@ class NoisyHistogram(GNMax):
         PrivacyLeakWarning
             If the noise is seeded. The histograms are then not private.
         """
-        counts = check_counts(counts).astype(np.int64)
-        self._check_ready()
+        counts = self._checked(counts)
         noise = noise or NoiseSource()
         return counts + noise.discrete_gaussian(self.sigma, counts.shape)
 
     def respond(
         self,
         counts: ArrayLike,
-        noise: NoiseSource,
-        max_answers: int,
+        noise: NoiseSource | None = None,
+        max_answers: int | None = None,
         probabilities: ArrayLike | None = None,
     ) -> Response:
-        histograms = self.release(counts, noise)
-        return Response(noise.argmax(histograms), len(histograms), histograms)
+        noise = noise or NoiseSource()
+        histograms = self.release(self._checked(counts, max_answers), noise)
+        answers = self._capped(noise.argmax(histograms), max_answers)
+        return Response(answers, len(histograms), histograms)
 
     def _cost(
         self, n_queries: int, n_answers: int, n_classes: int, orders: ArrayLike
@@ -751,24 +752,20 @@ class InteractiveGNMax(ConfidentGNMax):
         PrivacyLeakWarning
             If the noise is seeded. The answers are then not private.
         """
-        counts = check_counts(counts).astype(np.int64)
-        check_count("max_answers", max_answers, 0, also=(None,))
-        self._check_ready()
-        noise = noise or NoiseSource()
-        cap = len(counts) if max_answers is None else max_answers
-        return self.respond(counts, noise, cap, probabilities=probabilities).answers
+        return self.respond(counts, noise, max_answers, probabilities).answers
 
     def respond(
         self,
         counts: ArrayLike,
-        noise: NoiseSource,
-        max_answers: int,
+        noise: NoiseSource | None = None,
+        max_answers: int | None = None,
         probabilities: ArrayLike | None = None,
     ) -> Response:
-        counts = check_counts(counts).astype(np.int64)
+        counts = self._checked(counts, max_answers)
         own = self.check_probabilities(probabilities, counts.shape)
         surplus = counts - self._expected(own)
-        given = self._answer_where(surplus.max(axis=1), counts, noise)
+        scores, noise = surplus.max(axis=1), noise or NoiseSource()
+        given = self._answer_where(scores, counts, noise)
         given = self._capped(given, max_answers)
         sure = (given == NO_ANSWER) & (own.max(axis=1) > self.confidence)
         return Response(

@@ -491,8 +491,8 @@ class SampledMechanism(Mechanism):
     def respond(
         self,
         counts: ArrayLike,
-        noise: NoiseSource,
-        max_answers: int,
+        noise: NoiseSource | None = None,
+        max_answers: int | None = None,
         probabilities: ArrayLike | None = None,
     ) -> Response:
         self._check_ready()

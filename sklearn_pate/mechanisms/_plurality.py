@@ -377,17 +377,13 @@ class PluralityMechanism(Mechanism):
         PrivacyLeakWarning
             If the noise is seeded. The answers are then not private.
         """
-        counts = check_counts(counts).astype(np.int64)
-        check_count("max_answers", max_answers, 0, also=(None,))
-        self._check_ready()
-        noise = noise or NoiseSource()
-        return self._capped(self._answer(counts, noise), max_answers)
+        return self.respond(counts, noise, max_answers).answers
 
     def respond(
         self,
         counts: ArrayLike,
-        noise: NoiseSource,
-        max_answers: int,
+        noise: NoiseSource | None = None,
+        max_answers: int | None = None,
         probabilities: ArrayLike | None = None,
     ) -> Response:
         """Answer one batch of queries of a fit, as called by `Oracle`.
@@ -397,11 +393,12 @@ class PluralityMechanism(Mechanism):
         counts : array-like of int of shape (n_queries, n_classes)
             Votes per class, over all teachers. Sensitive.
 
-        noise : NoiseSource
-            Source of the noise.
+        noise : NoiseSource, default=None
+            Source of the noise. With None, a new source is created.
 
-        max_answers : int
-            Number of answers that are still allowed.
+        max_answers : int, default=None
+            Number of answers that are still allowed. None is the limit of the
+            mechanism.
 
         probabilities : array-like of shape (n_queries, n_classes), default=None
             The student's class probabilities, for a mechanism that needs probabilities.
@@ -416,9 +413,19 @@ class PluralityMechanism(Mechanism):
         ValueError
             If `counts` are invalid, or a parameter is not set or out of range.
         """
-        needed = {"probabilities": probabilities} if self.needs_probabilities else {}
-        answers = self.answer(counts, max_answers=max_answers, noise=noise, **needed)
+        counts = self._checked(counts, max_answers)
+        answers = self._answer(counts, noise or NoiseSource())
+        answers = self._capped(answers, max_answers)
         return Response(answers, int(np.count_nonzero(answers != NO_ANSWER)))
+
+    def _checked(
+        self, counts: ArrayLike, max_answers: int | None = None
+    ) -> NDArray[np.int64]:
+        """Return vote counts, or raise ValueError unless they can be answered."""
+        checked = check_counts(counts).astype(np.int64)
+        check_count("max_answers", max_answers, 0, also=(None,))
+        self._check_ready()
+        return checked
 
     def answer_cap(self, n_queries: int) -> int:
         """Compute the largest number of answers to a given number of queries.
