@@ -140,7 +140,7 @@ def fit_class_indices(
             if _label_parameter(estimator.estimator) is not None:
                 raise
         estimator, X = clone(estimator.estimator), untouched
-    if any(is_binary_network(one) for one in _parts(estimator)):
+    if "skorch" in sys.modules and any(map(is_binary_network, _parts(estimator))):
         codes = codes.astype(np.float32)
     if len(np.unique(codes)) == codes.max() + 1:  # no gap
         return estimator.fit(X, codes, **weights)
