@@ -709,7 +709,8 @@ def published(make, data=THREE, public_rows="wrapped"):
     record = {"predict": loaded.predict(data.fresh), "classes": loaded.classes_}
     if hasattr(whole, "predict_proba"):
         record["predict_proba"] = loaded.predict_proba(data.fresh)
-    record["card"] = names.numbers(card)
+    record["card"] = {name: card[name] for name in ("statement", "epsilon", "delta", "unit", "relation", "classes", "n_features")}
+    record["mechanism"] = names.numbers(card.get("mechanism_fields", card["mechanism"]))
     record["loaded"] = recording.of_statement(loaded.privacy_spent_)
     record["assumptions"] = [one["code"] for one in card["assumptions"] if "code" in one]
     record["report"] = names.numbers(report.to_dict())

@@ -45,7 +45,6 @@ from sklearn_pate.publication._privacy_card import (
     checked_statements,
     parse_card,
 )
-from sklearn_pate.publication._published import STATED
 from sklearn_pate.students import GraphSelfTrainingClassifier
 
 
@@ -281,14 +280,13 @@ def read_released(path: str) -> PublishedClassifier:
 
     Hashes, the copy of the card and the cost are checked as in
     :meth:`PublishedClassifier.load`. Of the model file, a zip archive, only the card
-    and two values are read. No type that the file names is imported, so that
-    none has to be trusted, and skops is not needed.
+    and the class of the student are read. No type that the file names is imported, so
+    that none has to be trusted, and skops is not needed.
     """
     model, card, (model_path, card_path) = read_pair(path)
     try:
         with zipfile.ZipFile(BytesIO(model)) as archive:
             index = json.loads(read_index(archive, len(model)))["content"]
-        stated = [json.loads(index[name]["content"]) for name in STATED]
         student = index["student"]
         if student["__class__"] == RelabeledClassifier.__name__:  # as cards name it
             student = student["content"]["content"]["estimator_"]
@@ -303,7 +301,7 @@ def read_released(path: str) -> PublishedClassifier:
             f"{model_path} or {card_path} is damaged: its statement cannot be read "
             f"({type(error).__name__}: {printable(error)}). Get both files again."
         ) from error
-    released._take_statement(card_path, *stated)
+    released._take_statement(card_path)
     return released
 
 

@@ -4,7 +4,7 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import date, timedelta
 from importlib import import_module
@@ -18,7 +18,7 @@ import numpy as np
 from sklearn_pate import mechanisms
 from sklearn_pate._inputs._file_content import strict_json
 from sklearn_pate.accounting._cost import Cost
-from sklearn_pate.accounting._profile import SMALLEST_DELTA, PrivacyProfile, lower_hull
+from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
 from sklearn_pate.accounting._statement import (
     ASSUMPTIONS,
@@ -75,7 +75,7 @@ _LARGEST = 2**53
 # The cost of each takes about 0.1 ms and 6 KB.
 _MOST_FITS = 10_000
 FORMAT = "sklearn_pate privacy card"
-FORMAT_VERSION = 14
+FORMAT_VERSION = 15
 
 _NOTHING = type(None)
 # The type of every field, but for the sha256 of the model file.
@@ -83,26 +83,17 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "format": (str,),
     "format_version": (int,),
     "statement": (str,),
-    "private": (bool,),
     "epsilon": (float, int, _NOTHING),
     "delta": (float,),
     "unit": (str,),
     "relation": (str,),
-    "release": (str,),
-    "neighbours": (str,),
-    "mechanism": (str,),
-    "model_alone": (dict, _NOTHING),
-    "mechanism_fields": (dict,),
+    "mechanism": (dict,),
     "n_teachers": (int, _NOTHING),
     "n_queries": (int, _NOTHING),
-    "n_tables": (int, _NOTHING),
-    "mu": (float, _NOTHING),
-    "facts": (dict,),
-    "deployment": (dict,),
-    "metrics": (dict, _NOTHING),
+    "model_delta": (float,),
     "assumptions": (list,),
-    "profile": (list,),
-    "curve": (list,),
+    "metrics": (dict, _NOTHING),
+    "deployment": (dict,),
     "model": (str,),
     "model_fingerprint": (str,),
     "classes": (list,),
@@ -116,18 +107,9 @@ _ITEMS: dict[str, tuple[type, ...]] = {
     "assumptions": (dict,),
     "classes": (bool, int, float, str),
     "feature_names": (str,),
-    "profile": (list,),
-    "curve": (list,),
     "versions": (str,),
 }
-_OF_STATEMENT = ("n_teachers", "n_queries", "n_tables")
-_OF_FIT = ("arithmetic", "randomness", "tuning")
-# Fields of the statement, which model_alone has too.
-_STATED = (
-    *("statement", "epsilon", "delta", "unit", "relation", "release", "neighbours"),
-    *("mechanism", *_OF_STATEMENT, "mu", "facts", "assumptions", "profile", "curve"),
-)
-_COUNTS = (*_OF_STATEMENT, "n_features")
+_COUNTS = ("n_teachers", "n_queries", "n_features")
 _LARGEST_COUNT = 2**53
 # Texts that cannot be compared with the rest of a card, and are no free text.
 VERSION = re.compile(r"[A-Za-z0-9_.+!-]{1,64}")
@@ -136,16 +118,13 @@ _PATTERNS = {
     "date": re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),
     "versions": VERSION,
 }
-# A list of two values without spaces, over several lines; strings have no line breaks.
-_PAIR = re.compile(r"\[\n\s+(\S+),\n\s+(\S+)\n\s+\]")
-_NUMBERS = (int, float)
 # Relative difference of costs that the rounding of another platform explains.
 _ROUNDING = 1e-9
 # The cost of DP-SGD comes from a Fourier transform. Changing last bits moved epsilon by
 # 2e-6 of it at delta=1e-9, and each delta of a profile by 1e-6 of it or by 1e-13.
 _ROUNDING_OF_STEPS = 1e-5
-# Another platform may thin a profile at other points: twice what thinning may add.
-_THINNING = 1.01
+# Deltas of a profile are rounded up to six digits.
+_ROUNDING_OF_DELTAS = 1e-5
 # Kinds of release by teachers, or by rows that vote.
 _WITH_TEACHERS = ("answers", "scores", "sum")
 _SHORT = Repr()
@@ -319,71 +298,29 @@ def release_fields(
 ) -> dict[str, Any]:
     """Write the fields about a release, which a reader of the card derives again.
 
-    `whole` is the statement of all that is published, and `of_model` a part of it.
+    Statement, epsilon and delta are those of all that is published, with the metrics.
+    The other fields are those of the model.
     """
-    alone = statement_fields(of_model, of_model) | _curve_field(of_model)
+    counts = {"n_teachers": of_model.n_teachers, "n_queries": of_model.n_queries}
     return {
-        "private": bool(np.isfinite(whole.epsilon)),
-        **statement_fields(whole, of_model),
-        **_curve_field(whole),
-        "model_alone": None if whole == of_model else alone,
-        "deployment": deployment.to_dict(),
-        "mechanism_fields": described(mechanism),
-    }
-
-
-def _curve_field(spent: PrivacySpent) -> dict[str, Any]:
-    pairs = zip(spent.curve.orders.tolist(), spent.curve.values.tolist(), strict=True)
-    return {
-        "curve": [
-            [order, value if math.isfinite(value) else None] for order, value in pairs
-        ]
-    }
-
-
-def statement_fields(spent: PrivacySpent, of_model: PrivacySpent) -> dict[str, Any]:
-    """Write a statement, without its curve, as JSON values.
-
-    Facts of the fit that the statement does not tell are those of the model.
-    """
-    of_fit = of_model.facts.to_dict()
-    counts = {name: getattr(spent, name) for name in _OF_STATEMENT}
-    return {
-        "statement": spent.in_one_line(),
-        **spent.to_dict(),
-        "facts": spent.facts.to_dict() | {name: of_fit[name] for name in _OF_FIT},
-        "epsilon": float(spent.epsilon) if np.isfinite(spent.epsilon) else None,
-        "delta": float(spent.delta),
-        "mu": None if spent.mu is None else float(spent.mu),
+        "statement": whole.in_one_line(),
+        "epsilon": float(whole.epsilon) if np.isfinite(whole.epsilon) else None,
+        "delta": float(whole.delta),
+        "unit": of_model.unit,
+        "relation": of_model.relation,
+        "mechanism": described(mechanism),
         **{name: None if one is None else int(one) for name, one in counts.items()},
+        "model_delta": float(of_model.delta),
+        "assumptions": [
+            {"code": one.code, "sentence": one.sentence} for one in of_model.assumptions
+        ],
+        "deployment": deployment.to_dict(),
     }
 
 
 def canonical_text(value: Any) -> bytes:
     """Write a card, or one field, as strict JSON that distinguishes 1, 1.0 and true."""
     return json.dumps(value, sort_keys=True, allow_nan=False).encode()
-
-
-def written_card(card: dict[str, Any]) -> bytes:
-    """Write a card for people to read, each pair of its profile on one line."""
-    text = json.dumps(card, indent=2, allow_nan=False)
-    return (_PAIR.sub(r"[\1, \2]", text) + "\n").encode()
-
-
-def profile_of(card: dict[str, Any]) -> PrivacyProfile:
-    """Read the privacy profile on a card, or raise ValueError if it is none."""
-    epsilons, deltas = zip(*card["profile"], strict=True)
-    return PrivacyProfile(epsilons, deltas)
-
-
-def curve_of(card: dict[str, Any]) -> RdpCurve:
-    """Read the Renyi curve on a card, or raise ValueError if it is none."""
-    orders, values = zip(*card["curve"], strict=True)
-    return RdpCurve(orders, [np.inf if one is None else one for one in values])
-
-
-# Reader of pairs, and the types of their second numbers.
-_PAIRS = {"profile": (profile_of, _NUMBERS), "curve": (curve_of, (*_NUMBERS, _NOTHING))}
 
 
 def parse_card(content: bytes, path: Path) -> dict[str, Any]:
@@ -401,7 +338,7 @@ def parse_card(content: bytes, path: Path) -> dict[str, Any]:
         raise ValueError(
             f"{path} has format_version={card.get('format_version')!r}, but this "
             f"version of sklearn_pate reads {FORMAT_VERSION}; use the version that "
-            "wrote it, or a later one."
+            "wrote the file, or publish the model again with this version."
         )
     for name, kind in (("sha256", str), ("versions", dict)):
         if not isinstance(card.get(name), kind):
@@ -434,16 +371,6 @@ def check_card(card: dict[str, Any], path: Path | str) -> None:
                 f"{path} is damaged: its assumptions must be at least one pair of "
                 "code and sentence."
             )
-        if name == "profile" and not _is_made_of_pairs(card, name):
-            raise ValueError(
-                f"{path} is damaged: its profile must be pairs of epsilon, increasing "
-                "from 0, and delta, between 0 and 1 and never increasing."
-            )
-        if name == "curve" and not _is_made_of_pairs(card, name):
-            raise ValueError(
-                f"{path} is damaged: its curve must be pairs of a Renyi order, above "
-                "1 and increasing, and a divergence, non-negative or null."
-            )
         is_count = name in _COUNTS and value is not None
         if is_count and not 0 < value <= _LARGEST_COUNT:
             raise ValueError(f"{path} is damaged: its {name} is {value}.")
@@ -460,17 +387,6 @@ def check_card(card: dict[str, Any], path: Path | str) -> None:
                     f"{path} is damaged: its {name} has {printable(text[:64])!r}."
                 )
 
-    if (alone := card["model_alone"]) is not None:
-        if {*alone} != {*_STATED}:
-            raise ValueError(f"{path} is damaged: its model_alone has other fields.")
-        check_card(part_of_model(card), path)
-
-
-def part_of_model(card: dict[str, Any]) -> dict[str, Any]:
-    """Return the card of the model alone, without its metrics."""
-    alone = card["model_alone"] or {}
-    return card | alone | {"model_alone": None, "metrics": None}
-
 
 def _is_past(text: str) -> bool:
     """Check that a date exists, and is not after today in any time zone."""
@@ -484,21 +400,6 @@ def _is_assumption(item: dict[str, Any]) -> bool:
     return item.keys() == {"code", "sentence"} and all(
         isinstance(text, str) and text for text in item.values()
     )
-
-
-def _is_made_of_pairs(card: dict[str, Any], name: str) -> bool:
-    """Check that a profile or a curve can be read."""
-    read, second = _PAIRS[name]
-    if any(
-        len(pair) != 2 or type(pair[0]) not in _NUMBERS or type(pair[1]) not in second
-        for pair in card[name]
-    ):
-        return False
-    try:
-        read(card)
-    except ValueError:
-        return False
-    return True
 
 
 def _texts(value: Any) -> list[str]:
@@ -527,30 +428,32 @@ def checked_statements(
     The card has fields of the right types; `trusted` has classes of mechanisms beside
     those of this package. Messages end without a full stop.
 
-    Mechanism, delta, unit, assumptions, numbers of teachers, queries and classes,
-    deployment and noisy counts are read. All other fields about the release follow from
-    these. Costs may differ by rounding. This is consistency, not authenticity: a forger
-    may replace all parts consistently.
+    Mechanism, delta of the model, unit, assumptions, numbers of teachers, queries and
+    classes, deployment, and noisy counts of metrics are read. All other fields about
+    the release follow from these. Epsilon may differ by rounding. This is consistency,
+    not authenticity: a forger may replace all parts consistently.
     """
-    part = part_of_model(card)
-    assumptions = tuple(_assumption(**one) for one in part["assumptions"])
-    mechanism = rebuilt(card["mechanism_fields"], trusted=trusted)
+    assumptions = tuple(_assumption(**one) for one in card["assumptions"])
+    mechanism = rebuilt(card["mechanism"], trusted=trusted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit warned of the orders
-        whole = of_model = _derived(part, mechanism, assumptions)
+        whole = of_model = _derived(card, mechanism, assumptions)
     deployment = Deployment(**card["deployment"])
     deployment.check_for(of_model)
     metrics = _checked_metrics(card, of_model)
     if metrics is not None:
         whole = with_metrics(of_model, metrics.privacy_spent_)
-        whole = _settled_as(card, whole, whole.profile, _ROUNDING, 1 - 1 / _THINNING)
+    rounding = _ROUNDING_OF_STEPS if isinstance(mechanism, DPSGDSteps) else _ROUNDING
+    whole = _settled(card, whole, rounding)
+    if metrics is None:
+        of_model = whole
     derived = release_fields(whole, of_model, mechanism, deployment)
-    stated = {name: card[name] for name in derived}
-    for name, one, other in _differences(stated, derived):
-        raise ValueError(
-            f"its {name} is {_SHORT.repr(one)}, but its other fields give "
-            f"{_SHORT.repr(other)}"
-        )
+    for name in sorted(derived, key=lambda name: name == "statement"):  # in words last
+        if canonical_text(card[name]) != canonical_text(derived[name]):
+            raise ValueError(
+                f"its {name} is {_SHORT.repr(card[name])}, but its other fields give "
+                f"{_SHORT.repr(derived[name])}"
+            )
     return Statements(whole, of_model, metrics)
 
 
@@ -603,23 +506,11 @@ def check_metrics(
         )
 
 
-def _differences(
-    stated: Any, derived: Any, *path: str
-) -> Iterator[tuple[str, Any, Any]]:
-    """Yield name and both values of fields that differ, the statement in words last."""
-    are_objects = isinstance(stated, dict) and isinstance(derived, dict)
-    if are_objects and stated.keys() == derived.keys():
-        for name in sorted(derived, key=lambda name: name == "statement"):
-            yield from _differences(stated[name], derived[name], *path, name)
-    elif canonical_text(stated) != canonical_text(derived):
-        yield ".".join(path), stated, derived
-
-
 def _derived(
     card: dict[str, Any], mechanism: Mechanism, assumptions: tuple[Assumption, ...]
 ) -> PrivacySpent:
-    """Compute the statement of a mechanism; costs that are equal are the card's."""
-    unit, delta, n_classes = card["unit"], card["delta"], len(card["classes"])
+    """Compute the statement about the model from its mechanism."""
+    unit, delta, n_classes = card["unit"], card["model_delta"], len(card["classes"])
     if delta != 0:  # 0 for a pure guarantee
         check_delta(delta)
     fit = mechanism
@@ -641,7 +532,7 @@ def _derived(
     else:
         unknown = RdpCurve(DEFAULT_ORDERS, np.full(len(DEFAULT_ORDERS), np.inf))
         cost = Cost(unit, mechanism.relation(unit), unknown)
-    spent = state_cost(
+    return state_cost(
         cost,
         delta,
         release=mechanism.released,
@@ -651,69 +542,24 @@ def _derived(
         n_queries=n_queries,
         n_tables=None if counts is None else counts.n_tables,
     )
-    # The profile of a mechanism need not have the pair that it states.
-    exact = lower_hull(
-        np.append(cost.profile.epsilons, spent.epsilon),
-        np.append(cost.profile.deltas, delta),
-    )
-    rounding = _ROUNDING_OF_STEPS if isinstance(mechanism, DPSGDSteps) else _ROUNDING
-    return _settled_as(card, spent, exact, rounding, rounding)
 
 
-def _settled_as(
-    card: dict[str, Any],
-    spent: PrivacySpent,
-    exact: PrivacyProfile,
-    rounding: float,
-    below: float,
+def _settled(
+    card: dict[str, Any], spent: PrivacySpent, rounding: float
 ) -> PrivacySpent:
-    """Return a derived statement with the card's numbers where rounding explains them.
+    """Return the statement as the card has it, if rounding explains the difference.
 
-    Deltas on the card may be below those of `exact` by a share of `below`.
+    The text has epsilon, and guesses that are right by delta at epsilon = 0.
     """
-    return replace(
-        spent,
-        epsilon=_settled(card["epsilon"], spent.epsilon, rounding),
-        mu=_settled(card["mu"], spent.mu, rounding),
-        curve=_settled_curve(curve_of(card), spent.curve),
-        profile=_settled_profile(profile_of(card), exact, spent.profile, below),
-    )
-
-
-def _settled(stated: Any, derived: Any, rounding: float) -> Any:
-    """Return the stated number if it is the derived one but for rounding."""
-    is_equal = None not in (stated, derived) and math.isclose(
-        stated, derived, rel_tol=rounding
-    )
-    return stated if is_equal else derived
-
-
-def _settled_curve(stated: RdpCurve, derived: RdpCurve) -> RdpCurve:
-    """Return the stated curve, with a derived pure epsilon, if the values are equal."""
-    if not np.array_equal(stated.orders, derived.orders) or not np.allclose(
-        stated.values, derived.values, rtol=_ROUNDING, atol=0
-    ):
-        return derived
-    return RdpCurve(stated.orders, stated.values, derived.pure_epsilon)
-
-
-def _settled_profile(
-    stated: PrivacyProfile,
-    exact: PrivacyProfile,
-    derived: PrivacyProfile,
-    rounding: float,
-) -> PrivacyProfile:
-    """Return the stated profile if another platform may have thinned it like that."""
-    at = np.union1d(stated.epsilons, exact.epsilons)
-    least, most = (1 - rounding) * exact.delta_at(at), _THINNING * derived.delta_at(at)
-    pure = stated.epsilon_at(0.0)
-    may_be = (
-        np.all(stated.delta_at(at) >= least - SMALLEST_DELTA)
-        and np.all(stated.delta_at(at) <= most + SMALLEST_DELTA)
-        and pure >= (1 - rounding) * exact.epsilon_at(0.0)
-        and pure <= _THINNING * derived.epsilon_at(0.0)
-    )
-    return stated if may_be else derived
+    stated, profile = card["epsilon"], spent.profile
+    if stated is not None and math.isclose(stated, spent.epsilon, rel_tol=rounding):
+        spent = replace(spent, epsilon=stated)
+    for factor in (1.0, 1 - _ROUNDING_OF_DELTAS, 1 + _ROUNDING_OF_DELTAS):
+        deltas = np.minimum(factor * profile.deltas, 1.0)
+        one = replace(spent, profile=PrivacyProfile(profile.epsilons, deltas))
+        if one.in_one_line() == card["statement"]:
+            return one
+    return spent
 
 
 def _check_winner(
@@ -740,11 +586,13 @@ def _check_winner(
 
 
 def _assumption(code: str, sentence: str) -> Assumption:
-    """Return an assumption, with its question if its code is of this package."""
-    assumption = ASSUMPTIONS.get(code, Assumption(code, sentence))
-    if assumption.sentence != sentence:
+    """Return an assumption, with its question if it is of this package."""
+    own = ASSUMPTIONS.get(code)
+    known = [one for one in ASSUMPTIONS.values() if one.sentence == sentence]
+    if (own or known) and own not in known:
+        wanted = own or known[0]
         raise ValueError(
-            f"its assumption {code!r} is {sentence!r} instead of "
-            f"{assumption.sentence!r}"
+            f"its assumption {code!r} is {sentence!r}, but {wanted.code!r} is "
+            f"{wanted.sentence!r}"
         )
-    return assumption
+    return own or Assumption(code, sentence)

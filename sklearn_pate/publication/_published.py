@@ -2,6 +2,7 @@
 
 import hashlib
 import html
+import json
 import os
 from collections.abc import Collection
 from copy import deepcopy
@@ -62,12 +63,8 @@ from sklearn_pate.publication._privacy_card import (
     classes_to_trust,
     full_name,
     release_fields,
-    written_card,
 )
 from sklearn_pate.stored_types import OF_MODELS
-
-# Parts of the statement in the model file.
-STATED = ("n_classes", "statement")
 
 
 class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator):
@@ -158,7 +155,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
 
         :meth:`save` writes the card beside the model, with the "sha256" of the model
         file. The privacy statement covers everything on the card that depends on
-        private data. Without a guarantee, "private" is False and "epsilon" is None.
+        private data. Without a guarantee, "epsilon" is None.
 
         Returns
         -------
@@ -240,7 +237,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         check_can_write((model_path, card_path), overwrite=overwrite, name="path=")
         model, types = self._pack(skops_io)
         card = self._card | {"sha256": hashlib.sha256(model).hexdigest()}
-        text = written_card(card)
+        text = (json.dumps(card, indent=2, allow_nan=False) + "\n").encode()
         check_sizes(model, text)
         # The card is last: without it, or with an old one, load() raises.
         write_files({model_path: model, card_path: text})
@@ -291,10 +288,12 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         -----
         The statement is computed again from mechanism, delta, unit, assumptions and
         numbers on the card. The computation takes up to a second, or several seconds
-        for :class:`~sklearn_pate.mechanisms.LNMax` with much noise. All other fields
-        about the release must equal the computed fields, except for rounding. Relative
-        differences of costs may be up to 1e-9, and of epsilon and deltas of DP-SGD up
-        to 1e-5. The check shows consistency, not authenticity: see :meth:`save`.
+        for :class:`~sklearn_pate.mechanisms.LNMax` with much noise. Epsilon and text of
+        the card must equal those of the computed statement, except for rounding: a
+        relative difference of epsilon of up to 1e-9, and up to 1e-5 for DP-SGD. Mu,
+        Renyi curve, privacy profile and facts are on no card; they are attributes of
+        ``privacy_spent_``. The check shows consistency, not authenticity: see
+        :meth:`save`.
         """
         skops_io = import_skops()
         trusted_names = OF_MODELS | type_names(trusted)
@@ -311,7 +310,6 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         try:
             content = unpack(skops_io, model, trusted_names)
             published = cls._from_parts(content, card)
-            parts = [content[name] for name in STATED]
             saved_with = card["versions"]["scikit-learn"]
         except Exception as error:
             raise ValueError(
@@ -320,7 +318,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
                 f"{_enumerate(card['versions'])}: install these, and the packages of "
                 "the student's classes."
             ) from error
-        published._take_statement(card_path, *parts, trusted=trusted)
+        published._take_statement(card_path, trusted=trusted)
         if model_fingerprint(published) != card["model_fingerprint"]:
             raise ValueError(
                 f"{model_path} holds another model than {card_path} describes: get "
@@ -374,28 +372,14 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         return published
 
     def _take_statement(
-        self,
-        card_path: Path,
-        n_classes: int,
-        statement: str,
-        *,
-        trusted: Collection[str | type] = (),
+        self, card_path: Path, *, trusted: Collection[str | type] = ()
     ) -> None:
-        """Set the statement that follows from the card, if the model file agrees."""
+        """Set the statement that follows from the card."""
         try:
             stated = checked_statements(self._card, trusted=trusted)
-            for name, of_card, of_model in (
-                ("n_classes", len(self._card["classes"]), n_classes),
-                ("statement", self._card["statement"], statement),
-            ):
-                if of_card != of_model:
-                    raise ValueError(
-                        f"its {name} differs from the {name} in the model file"
-                    )
         except Exception as error:
             raise ValueError(
-                f"{card_path} is inconsistent with itself or its model: "
-                f"{printable(error)}."
+                f"{card_path} is inconsistent: {printable(error)}."
             ) from error
         self.privacy_spent_, self.model_privacy_spent_, metrics = stated
         if metrics is not None:
@@ -408,16 +392,11 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
         """
         name = type(self.student_).__name__
         known = getattr(self, "_known_columns", None)
-        stated = (len(self.classes_), self.privacy_spent_.in_one_line())
-        content = (
-            taken_apart(self.student_)
-            | {
-                "classes": self.classes_,
-                "column_names": getattr(self, "_column_names", None),
-                "known_columns": None if known is None else vars(known),
-            }
-            | dict(zip(STATED, stated, strict=True))
-        )
+        content = taken_apart(self.student_) | {
+            "classes": self.classes_,
+            "column_names": getattr(self, "_column_names", None),
+            "known_columns": None if known is None else vars(known),
+        }
         if any(is_of(one, "torch", "skorch") for one in reachable(content)):
             raise ValueError(
                 f"The student, a {name}, holds torch modules, which cannot be saved "
@@ -439,7 +418,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
                 f"{error}). Pickle the published classifier for readers who trust you, "
                 "or train a student that skops can save."
             ) from error
-        fields = self._card["mechanism_fields"]
+        fields = self._card["mechanism"]
         if fields["parameters"] is None:
             raise ValueError(
                 f"The mechanism, {fields['class']}, has parameters that are not plain "
@@ -683,7 +662,7 @@ def publish(
     learner = getattr(estimator, "best_estimator_", estimator)
     published._known_columns = getattr(learner, "_known_columns", None)
     published._card = _make_card(published, mechanism, deployment)
-    if not published._card["private"]:
+    if published._card["epsilon"] is None:
         warn_user(
             "This model and its card have no privacy guarantee (epsilon=inf). Before "
             "publication, fit it again without a seed of the noise, and with public "

@@ -78,7 +78,12 @@ def test_no_text_describes_it_as_pate(blobs):
     clf = fitted(blobs)
     page = PrivacyReport.from_estimator(clf).to_markdown()
     card = clf.publish().card
-    texts = [page, str(clf.privacy_spent_), card["statement"], str(card["facts"])]
+    texts = [
+        page,
+        str(clf.privacy_spent_),
+        card["statement"],
+        str(clf.privacy_spent_.facts),
+    ]
     texts.append(str(clf.plan_fit(*blobs[:2], X_public=blobs[2])))
     assert [OF_PATE.findall(text) for text in texts] == [[]] * len(texts)
 

@@ -106,9 +106,9 @@ def test_what_a_member_hides_is_not_unpacked(bomb, honest, read, name):
 
 def test_a_model_larger_than_may_be_is_refused(honest, monkeypatch):
     path = honest("GNMax")
-    monkeypatch.setattr(_model_file, "LARGEST_MODEL", 5000)
+    monkeypatch.setattr(_model_file, "LARGEST_MODEL", 3000)
     with pytest.raises(
-        ValueError, match="larger than 5000 bytes, the limit for the model"
+        ValueError, match="larger than 3000 bytes, the limit for the model"
     ):
         PublishedClassifier.load(path)
     monkeypatch.setattr(_model_file, "LARGEST_MODEL", path.stat().st_size)
@@ -118,7 +118,7 @@ def test_a_model_larger_than_may_be_is_refused(honest, monkeypatch):
 
 def test_what_would_not_be_read_again_is_not_saved(honest, monkeypatch):
     loaded = PublishedClassifier.load(path := honest("GNMax"))
-    monkeypatch.setattr(_model_file, "LARGEST_MODEL", 5000)
+    monkeypatch.setattr(_model_file, "LARGEST_MODEL", 3000)
     with pytest.raises(ValueError, match="publish a smaller student"):
         loaded.save(path.with_name("other.skops"))
     assert not path.with_name("other.skops").exists()

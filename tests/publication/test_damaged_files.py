@@ -47,7 +47,7 @@ def test_files_of_two_models_are_not_mixed(saved, void):
     "changes",
     [
         {"epsilon": 0.1},
-        {"private": 1},
+        {"relation": "add-remove"},
         {"delta": 1e-9},
         {"n_queries": 200.0},
         {"assumptions": []},
@@ -63,7 +63,7 @@ def test_an_edited_card_is_refused(saved, changes):
         PublishedClassifier.load(saved)
 
 
-@pytest.mark.parametrize("version", [0, 1, 13, 15, "14", None])
+@pytest.mark.parametrize("version", [0, 1, 14, 16, "15", None])
 def test_an_unknown_format_is_refused(saved, version):
     rewrite_card(saved, format_version=version)
     with pytest.raises(ValueError, match="format_version"):
@@ -82,7 +82,7 @@ def test_an_unknown_format_is_refused(saved, version):
         ("[" * 100_000, "strict JSON"),
         ("\udcff", "strict JSON"),
         (
-            '{"format": "sklearn_pate privacy card", "format_version": 14}',
+            '{"format": "sklearn_pate privacy card", "format_version": 15}',
             "has no sha256",
         ),
     ],

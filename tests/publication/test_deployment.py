@@ -8,10 +8,9 @@ import pytest
 from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.inspection.report._sections import QUESTIONS
-from sklearn_pate.mechanisms import GNMax, NoisyHistogram
+from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.publication import Deployment, PublishedClassifier, publish
 from tests.publication.forging import card_of, forge, refused, setting, vote
-from tests.seeding import equal_noise
 
 FULL = {
     "name": "Readmission within 30 days",
@@ -167,7 +166,7 @@ def test_a_report_on_a_card_takes_no_other_deployment(saved):
         ({"sector": "Health"}, "sector='Health' is unknown"),
         (
             {"name": "two  spaces"},
-            "its deployment.name is 'two  spaces', but its other fields give 'two s",
+            "its deployment is {'name': 'two  spaces'}, but its other fields give",
         ),
         ({"unit_name": "<b>"}, "must be one to three words"),
     ],
@@ -175,35 +174,3 @@ def test_a_report_on_a_card_takes_no_other_deployment(saved):
 def test_a_deployment_that_nobody_can_create_is_refused(saved, forged, message):
     forge(saved, setting(deployment=forged))
     assert message in refused(saved)
-
-
-@pytest.mark.parametrize("change", [{"new": 1}, {"variant": "pure"}])
-def test_facts_that_do_not_follow_are_refused(saved, change):
-    forge(saved, setting(facts=card_of(saved)["facts"] | change))
-    assert refused(saved).startswith("its facts")
-
-
-def test_a_missing_fact_is_refused(saved):
-    facts = card_of(saved)["facts"]
-    assert facts.pop("mu") is None
-    forge(saved, setting(facts=facts))
-    assert refused(saved).startswith("its facts is {")
-
-
-@pytest.mark.parametrize(("kind", "mu"), [("GNMax", 0.5), ("NoisyHistogram", None)])
-def test_another_mu_is_refused(honest, kind, mu):
-    path = honest(kind)
-    forge(path, setting(mu=mu))
-    assert refused(path).startswith(f"its mu is {mu}, but ")
-
-
-def test_seeded_noise_has_no_mu(tmp_path):
-    with equal_noise():
-        pate = vote(NoisyHistogram(sigma=9.0))
-    assert pate.privacy_spent_.mu is None
-    with pytest.warns(match="no privacy guarantee"):
-        publish(pate).save(tmp_path / "model.skops")
-    forge(tmp_path / "model.skops", setting(mu=0.5))
-    assert refused(tmp_path / "model.skops").startswith(
-        "its mu is 0.5, but its other fields give None"
-    )

@@ -7,7 +7,6 @@ import pytest
 
 from sklearn_pate import PublishedClassifier
 from sklearn_pate._estimators._class_codes import last_step
-from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.publication._privacy_card import checked_statements, rebuilt
 from tests.publication.forging import assert_every_value_is_compared
 from tests.publication.learners import LEARNERS, TRUSTED, fit
@@ -54,7 +53,7 @@ def test_every_value_on_a_card_is_compared(name, originals):
 )
 def test_other_costs_of_the_fits_of_a_search_are_refused(name, fits, originals):
     card = originals(name).card
-    card["mechanism_fields"]["parameters"]["fits"] = fits
+    card["mechanism"]["parameters"]["fits"] = fits
     with pytest.raises(ValueError, match=r"fits is empty|its epsilon is"):
         checked_statements(card)
 
@@ -70,7 +69,6 @@ WINNERS = [
 def restate(published, fields):
     """Let the card say of a winner what its changed mechanism is in words."""
     text = rebuilt(fields).in_one_line()
-    published._card["mechanism"] = text
     published.privacy_spent_ = replace(published.privacy_spent_, mechanism=text)
 
 
@@ -84,7 +82,7 @@ def test_a_winner_that_costs_more_than_its_search_is_refused(
     last_step(search.best_estimator_).publish().save(path)
 
     def change(published):
-        fields = published._card["mechanism_fields"]
+        fields = published._card["mechanism"]
         fields["parameters"]["fit"]["parameters"][parameter] = value
         restate(published, fields)
 
@@ -115,9 +113,8 @@ def test_a_winner_of_another_relation_than_its_search_is_refused(rows, tmp_path)
     stronger = "replace-one"
 
     def change(published):
-        published._card["mechanism_fields"]["parameters"]["add_remove"] = False
+        published._card["mechanism"]["parameters"]["add_remove"] = False
         published._card["relation"] = stronger
-        published._card["neighbours"] = NEIGHBOURS["row", stronger]
         published.privacy_spent_ = replace(published.privacy_spent_, relation=stronger)
 
     forge(path, change)
@@ -153,7 +150,7 @@ ODD_VALUES = [
 
 @pytest.mark.parametrize(("name", "parameter", "value"), ODD_VALUES)
 def test_a_parameter_of_another_kind_is_refused(name, parameter, value, originals):
-    fields = deepcopy(originals(name).card["mechanism_fields"])
+    fields = deepcopy(originals(name).card["mechanism"])
     rebuilt(fields)
     fields["parameters"][parameter] = value
     with pytest.raises(ValueError, match=rf"{parameter}|epsilon=|curve"):

@@ -48,7 +48,7 @@ def test_the_teachers_that_are_counted_are_those_of_the_statement(honest):
 )
 def test_a_mechanism_that_is_none_is_refused(honest, fields, message):
     path = honest("GNMax")
-    forge(path, setting(mechanism_fields=fields))
+    forge(path, setting(mechanism=fields))
     assert message in refused(path)
 
 
@@ -94,7 +94,7 @@ def test_its_cost_is_compared_with_that_of_its_class(of_user):
 
 def test_what_is_trusted_is_a_mechanism(of_user):
     wanted = {"class": "sklearn.naive_bayes.GaussianNB", "parameters": {}}
-    forge(of_user, setting(mechanism_fields=wanted))
+    forge(of_user, setting(mechanism=wanted))
     with pytest.raises(ValueError, match=r"has the parameters|is not a mechanism"):
         PublishedClassifier.load(of_user, trusted=[GaussianNB])
 

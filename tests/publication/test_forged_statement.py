@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from sklearn_pate import PrivacyLedger
 from sklearn_pate._cli._model_commands import read_released
@@ -20,6 +21,7 @@ from tests._aggregation.synthetic_fits import fit as fit_on_synthetic
 from tests.publication.forging import (
     FITS,
     FREE,
+    N_PUBLIC,
     OF_STUDENT,
     OTHER_FITS,
     assert_every_value_is_compared,
@@ -87,42 +89,30 @@ def test_an_assumption_of_somebody_else_keeps_its_sentence(tmp_path):
 @pytest.mark.parametrize("part", [1e-12, -1e-12])
 def test_rounding_of_costs_is_no_contradiction(honest, part):
     path = honest("GNMax")
-
-    def change(card):
-        card["epsilon"] *= 1 + part
-        card["curve"] = [[order, value * (1 + part)] for order, value in card["curve"]]
-
     epsilon = card_of(path)["epsilon"]
-    forge(path, change)
-    assert PublishedClassifier.load(path).privacy_spent_.epsilon != epsilon
+    forge(path, setting(epsilon=epsilon * (1 + part)))
+    assert PublishedClassifier.load(path).privacy_spent_.epsilon == epsilon * (1 + part)
     forge(path, setting(epsilon=epsilon * (1 + 1e5 * part)))
     assert refused(path).startswith("its epsilon is ")
 
 
-def test_a_profile_that_was_thinned_at_other_points_is_no_contradiction(honest):
-    path = honest("GNMax")
-    pairs = card_of(path)["profile"]
-    exact = publish(vote(GNMax(sigma=8.0))).privacy_spent_.profile
-    assert exact.epsilons.tolist() == [epsilon for epsilon, _ in pairs]
-    between = (pairs[3][0] + pairs[4][0]) / 2
-    more = [*pairs[:4], [between, exact.delta_at(between)], *pairs[4:]]
-    forge(path, setting(profile=more))
-    assert PublishedClassifier.load(path).card["profile"] == more
+@pytest.mark.parametrize(("change", "is_read"), [(0, True), (-1, True), (-2, False)])
+def test_rounding_of_guesses_in_the_text_is_no_contradiction(tmp_path, change, is_read):
+    def right(sigma):
+        cost = GNMax(sigma=sigma).cost(n_queries=N_PUBLIC, n_classes=2)
+        return 500 * (1 + cost.delta(0.0))
 
-
-@pytest.mark.parametrize("factor", [0.98, 1.02])
-def test_another_delta_in_one_pair_is_refused(honest, factor):
-    path = honest("GNMax")
-    pairs = card_of(path)["profile"]
-    pairs[5][1] *= factor
-    forge(path, setting(profile=pairs))
-    assert refused(path).startswith("its profile is ")
-
-
-def test_a_pair_that_the_noise_does_not_have_is_refused(honest):
-    path = honest("GNMax")
-    forge(path, setting(profile=[*card_of(path)["profile"], [600.0, 0.0]]))
-    assert refused(path)
+    sigma = brentq(lambda sigma: right(sigma) - 600.001, 8, 20)
+    path = tmp_path / "model.skops"
+    publish(vote(GNMax(sigma=sigma), n_classes=2)).save(path)
+    text = card_of(path)["statement"]
+    assert "at most 601 times" in text
+    text = text.replace("at most 601 times", f"at most {601 + change} times")
+    forge(path, setting(statement=text))
+    if is_read:
+        assert text == PublishedClassifier.load(path).privacy_spent_.in_one_line()
+    else:
+        assert refused(path).startswith("its statement is ")
 
 
 # One field forged.
@@ -149,15 +139,8 @@ def test_a_field_that_is_changed_on_the_card_alone_is_refused(honest, field):
     card = json.loads(text.read_text())
     text.write_text(json.dumps(card | {field: mutated(card[field])}))
     for read in (PublishedClassifier.load, read_released):
-        with pytest.raises(ValueError, match=r"differs from the copy|reads 14|is not "):
+        with pytest.raises(ValueError, match=r"differs from the copy|reads 15|is not "):
             read(path)
-
-
-@pytest.mark.parametrize("field", ["statement", "n_classes"])
-def test_a_field_that_is_changed_in_the_model_alone_is_refused(honest, field):
-    path = honest("GNMax")
-    forge(path, of_model={field: 4 if field == "n_classes" else "It is private."})
-    assert refused(path) == f"its {field} differs from the {field} in the model file."
 
 
 @pytest.mark.slow
@@ -182,7 +165,7 @@ NOISE = {
 INDEPENDENT = {
     "more noise": lambda kind, card: number(NOISE[kind], 500.0)(card),
     "less noise": lambda kind, card: number(NOISE[kind], 0.7)(card),
-    "delta": lambda kind, card: card.update(delta=1e-9),
+    "delta": lambda kind, card: card.update(delta=1e-9, model_delta=1e-9),
     "unit": lambda kind, card: card.update(
         unit="group", relation="add-remove-or-change"
     ),
@@ -201,8 +184,9 @@ def test_an_independent_field_decides_the_others(honest, kind, field):
     forge(path, lambda card: INDEPENDENT[field](kind, card))
     with pytest.raises(ValueError, match=r"is inconsistent|model.* cannot be"):
         PublishedClassifier.load(path)
-    with pytest.raises(ValueError, match="is inconsistent"):
-        read_released(path)
+    if field not in OF_STUDENT:
+        with pytest.raises(ValueError, match="is inconsistent"):
+            read_released(path)
 
 
 @pytest.mark.parametrize("kind", FITS)
@@ -211,14 +195,14 @@ def test_a_smaller_epsilon_in_all_places_is_refused(honest, kind):
     text = card_of(path)["statement"]
     start, end = text.index("(epsilon="), text.index(")-diff") + 1
     text = text[:start] + "(epsilon=0.100, delta=1e-05)" + text[end:]
-    forge(path, setting(epsilon=0.1), statement=text)
+    forge(path, setting(epsilon=0.1, statement=text))
     assert refused(path).startswith("its epsilon is 0.1, but ")
 
 
 def test_the_first_field_that_differs_is_named(honest):
     path = honest("GNMax")
-    forge(path, setting(n_tables=3))
-    assert refused(path) == "its n_tables is 3, but its other fields give None."
+    forge(path, setting(delta=1e-6))
+    assert refused(path) == "its delta is 1e-06, but its other fields give 1e-05."
 
 
 @pytest.mark.parametrize(
@@ -248,10 +232,7 @@ def test_a_seeded_fit_that_does_not_say_so_is_refused(honest, kind):
     assert "but its other fields give" in refused(path)
 
 
-@pytest.mark.parametrize(
-    "changes", [{"private": True}, {"epsilon": 1.0}, {"profile": [[0.0, 0.5]]}]
-)
-def test_seeded_noise_has_no_guarantee(honest, changes):
+def test_seeded_noise_has_no_guarantee(honest):
     path = honest("nothing private")
-    forge(path, setting(**changes))
-    assert refused(path).startswith(f"its {next(iter(changes))} is ")
+    forge(path, setting(epsilon=1.0))
+    assert refused(path) == "its epsilon is 1.0, but its other fields give None."

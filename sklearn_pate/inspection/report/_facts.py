@@ -65,7 +65,6 @@ from sklearn_pate.publication._model_file import paths_of, read_pair, versions_o
 from sklearn_pate.publication._privacy_card import (
     canonical_text,
     check_metrics,
-    statement_fields,
 )
 
 _TABLE = read_table("sklearn_pate.inspection.report", "registry.toml")
@@ -84,6 +83,8 @@ SHARES = (0.0, 0.25, 0.5, 0.75)
 DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
 # A guarantee is weak if more than 990 of 1000 guesses may be right.
 _STRONG = 990
+_COUNTS = ("n_teachers", "n_queries", "n_tables")
+_OF_FIT = ("arithmetic", "randomness", "tuning")
 _FINGERPRINT = 12  # letters, as in the spending report of a ledger
 QUALITY_IS_PRIVATE = "it has figures that were computed on private rows"
 LEDGER_IS_PRIVATE = "it has the history of the ledger"
@@ -324,7 +325,7 @@ def collect_facts(
         "internal_because": internal_because,
         "private": private,
         # Of all that is published: the model, and its metrics.
-        **statement_fields(whole, spent),
+        **_stated(whole, spent),
         "promise": _promise(whole) if private else None,
         "costs": _costs(whole) if private else None,
         "model_alone": None if metrics is None else _part(spent),
@@ -426,11 +427,29 @@ def _quality(
     }
 
 
+def _stated(spent: PrivacySpent, of_model: PrivacySpent) -> dict[str, Any]:
+    """Write a statement, without its curve, as JSON values.
+
+    Facts of the fit that the statement does not tell are those of the model.
+    """
+    of_fit = of_model.facts.to_dict()
+    counts = {name: getattr(spent, name) for name in _COUNTS}
+    return {
+        "statement": spent.in_one_line(),
+        **spent.to_dict(),
+        "facts": spent.facts.to_dict() | {name: of_fit[name] for name in _OF_FIT},
+        "epsilon": float(spent.epsilon) if np.isfinite(spent.epsilon) else None,
+        "delta": float(spent.delta),
+        "mu": None if spent.mu is None else float(spent.mu),
+        **{name: None if one is None else int(one) for name, one in counts.items()},
+    }
+
+
 def _part(of_model: PrivacySpent) -> dict[str, Any]:
     """Write what a report needs about the model alone."""
-    fields = statement_fields(of_model, of_model)
+    fields = _stated(of_model, of_model)
     names = ("statement", "epsilon", "delta", "mechanism")
-    return {one: fields[one] for one in (*names, "n_teachers", "n_queries", "n_tables")}
+    return {one: fields[one] for one in (*names, *_COUNTS)}
 
 
 def _metrics(metrics: PrivateMetrics) -> dict[str, Any]:
