@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from sklearn_pate._aggregation._aggregation import (
-    Queries,
     ScoreAggregation,
     VoteAggregation,
     prepare_queries,
@@ -34,7 +33,7 @@ from sklearn_pate._aggregation._design import (
     design_fit,
     design_of_votes,
 )
-from sklearn_pate._aggregation._entry import open_entry, release_of_design
+from sklearn_pate._aggregation._entry import ReleasePlan, open_entry
 from sklearn_pate._aggregation._fit_plan import MARGINS, FitPlan, check_margins
 from sklearn_pate._aggregation._rows import (
     PublicInputs,
@@ -446,7 +445,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
             units = "parties" if privacy_unit is None else "teachers"
             check_parties(n_parties, self.n_teachers, self.delta, units, sent="voted")
             design = replace(design, n_teachers=n_parties)
-            aggregation = self._of_votes(design, public, seeds, queries)
+            release = self._release(design, public)
+            planned = public, design, release, seeds, None, ()
+            aggregation = VoteAggregation(*planned, queries)
             aggregation.warn_if_useless()
             aggregation.rehearse()
             entry = open_entry(
@@ -529,14 +530,15 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
             n_classes=len(public.classes),
         )
         shards = private.shards(design.n_teachers, seeds.key)
+        release = self._release(design, public)
+        planned = public, design, release, seeds, private, shards
         aggregation: VoteAggregation | ScoreAggregation
         if isinstance(design.mechanism, MeanScores):
-            aggregation = self._of_scores(design, public, seeds, private, shards)
+            scored = prepare_scores(public.X_public, design, seeds.representation)
+            aggregation = ScoreAggregation(*planned, scored)
         else:
             queries = prepare_queries(public.X_public, design, seeds.representation)
-            aggregation = self._of_votes(
-                design, public, seeds, queries, private, shards
-            )
+            aggregation = VoteAggregation(*planned, queries)
         self._warn_of_counts(private, public, aggregation.release)
         aggregation.warn_if_useless()
         aggregation.rehearse()
@@ -551,57 +553,17 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
             self, X, y, X_public, groups, seed=seeds.public_rows, key=seeds.key
         )
 
-    def _of_votes(
-        self,
-        design: Design,
-        public: PublicInputs,
-        seeds: Seeds,
-        queries: Queries,
-        private: Any = None,
-        shards: Sequence[Any] = (),
-    ) -> VoteAggregation:
-        """Return the aggregation of votes, with its noise calibrated."""
-        release = release_of_design(
+    def _release(self, design: Design, public: PublicInputs) -> ReleasePlan:
+        """Calibrate the mechanism of a design, and state its privacy cost."""
+        return ReleasePlan.of_design(
             design,
             n_classes=len(public.classes),
+            target=self.epsilon,
+            delta=self.delta,
             unit=public.unit,
             assumptions=self._assumptions(public),
-            **self._budget(public),
+            counts_for=partial(self._counts, public),
         )
-        return VoteAggregation(public, design, release, seeds, private, shards, queries)
-
-    def _of_scores(
-        self,
-        design: Design,
-        public: PublicInputs,
-        seeds: Seeds,
-        private: Any,
-        shards: Sequence[Any],
-    ) -> ScoreAggregation:
-        """Return the aggregation of scores, with its noise calibrated."""
-        mechanism, n_classes = design.mechanism, len(public.classes)
-        if mechanism.threshold != "auto" and n_classes != 2:
-            raise ValueError(
-                f"threshold={mechanism.threshold!r} is for two classes, but there are "
-                f"{n_classes}; set threshold='auto'."
-            )
-        release = release_of_design(
-            design,
-            n_classes=n_classes,
-            unit=public.unit,
-            assumptions=self._assumptions(public),
-            **self._budget(public),
-        )
-        scored = prepare_scores(public.X_public, design, seed=seeds.representation)
-        return ScoreAggregation(public, design, release, seeds, private, shards, scored)
-
-    def _budget(self, public: PublicInputs) -> dict[str, Any]:
-        """Return the budget of a release, and the release of counts within it."""
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "counts_for": partial(self._counts, public),
-        }
 
     def _check_parameters(self) -> None:
         check_ensemble(self)

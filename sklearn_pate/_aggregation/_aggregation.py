@@ -544,14 +544,8 @@ class VoteAggregation(Aggregation[Votes, Answers]):
             noise=self.release.noise(),
         )
         with phase("querying", self.release.n_queries) as on_answered:
-
-            def answer(rows: Any, probabilities: Any = None) -> NDArray[np.intp]:
-                answers = oracle.answer(rows, probabilities)
-                on_answered(len(rows))
-                return answers
-
             session = QuerySession(
-                answer,
+                oracle.answer,
                 self.public.X_public,
                 self.student,
                 n_classes=self.n_classes,
@@ -559,6 +553,7 @@ class VoteAggregation(Aggregation[Votes, Answers]):
                 n_queries=self.design.n_queries,
                 seed=self.seeds.queries,
                 features=queries.features,
+                on_answered=on_answered,
             )
             queries.strategy.query(session)
         return Answers(session.queried, session.answers, oracle.transcript())
@@ -819,7 +814,7 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
 
 
 @phase("preparing public rows")
-def prepare_scores(X_public: Table, design: Design, *, seed: int) -> ScoredRows:
+def prepare_scores(X_public: Table, design: Design, seed: int) -> ScoredRows:
     """Choose the public rows that are scored, and the basis of mean scores."""
     return score_rows(
         X_public,

@@ -126,6 +126,8 @@ def design_fit(
         mechanism = MeanScores()
     is_of_votes = isinstance(mechanism, PluralityMechanism)
     n_teachers = _n_teachers(pate, n_rows, scores=False) if is_of_votes else of_scores
+    if isinstance(mechanism, MeanScores):
+        check_two_classes(mechanism.threshold, n_classes)
     student, n_queries, right = pate.student, 0, None
     if is_of_votes:
         if student is None:
@@ -142,6 +144,15 @@ def design_fit(
         pate.query_strategy,
         right,
     )
+
+
+def check_two_classes(threshold: Any, n_classes: int) -> None:
+    """Raise ValueError for a threshold of more than two classes."""
+    if threshold != "auto" and n_classes != 2:
+        raise ValueError(
+            f"threshold={threshold!r} is for two classes, but there are {n_classes}; "
+            "set threshold='auto'."
+        )
 
 
 def design_of_votes(pate: PATEParameters, X_public: Table) -> Design:

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, Self, cast
 
 import joblib
 import numpy as np
@@ -65,29 +65,84 @@ _KEY_OF_FITS, _FITS = secrets.token_bytes(32), Counter[str]()
 _NOTES_FITS = ContextVar("notes fits", default=True)
 
 
-# Calibrates a mechanism to an epsilon, None if its noise is given, after a release.
-Prepare = Callable[[float | None, Cost | None], Any]
 # The release of counts before it, for an epsilon; None if there is none.
 CountsFor = Callable[[float | None], MarginalCounts | None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReleasePlan:
     """Plan of a release: its mechanism and its statement, before any noise is drawn."""
 
-    #: What is released, with all its parameters: answers, perhaps after counts.
-    accounted: Mechanism
-    statement: PrivacySpent
-    #: Epsilon that the noise was calibrated to; None where the noise was given.
+    #: Returns the mechanism with its noise for `epsilon`, after the cost `before`.
+    prepare: Callable[..., Mechanism]
+    counts_for: CountsFor = lambda _: None
+    #: Epsilon that the noise is calibrated to; None where the noise is given.
     target: float | None
+    delta: float
+    unit: str
+    assumptions: tuple[Assumption, ...]
+    #: 0 for a learner without teachers.
+    n_teachers: int = 0
     #: Number of queries, as the mechanism counts them; 0 for a release without queries.
-    n_queries: int
+    n_queries: int = 0
     #: Number of values of a query: the number of classes.
     n_values: int
-    #: Number of draws of noise after that of counts.
-    n_steps: int
-    #: Plan of the same release for another epsilon.
-    for_epsilon: Callable[[float | None], "ReleasePlan"]
+    #: Number of draws of noise after that of counts, where these are no queries.
+    n_steps: int = 0
+    #: What is released, with all its parameters: answers, perhaps after counts. It
+    #: follows from the fields above, as the statement does.
+    accounted: Mechanism = None  # type: ignore[assignment]
+    statement: PrivacySpent = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.statement is not None:
+            return
+        counts, before = self.counts_for(self.target), None
+        if counts is not None:
+            before = counts.cost(unit=self.unit)
+        with phase("calibrating the noise"):
+            accounted = self.prepare(epsilon=self.target, before=before)
+        if counts is not None:
+            accounted = TwoPartRelease(counts, accounted)
+        cost = accounted.cost(self.n_queries, self.n_values, unit=self.unit)
+        cost, assumptions = as_drawn(cost, self.assumptions)
+        statement = state_cost(
+            cost,
+            self.delta,
+            release=accounted.released,
+            mechanism=accounted.in_one_line(),
+            assumptions=assumptions,
+            n_teachers=int(self.n_teachers) or None,
+            n_queries=int(self.n_queries) or None,
+            n_tables=None if counts is None else counts.n_tables,
+        )
+        object.__setattr__(self, "accounted", accounted)
+        object.__setattr__(self, "statement", statement)
+
+    @classmethod
+    def of_design(cls, design: Design, *, n_classes: int, **budget: Any) -> Self:
+        """Calibrate the mechanism of a design, and state its privacy cost."""
+        prepare = partial(design.mechanism.prepared, delta=budget["delta"])
+        if isinstance(design.mechanism, PluralityMechanism):
+            prepare = partial(
+                prepare,
+                n_teachers=design.n_teachers,
+                n_queries=design.n_queries,
+                n_classes=n_classes,
+            )
+        return cls(
+            prepare=prepare,
+            n_teachers=design.n_teachers,
+            n_queries=design.n_queries,
+            n_values=n_classes,
+            n_steps=0 if design.n_queries else design.mechanism.n_steps,
+            **budget,
+        )
+
+    def for_epsilon(self, epsilon: float) -> Self:
+        """Plan the same release for another epsilon."""
+        unset: Any = {"accounted": None, "statement": None}
+        return replace(self, target=epsilon, **unset)
 
     @property
     def counts(self) -> MarginalCounts | None:
@@ -100,137 +155,13 @@ class ReleasePlan:
         return self.accounted.parts[1]
 
     @property
-    def n_teachers(self) -> int:
-        """Number of teachers; 0 for a learner without teachers."""
-        return self.statement.n_teachers or 0
-
-    @property
     def n_draws(self) -> int:
         """Number of draws of noise: queries or steps, and one of counts."""
-        return self.n_steps + (self.counts is not None)
+        return (self.n_queries or self.n_steps) + (self.counts is not None)
 
     def noise(self) -> NoiseSource:
         """Return a source of noise of the kind that the statement describes."""
         return NoiseSource().as_stated(self.statement.assumptions)
-
-
-def plan_release(
-    prepare: Prepare,
-    counts_for: CountsFor,
-    target: float | None,
-    *,
-    delta: float,
-    unit: str,
-    assumptions: tuple[Assumption, ...],
-    n_teachers: int,
-    n_queries: int,
-    n_values: int,
-    n_steps: int | None = None,
-) -> ReleasePlan:
-    """Calibrate a release to a target, and state its privacy cost.
-
-    `n_steps` is the number of draws of noise where there are no queries.
-    """
-    counts, before = counts_for(target), None
-    if counts is not None:
-        before = counts.cost(unit=unit)
-    accounted: Mechanism = prepare(target, before)
-    if counts is not None:
-        accounted = TwoPartRelease(counts, accounted)
-    statement = _state(
-        accounted,
-        delta=delta,
-        unit=unit,
-        assumptions=assumptions,
-        n_teachers=n_teachers,
-        n_queries=n_queries,
-        n_values=n_values,
-    )
-
-    def for_epsilon(epsilon: float | None) -> ReleasePlan:
-        return plan_release(
-            prepare,
-            counts_for,
-            epsilon,
-            delta=delta,
-            unit=unit,
-            assumptions=assumptions,
-            n_teachers=n_teachers,
-            n_queries=n_queries,
-            n_values=n_values,
-            n_steps=n_steps,
-        )
-
-    n_draws = n_queries if n_steps is None else n_steps
-    return ReleasePlan(
-        accounted, statement, target, n_queries, n_values, n_draws, for_epsilon
-    )
-
-
-def _state(
-    accounted: Mechanism,
-    *,
-    delta: float,
-    unit: str,
-    assumptions: tuple[Assumption, ...],
-    n_teachers: int,
-    n_queries: int,
-    n_values: int,
-) -> PrivacySpent:
-    """State the privacy cost of a release."""
-    counts, _ = accounted.parts
-    cost = accounted.cost(n_queries, n_values, unit=unit)
-    cost, assumptions = as_drawn(cost, assumptions)
-    return state_cost(
-        cost,
-        delta,
-        release=accounted.released,
-        mechanism=accounted.in_one_line(),
-        assumptions=assumptions,
-        n_teachers=int(n_teachers) or None,
-        n_queries=int(n_queries) or None,
-        n_tables=None if counts is None else counts.n_tables,
-    )
-
-
-@phase("calibrating the noise")
-def release_of_design(
-    design: Design,
-    *,
-    epsilon: float | None,
-    delta: float,
-    n_classes: int,
-    unit: str,
-    assumptions: tuple[Assumption, ...],
-    counts_for: CountsFor,
-) -> ReleasePlan:
-    """Calibrate the mechanism of a design, and state its privacy cost."""
-    mechanism, numbers = design.mechanism, {}
-    if isinstance(mechanism, PluralityMechanism):
-        numbers = {
-            "n_teachers": design.n_teachers,
-            "n_queries": design.n_queries,
-            "n_classes": n_classes,
-        }
-
-    def prepare(epsilon: float | None, before: Cost | None) -> Mechanism:
-        ready: Mechanism = mechanism.prepared(
-            epsilon=epsilon, delta=delta, before=before, **numbers
-        )
-        return ready
-
-    return plan_release(
-        prepare,
-        counts_for,
-        epsilon,
-        delta=delta,
-        unit=unit,
-        assumptions=assumptions,
-        n_teachers=design.n_teachers,
-        n_queries=design.n_queries,
-        n_values=n_classes,
-        n_steps=design.n_queries or design.mechanism.n_steps,
-    )
 
 
 def analyse_votes(

@@ -20,7 +20,7 @@ from sklearn.model_selection import (
 
 from sklearn_pate._aggregation._checks import check_number_of_groups, read_rarest
 from sklearn_pate._aggregation._design import design_fit
-from sklearn_pate._aggregation._entry import release_of_design
+from sklearn_pate._aggregation._entry import ReleasePlan
 from sklearn_pate._aggregation._fit_plan import MARGINS, FitPlan, why_scores_useless
 from sklearn_pate._aggregation._rows import PublicInputs, number_of_units
 from sklearn_pate._estimators._class_codes import accepts_unlabeled, last_step
@@ -157,9 +157,9 @@ def plan_fit(
     design = design_fit(
         pate, None, n_public=sys.maxsize, n_rows=n_rows, n_classes=n_classes
     )
-    release = release_of_design(
+    release = ReleasePlan.of_design(
         design,
-        epsilon=epsilon,
+        target=epsilon,
         delta=delta,
         n_classes=n_classes,
         unit=privacy_unit,
@@ -613,16 +613,7 @@ def _cost(
         n_rows=n_rows if learner.privacy_unit == "row" else None,
         n_classes=len(classes),
     )
-    release = release_of_design(
-        design,
-        epsilon=learner.epsilon,
-        delta=learner.delta,
-        n_classes=len(classes),
-        unit=learner.privacy_unit,
-        assumptions=(CHOSEN_BLINDLY,),
-        counts_for=partial(learner._counts, public),
-    )
-    return ledger.filter.cost(release.statement.curve)
+    return ledger.filter.cost(learner._release(design, public).statement.curve)
 
 
 def _rows(X: Any) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._aggregation._checks import check_privacy_unit, check_unit
 from sklearn_pate._aggregation._entry import (
+    ReleasePlan,
     counted_rows,
-    plan_release,
     record_release,
     tables_by_name,
 )
@@ -42,7 +42,6 @@ from sklearn_pate.accounting._calibrate import (
     check_delta_is_small,
     check_epsilon_is_small,
 )
-from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._statement import (
     CHOSEN_BLINDLY,
@@ -336,18 +335,12 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         )
         private.check_usable()
 
-        def prepare(epsilon: float | None, before: Cost | None) -> MarginalCounts:
-            return counts(len(domain.counted), cast(float, epsilon))
-
-        release = plan_release(
-            prepare,
-            lambda epsilon: None,
-            self.epsilon,
+        release = ReleasePlan(
+            prepare=lambda epsilon, before: counts(len(domain.counted), epsilon),
+            target=self.epsilon,
             delta=self.delta,
             unit=self.privacy_unit,
             assumptions=(private.label_set, DOMAIN_DECLARED, COLUMNS, CHOSEN_BLINDLY),
-            n_teachers=0,
-            n_queries=0,
             n_values=n_classes,
             n_steps=1,
         )

@@ -26,12 +26,11 @@ from sklearn_pate._aggregation._aggregation import (
 )
 from sklearn_pate._aggregation._checks import read_rarest
 from sklearn_pate._aggregation._classifier import PublicRowsClassifier
-from sklearn_pate._aggregation._design import is_given, is_table
+from sklearn_pate._aggregation._design import check_two_classes, is_given, is_table
 from sklearn_pate._aggregation._entry import (
     CountsFor,
     ReleasePlan,
     open_entry,
-    plan_release,
 )
 from sklearn_pate._aggregation._fit_plan import (
     FitPlan,
@@ -66,7 +65,6 @@ from sklearn_pate._teachers._data_problems import DataProblems
 from sklearn_pate._teachers._private_rows import PrivateRows
 from sklearn_pate._votes._votes import STEPS
 from sklearn_pate.accounting._calibrate import check_epsilon, largest_gdp_mu
-from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._statement import Assumption, PrivacySpent
 from sklearn_pate.accounting._value_checks import Constraint
@@ -956,18 +954,11 @@ class DPNewtonClassifier(
         plan.warn_if_useless()
         return plan
 
-    @phase("calibrating the noise")
     def _plan_release(self, public: PublicInputs) -> ReleasePlan:
         """Calibrate the noise of the steps, and state the cost."""
-        n_classes = len(public.classes)
-        if self.threshold != "auto" and n_classes != 2:
-            raise ValueError(
-                f"threshold={self.threshold!r} is for two classes, but there are "
-                f"{n_classes}; set threshold='auto'."
-            )
-        return self._release(
-            n_classes, partial(self._counts, public), self._assumptions(public)
-        )
+        check_two_classes(self.threshold, len(public.classes))
+        counts_for, assumed = partial(self._counts, public), self._assumptions(public)
+        return self._release(len(public.classes), counts_for, assumed)
 
     def _release(
         self,
@@ -976,21 +967,13 @@ class DPNewtonClassifier(
         assumptions: tuple[Assumption, ...] = (),
     ) -> ReleasePlan:
         """Calibrate the noise of the steps after that of counts, and state the cost."""
-
-        def prepare(epsilon: float | None, before: Cost | None) -> NewtonSteps:
-            return NewtonSteps().prepared(
-                epsilon=cast(float, epsilon), delta=self.delta, before=before
-            )
-
-        return plan_release(
-            prepare,
-            counts_for,
-            self.epsilon,
+        return ReleasePlan(
+            prepare=partial(NewtonSteps().prepared, delta=self.delta),
+            counts_for=counts_for,
+            target=self.epsilon,
             delta=self.delta,
             unit=self.privacy_unit,
             assumptions=assumptions,
-            n_teachers=0,
-            n_queries=0,
             n_values=n_classes,
             n_steps=len(NewtonSteps.shares),
         )

@@ -25,7 +25,6 @@ from sklearn_pate._aggregation._entry import (
     ReleasePlan,
     analyse_release,
     open_entry,
-    plan_release,
 )
 from sklearn_pate._aggregation._fit_plan import why_useless
 from sklearn_pate._aggregation._rehearsal import rehearse_student
@@ -48,7 +47,6 @@ from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import PrivateMarginals, nearest_on_simplex
 from sklearn_pate._teachers._training import SoftVoteForm, TeacherProblems
 from sklearn_pate._votes._votes import STEPS, SoftVoteLayout, SoftVotes
-from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._ledger import FitEntry, PrivacyLedger
 from sklearn_pate.accounting._statement import Assumption
 from sklearn_pate.accounting._value_checks import Constraint, counted
@@ -313,16 +311,10 @@ def plan_sum(
 
     `counts_for` returns what is released before, for an epsilon.
     """
-
-    def prepare(epsilon: float | None, before: Cost | None) -> NoisySum:
-        return mechanism.prepared(
-            n_parts=layout.n_parts, epsilon=epsilon, delta=delta, before=before
-        )
-
-    release = plan_release(
-        prepare,
-        counts_for,
-        epsilon,
+    release = ReleasePlan(
+        prepare=partial(mechanism.prepared, n_parts=layout.n_parts, delta=delta),
+        counts_for=counts_for,
+        target=epsilon,
         delta=delta,
         unit=unit,
         assumptions=assumptions,

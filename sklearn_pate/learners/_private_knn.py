@@ -18,7 +18,7 @@ from sklearn_pate._aggregation._aggregation import (
 from sklearn_pate._aggregation._checks import check_strategy
 from sklearn_pate._aggregation._classifier import StudentClassifier
 from sklearn_pate._aggregation._design import Design, as_mechanism, resolve_n_queries
-from sklearn_pate._aggregation._entry import open_entry, plan_release
+from sklearn_pate._aggregation._entry import ReleasePlan, open_entry
 from sklearn_pate._aggregation._fit_plan import why_useless
 from sklearn_pate._aggregation._rows import PublicInputs, split_inputs
 from sklearn_pate._estimators._class_codes import accepts_unlabeled
@@ -27,7 +27,6 @@ from sklearn_pate._estimators._progress import phase, progress_of
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._votes._votes import SensitiveSums
-from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._statement import N_ROWS_PUBLIC, ROW_ALONE, Assumption
 from sklearn_pate.accounting._value_checks import Constraint
@@ -564,19 +563,16 @@ class PrivateKNNClassifier(StudentClassifier):
         )
         sampled = SampledMechanism(design.mechanism, self.sampling_rate)
 
-        def prepare(epsilon: float | None, before: Cost | None) -> SampledMechanism:
+        def prepare(**target: Any) -> SampledMechanism:
             mechanism = sampled.calibrated(
-                n_queries=design.n_queries,
-                epsilon=epsilon,
-                delta=self.delta,
-                before=before,
+                n_queries=design.n_queries, delta=self.delta, **target
             )
             return mechanism.for_neighbors(self._count_neighbors(mechanism))
 
-        release = plan_release(
-            prepare,
-            partial(self._counts, public),
-            self.epsilon,
+        release = ReleasePlan(
+            prepare=prepare,
+            counts_for=partial(self._counts, public),
+            target=self.epsilon,
             delta=self.delta,
             unit=public.unit,
             assumptions=self._assumptions(public),
@@ -586,7 +582,7 @@ class PrivateKNNClassifier(StudentClassifier):
         )
         n_neighbors = self._count_neighbors(release.mechanism)
         statement = replace(release.statement, n_teachers=n_neighbors)
-        release = replace(release, statement=statement)
+        release = replace(release, n_teachers=n_neighbors, statement=statement)
         self._warn_of_counts(private, public, release)
         aggregation = _NeighbourAggregation(
             public, design, release, seeds, private, (), queries

@@ -101,6 +101,9 @@ class QuerySession:
         Labels of the classes, in which parameters of a classifier name them. None for
         class indices.
 
+    on_answered : callable, default=int
+        Called with the number of rows of each query, for a progress bar.
+
     Attributes
     ----------
     random_state : RandomState
@@ -156,8 +159,9 @@ class QuerySession:
         seed: int,
         features: NDArray[np.float64] | None = None,
         classes: NDArray[Any] | None = None,
+        on_answered: Callable[[int], object] = int,
     ) -> None:
-        self._answer = answer
+        self._answer, self._on_answered = answer, on_answered
         # Not None for a strategy that needs them.
         self.features: Any = features
         self.X_public = X_public
@@ -209,6 +213,7 @@ class QuerySession:
                 "information; query session.new_rows()."
             )
         answers = self._answer(rows, probabilities)
+        self._on_answered(len(rows))
         self.queried = queried
         self.answers = np.concatenate([self.answers, answers])
         return answers
