@@ -725,23 +725,32 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
 
     def draw(self, scores: TeacherScores, entry: FitEntry | None) -> ReleasedScores:
         """Record the cost, draw the noise, and release the mean scores."""
-        mechanism, scored = self.release.mechanism, self.scored
         class_sum = partial(self.private.class_sum, self.n_classes)
         noise = self.release.noise()
-        estimate = mechanism.estimate(
+        estimate = self.release.mechanism.estimate(
             scores, class_sum, self.n_coordinates, entry, noise
         )
-        coef = estimate.shrunk
+        return self._released(estimate)
+
+    def _released(self, estimate: Estimate) -> ReleasedScores:
+        """Return the score model of released numbers, and its labels of public rows."""
+        scored, coef = self.scored, estimate.shrunk
         full = np.zeros((scored.basis.n_coordinates_, coef.shape[1]))
         full[: len(coef)] = coef
         model = ScoreFunction.of_release(full, scored.of_basis, scored.basis, "linear")
         probabilities = model.probabilities(scored.values)
-        model.threshold = resolve_threshold(mechanism.threshold, probabilities)
-        answers = model.decide(probabilities)
-        balanced = None
-        if self.n_classes == 2 and coef[1:].any():
+        threshold = self.release.mechanism.threshold
+        model.threshold = resolve_threshold(threshold, probabilities)
+        return ReleasedScores(
+            estimate, model, probabilities, model.decide(probabilities)
+        )
+
+    def _warn_of_noise(self, released: ReleasedScores) -> None:
+        """Warn if released scores are those of noise, or predict one class."""
+        estimate, hidden, balanced = released.estimate, None, None
+        if self.n_classes == 2 and estimate.shrunk[1:].any():
             balanced = "mechanism=MeanScores(threshold='balanced')"
-        one, hidden = why_one_class(answers, "public row", balanced), None
+        one = why_one_class(released.answers, "public row", balanced)
         if why_scores_useless(self.release, self.n_rows) is None:
             rarest = float(estimate.shares.min())
             hidden = why_scores_useless(self.release, self.n_rows, rarest)
@@ -749,7 +758,6 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
                 hidden = why_only_noise("scores")
         for why in (hidden, one):
             warn_user(why, StudentWarning)
-        return ReleasedScores(estimate, model, probabilities, answers)
 
     def _is_noise(self, estimate: Estimate) -> bool:
         """Check whether mean scores can hardly be told from noise.
@@ -765,6 +773,7 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
 
     def teach(self, released: ReleasedScores) -> BaseEstimator:
         """Return the released score model, or train a student on its soft labels."""
+        self._warn_of_noise(released)
         if self.design.student is None:
             return released.model
         with phase("training the student"):

@@ -36,7 +36,6 @@ from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting._cost import Cost, curve_after
 from sklearn_pate.accounting._ledger import (
     FitEntry,
-    PrivacyCost,
     PrivacyLedger,
     fitting_epsilon,
 )
@@ -288,25 +287,15 @@ def open_entry(
         released = (
             f"noisy counts of {counted(spent.n_tables, 'column')}, then {released}"
         )
-    description = f"{released}, {spent.mechanism}"
-    cost = PrivacyCost(
-        spent.curve,
-        spent.delta,
-        spent.unit,
-        spent.relation,
-        description,
-        fingerprint(ledger.key, "data", data),
-        _name_of_fit(estimator, ledger.key, data, public, spent),
-        spent.profile,
-    )
-    entry = FitEntry(
+    return FitEntry.of_statement(
         ledger,
-        cost,
+        spent,
         release.n_draws,
+        description=f"{released}, {spent.mechanism}",
+        dataset=fingerprint(ledger.key, "data", data),
+        fit=_name_of_fit(estimator, ledger.key, data, public, spent),
         remedy=lambda: _remedy(ledger, estimator.epsilon, release),
     )
-    entry.check()
-    return entry
 
 
 def record_release(

@@ -25,7 +25,7 @@ from sklearn_pate.accounting._calibrate import gdp_epsilon
 from sklearn_pate.accounting._cost import NEIGHBOURS, check_neighbours
 from sklearn_pate.accounting._profile import PrivacyProfile
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve, check_delta
-from sklearn_pate.accounting._statement import write_epsilon
+from sklearn_pate.accounting._statement import PrivacySpent, write_epsilon
 from sklearn_pate.accounting._value_checks import (
     WIDTH,
     check_number,
@@ -1220,6 +1220,25 @@ class FitEntry:
         self._n_queries = n_queries
         self._remedy = remedy
         self._number: int | None = None
+
+    @classmethod
+    def of_statement(
+        cls,
+        ledger: PrivacyLedger,
+        spent: PrivacySpent,
+        n_queries: int,
+        *,
+        description: str,
+        dataset: str,
+        fit: str,
+        remedy: Callable[[], str],
+    ) -> Self:
+        """Return the entry of a stated cost, or raise if it exceeds the budget."""
+        given = spent.curve, spent.delta, spent.unit, spent.relation
+        cost = PrivacyCost(*given, description, dataset, fit, spent.profile)
+        entry = cls(ledger, cost, n_queries, remedy)
+        entry.check()
+        return entry
 
     def check(self) -> None:
         """Raise unless the fit has an entry or a cost within the budget. No charge."""

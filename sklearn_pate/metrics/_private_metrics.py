@@ -34,7 +34,7 @@ from sklearn_pate.accounting._calibrate import (
     check_delta_is_small,
     check_epsilon_is_small,
 )
-from sklearn_pate.accounting._ledger import FitEntry, PrivacyCost, PrivacyLedger
+from sklearn_pate.accounting._ledger import FitEntry, PrivacyLedger
 from sklearn_pate.accounting._statement import (
     CHOSEN_BLINDLY,
     COLUMNS,
@@ -257,19 +257,15 @@ def _open_entry(
             pass
         else:
             name = fingerprint(ledger.key, "metrics", data, of_model)
-    cost = PrivacyCost(
-        spent.curve,
-        spent.delta,
-        spent.unit,
-        spent.relation,
-        f"metrics of a {type(model).__name__}, {spent.mechanism}",
-        fingerprint(ledger.key, "data", data),
-        name,
-        spent.profile,
+    return FitEntry.of_statement(
+        ledger,
+        spent,
+        2,
+        description=f"metrics of a {type(model).__name__}, {spent.mechanism}",
+        dataset=fingerprint(ledger.key, "data", data),
+        fit=name,
+        remedy=lambda: "Use a smaller epsilon.",
     )
-    entry = FitEntry(ledger, cost, 2, remedy=lambda: "Use a smaller epsilon.")
-    entry.check()
-    return entry
 
 
 @dataclass(frozen=True)
