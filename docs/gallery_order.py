@@ -17,6 +17,7 @@ ORDER = (
     "plot_texts",
     "plot_from_the_papers",
     "plot_active_queries",
+    "plot_number_of_teachers",
 )
 
 

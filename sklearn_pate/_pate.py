@@ -1,13 +1,12 @@
 """PATEClassifier: plan, ledger entry, teachers, queries, student, analysis."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from sklearn_pate._aggregation._aggregation import (
     ScoreAggregation,
@@ -21,7 +20,6 @@ from sklearn_pate._aggregation._checks import (
     check_scores,
     check_strategy,
     memory_location,
-    read_rarest,
 )
 from sklearn_pate._aggregation._classifier import StudentClassifier
 from sklearn_pate._aggregation._design import (
@@ -34,7 +32,6 @@ from sklearn_pate._aggregation._design import (
     design_of_votes,
 )
 from sklearn_pate._aggregation._entry import ReleasePlan, open_entry
-from sklearn_pate._aggregation._fit_plan import MARGINS, FitPlan, check_margins
 from sklearn_pate._aggregation._rows import (
     PublicInputs,
     check_parties,
@@ -56,7 +53,6 @@ from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._value_checks import Constraint
-from sklearn_pate.exceptions import PrivacyUtilityWarning
 from sklearn_pate.mechanisms import MeanScores, PluralityMechanism
 
 
@@ -458,62 +454,6 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
             student = aggregation.teach(released)
             analysis = aggregation.analyse(votes, released, TeacherProblems(), entry)
         return self._set_fitted(aggregation, released, student, analysis)
-
-    @private_rows_by_position
-    def plan_fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        X_public: Any = None,
-        groups: Any = None,
-        class_prior: float | ArrayLike | None = None,
-        margins: Sequence[float] = MARGINS,
-    ) -> FitPlan:
-        """Plan a fit: its noise, its privacy cost, and its label accuracy.
-
-        No noise is drawn, no cost is charged, and no teacher is trained on private
-        rows. Teacher and student are tested on public rows with artificial labels.
-
-        Parameters
-        ----------
-        X, y, X_public, groups : object
-            As in `fit`.
-
-        class_prior : float or array-like of shape (n_classes,), default=None
-            Shares of the classes, or the share of the rarest class, from public
-            knowledge. Must not be computed from private rows. The plan warns if the
-            noise is too large for the rarest class.
-
-        margins : sequence of float, default=(0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
-            Margins at which to compute the label accuracy. A margin is the lead of the
-            most-voted class over every other class, as a share of the teachers.
-
-        Returns
-        -------
-        plan : FitPlan
-            The plan may be published if the `assumptions` of the plan hold.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data cannot be used.
-
-        See Also
-        --------
-        sklearn_pate.inspection.plan_fit : Plan a fit without data.
-        """
-        check_margins(margins)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyUtilityWarning)  # the plan has it
-            aggregation = clone(self)._plan(X, y, X_public=X_public, groups=groups)
-        rarest = read_rarest(class_prior, aggregation.n_classes)
-        planned = aggregation.fit_plan(margins, rarest)
-        counts = self._why_counts_useless(
-            aggregation.private, aggregation.public, aggregation.release
-        )
-        more = filter(None, (counts, aggregation.why_columns_are_lost))
-        return replace(planned, warnings=(*planned.warnings, *more))
 
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None

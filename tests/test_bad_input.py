@@ -27,7 +27,7 @@ from sklearn_pate import (
 )
 from sklearn_pate.accounting import RdpCurve, calibrate_n_queries, calibrate_noise
 from sklearn_pate.accounting.bounds import gaussian_worst_case
-from sklearn_pate.inspection import plan_search
+from sklearn_pate.inspection import plan
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.students import ExpertQueries, RandomQueries, UncertaintyQueries
@@ -315,8 +315,8 @@ WRONG_CALLS = {
     "loading another kind of file": (lambda: PublishedClassifier.load("model.pkl"), r"path='model.pkl' must end in '.skops'"),
     "loading a number": (lambda: PublishedClassifier.load(3), r"path=3 must be a str or a path"),
     "trusting a type without a list": (lambda: PublishedClassifier.load("model.skops", trusted="Tree"), r"trusted='Tree' must be a list of types"),
-    "the cost of no search": (lambda: plan_search(PATEClassifier(), X, Y), r"search is of type PATEClassifier, not a GridSearchCV or RandomizedSearchCV"),
-    "the cost of a search without a ledger": (lambda: plan_search(GridSearchCV(PATEClassifier(), {}), X, Y), r"has no ledger; set ledger="),
+    "the plan of another classifier": (lambda: plan(LogisticRegression(), X, Y), r"estimator is of type LogisticRegression; pass a PATEClassifier"),
+    "the cost of a search without a ledger": (lambda: plan(GridSearchCV(PATEClassifier(), {}), X, Y), r"has no ledger; set ledger="),
     "leaks of rows": (lambda: privacy_leaks(np.array([[46.0, 58.0]])), r"estimator=<ndarray> holds no private classifier"),
     "leaks of something else": (lambda: privacy_leaks(DecisionTreeClassifier()), r"holds no private classifier"),
 }  # fmt: skip

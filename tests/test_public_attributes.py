@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from sklearn_pate import PATEClassifier, PrivateMarginals, PublicData
-from sklearn_pate.inspection import PrivacyReport
+from sklearn_pate.inspection import PrivacyReport, plan
 from sklearn_pate.learners import (
     DPLinearSVC,
     DPLogisticRegression,
@@ -236,8 +236,11 @@ def leaving(name, X, y, groups, monkeypatch):
         warnings.filterwarnings("ignore", "2 fits of the same private rows")
         plans = [learner.plan_privacy(X, y, **given)]
         # Its plan would need the probabilities of a student.
-        if hasattr(learner, "plan_fit") and name != "interactive":
-            plans.append(learner.plan_fit(X, y, **given))
+        if (
+            isinstance(learner, PATEClassifier | DPNewtonClassifier)
+            and name != "interactive"
+        ):
+            plans.append(plan(learner, X, y, **given))
         fitted = learner.fit(X, y, **given)
         published = fitted.publish()
         report = PrivacyReport.from_estimator(fitted)

@@ -21,8 +21,6 @@ from sklearn_pate.accounting import Cost, OtherRelease, RdpCurve
 from sklearn_pate.inspection import (
     EpsilonDeltaDisplay,
     PrivacyUtilityDisplay,
-    plan_fit,
-    plan_newton_fit,
 )
 from sklearn_pate.learners import (
     DPNaiveBayesClassifier,
@@ -52,7 +50,6 @@ from sklearn_pate.mechanisms._noisy_training import (
 )
 
 CURVE = RdpCurve([2.0, 3.0], [0.1, 0.2])
-PLAN = plan_fit(n_teachers=100, n_queries=10)
 X, Y = np.random.RandomState(0).standard_normal((60, 2)), np.arange(60) % 2
 PUBLIC = PublicData(X[:20])
 SPENT = DPNaiveBayesClassifier((-3, 3), classes=[0, 1]).plan_privacy(X, Y)
@@ -111,14 +108,11 @@ UNITS = {
     "PrivateKNNClassifier": lambda unit: PrivateKNNClassifier(
         privacy_unit=unit
     ).plan_privacy(X, Y, X_public=PUBLIC, groups=Y),
-    "plan_fit": lambda unit: plan_fit(n_teachers=50, n_queries=10, privacy_unit=unit),
-    "plan_newton_fit": lambda unit: plan_newton_fit(5000, privacy_unit=unit),
 }
 # By public name, calls that take a unit and a neighbour relation.
 PAIRS = {
     "Cost": lambda unit, relation: Cost(unit, relation, CURVE),
     "PrivacySpent": lambda unit, relation: replace(SPENT, unit=unit, relation=relation),
-    "FitPlan": lambda unit, relation: replace(PLAN, unit=unit, relation=relation),
     "OtherRelease": lambda unit, relation: OtherRelease(CURVE, unit, relation, ""),
     "OtherRelease.from_pure": lambda unit, relation: OtherRelease.from_pure(
         1.0, unit=unit, relation=relation

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate.exceptions import PrivacyUtilityWarning, StudentWarning
-from sklearn_pate.inspection import plan_newton_fit
+from sklearn_pate.inspection import plan
 from sklearn_pate.learners import (
     DPLinearSVC,
     DPLogisticRegression,
@@ -138,27 +138,31 @@ def test_too_few_rows_for_noisy_gradients_cost_nothing(name, tmp_path):
         learner.plan_privacy(*(one[: int(needed)] for one in enough))
 
 
+def of_newton(n_rows, **more):
+    return plan(DPNewtonClassifier(), n_rows=n_rows, **more)
+
+
 @pytest.mark.parametrize("share", [0.5, 0.2, 0.03])
 def test_the_plan_names_the_rows_that_a_released_share_needs(share):
-    few = plan_newton_fit(40, class_prior=share)
-    enough = plan_newton_fit(few.n_units_needed, class_prior=share)
+    few = of_newton(40, class_prior=share)
+    enough = of_newton(few.n_units_needed, class_prior=share)
     assert enough.warnings == ()
     assert f"{few.n_units_needed} rows for a rarest class with a sh" in unwrapped(few)
-    too_few = plan_newton_fit(few.n_units_needed - 1, class_prior=share)
+    too_few = of_newton(few.n_units_needed - 1, class_prior=share)
     assert f"at least {few.n_units_needed} rows" in too_few.warnings[0]
     data = X[:400], RANDOM[:400]
     learner = DPNewtonClassifier(classes=[0, 1])
-    planned = learner.plan_fit(*data, X_public=X_PUBLIC, class_prior=share)
+    planned = plan(learner, *data, X_public=X_PUBLIC, class_prior=share)
     assert planned.n_units_needed == few.n_units_needed
 
 
-def unwrapped(plan):
-    return " ".join(str(plan).split())
+def unwrapped(planned):
+    return " ".join(str(planned).split())
 
 
 def test_without_shares_the_plan_says_what_depends_on_them():
-    assert "equal shares; a rare class needs more" in unwrapped(plan_newton_fit(9000))
-    [warning] = plan_newton_fit(100).warnings
+    assert "equal shares; a rare class needs more" in unwrapped(of_newton(9000))
+    [warning] = of_newton(100).warnings
     assert "2 classes of equal shares" in warning
     assert "a rare class needs more" in warning
 
@@ -167,16 +171,16 @@ def test_a_plan_of_teachers_takes_shares():
     pate = PATEClassifier(LogisticRegression(), **VOTES, random_state=0)
     data = X, RANDOM
     plans = [
-        pate.plan_fit(*data, X_public=X_PUBLIC, class_prior=share)
+        plan(pate, *data, X_public=X_PUBLIC, class_prior=share)
         for share in (None, 0.5, 0.01)
     ]
     assert [len(one.warnings) for one in plans] == [0, 0, 1]
     assert "share of 0.01" in plans[2].warnings[0]
     with pytest.raises(ValueError, match=r"class_prior=0\.7 must be"):
-        pate.plan_fit(*data, X_public=X_PUBLIC, class_prior=0.7)
+        plan(pate, *data, X_public=X_PUBLIC, class_prior=0.7)
 
 
 @pytest.mark.parametrize("n_classes", [2, 7])
 def test_naive_bayes_is_named_where_it_needs_fewer_rows_of_many_classes(n_classes):
-    [warning] = plan_newton_fit(60 * n_classes - 1, n_classes=n_classes).warnings
+    [warning] = of_newton(60 * n_classes - 1, n_classes=n_classes).warnings
     assert ("DPNaiveBayesClassifier" in warning) == (n_classes == 7)

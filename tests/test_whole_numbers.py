@@ -32,8 +32,7 @@ from sklearn_pate.inspection import (
     AnswerCostDisplay,
     audit_mechanism,
     audit_neighbours,
-    plan_fit,
-    plan_newton_fit,
+    plan,
 )
 from sklearn_pate.learners import (
     DPLinearSVC,
@@ -77,9 +76,9 @@ MODULES = [
 # Made by the package and not by users, or with a check of another kind.
 NOT_TRIED = {
     "RelationalHint",
-    *["PrivacySpent", "LedgerEntry", "PrivacyAnalysis", "FitPlan", "SearchPlan"],
+    *["PrivacySpent", "LedgerEntry", "PrivacyAnalysis", "Fact", "Plan"],
     *["LabelAccuracy", "QuerySession", "RandomQueries.choose"],
-    *["RepresentativeQueries.choose", "FitPlan.of_votes", "FitPlan.of_coefficients"],
+    *["RepresentativeQueries.choose"],
     *["AnswerCostDisplay.from_estimator", "InteractiveGNMax.sanitized_cost"],
     "NoisyHistogram.sanitized_cost",  # of no instance
 }
@@ -183,11 +182,8 @@ CALLS = {
         sigma=5,
         **{"order": 16.0, "smoothness": 6e-4, "noise_scale": 5.0},
     ),
-    "plan_fit": lambda **given: plan_fit(
-        **({"n_rows": 900, "n_teachers": 90, "n_queries": 9} | given)
-    ),
-    "plan_newton_fit": lambda n_units=900, n_classes=2: plan_newton_fit(
-        n_units, n_classes=n_classes
+    "plan": lambda n_rows=900, n_classes=2: plan(
+        PATEClassifier(n_teachers=90, n_queries=9), n_rows=n_rows, n_classes=n_classes
     ),
     "AnswerCostDisplay.from_mechanisms": lambda n_classes=3, n_queries=2: (
         AnswerCostDisplay.from_mechanisms(
@@ -409,7 +405,9 @@ READ = {
     "epsilons": lambda one: PrivacyProfile(one[0], [0.3, 0.2, 0.1]),
     "log q": lambda one: sanitize(-one[0], smoothness=6e-4, noise_scale=5.0, **LAW),
     "audited counts": lambda one: audit_mechanism(GNMax(5), one[0], [60, 31, 9]),
-    "class prior": lambda one: plan_fit(n_rows=900, class_prior=one[0] / 100),
+    "class prior": lambda one: plan(
+        PATEClassifier(), n_rows=900, class_prior=one[0] / 100
+    ),
 }
 
 

@@ -643,8 +643,7 @@ def planned(make, data=TWO, public_rows="wrapped"):
     learner = make()
     arguments = given(learner, data, public_rows)
     record = {"spent": recording.of_statement(learner.plan_privacy(**arguments))}
-    if hasattr(learner, "plan_fit"):
-        record["plan"] = names.numbers(learner.plan_fit(**arguments).to_dict())
+    record["plan"] = names.plan(learner, **arguments)
     return record
 
 
@@ -667,7 +666,7 @@ add("plan of search", planned, made("PrivateSearchCV", pure, {"dplogisticregress
 def planned_from_numbers(**numbers):
     """Plan from numbers alone."""
     parts = {n: p() if callable(p) else p for n, p in numbers.items()}
-    return {"plan": names.numbers(public("plan_fit")(**parts).to_dict())}
+    return {"plan": names.plan_from_numbers(**parts)}
 
 
 for number, one in enumerate(
@@ -687,8 +686,8 @@ for number, one in enumerate(
 def planned_search():
     """Plan a search of scikit-learn around a fit with a ledger."""
     search = GridSearchCV(votes(**LEDGER)(), {"n_queries": [20, 30]}, cv=3)
-    plan = public("plan_search")(search, TWO.X, TWO.y, X_public=PublicData(TWO.X_public))
-    record = {n: getattr(plan, n) for n in ("n_fits", "fits", "share", "left", "fitting_epsilon")}
+    plan = public("plan_search", "plan")(search, TWO.X, TWO.y, X_public=PublicData(TWO.X_public))
+    record = {n: getattr(plan, n, None) for n in ("n_fits", "fits", "share", "left", "fitting_epsilon")}
     return record | {"ledger": of_ledger(ledger())}
 
 

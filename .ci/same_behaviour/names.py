@@ -33,14 +33,15 @@ _NOISE = [
 ]
 
 
-def public(name):
-    """Find a public name in the packages that may export it."""
-    for home in (*_HOMES, ".inspection", ".model_selection", ".distributed"):
-        try:
-            return getattr(import_module(f"sklearn_pate{home}"), name)
-        except (ImportError, AttributeError):
-            continue
-    raise LookupError(f"No public package of sklearn_pate has {name}.")
+def public(*aliases):
+    """Find the first of several public names in the packages that may export it."""
+    for name in aliases:
+        for home in (*_HOMES, ".inspection", ".model_selection", ".distributed"):
+            try:
+                return getattr(import_module(f"sklearn_pate{home}"), name)
+            except (ImportError, AttributeError):
+                continue
+    raise LookupError(f"No public package of sklearn_pate has one of {aliases}.")
 
 
 def class_named(name):
@@ -118,6 +119,24 @@ def seeded_noise(learner):
     else:
         with import_module("sklearn_pate.testing").seeded_noise(3):
             yield
+
+
+def plan(learner, **given):
+    """Flatten the numbers of a plan from data or from numbers; {} without a plan."""
+    if hasattr(learner, "plan_fit"):
+        return numbers(learner.plan_fit(**given).to_dict())
+    own = (sklearn_pate.PATEClassifier, sklearn_pate.DPNewtonClassifier)
+    if not isinstance(learner, own):
+        return {}
+    return numbers(public("plan")(learner, **given).to_dict())
+
+
+def plan_from_numbers(*, n_rows=None, n_classes=2, class_prior=None, **parameters):
+    """Flatten the numbers of a plan of PATEClassifier without data."""
+    given = {"n_rows": n_rows, "n_classes": n_classes, "class_prior": class_prior}
+    if hasattr(sklearn_pate.PATEClassifier, "plan_fit"):
+        return numbers(public("plan_fit")(**given, **parameters).to_dict())
+    return plan(sklearn_pate.PATEClassifier(**parameters), **given)
 
 
 def noise_of(fitted):

@@ -17,7 +17,6 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn_pate._aggregation._design import Design, as_query_strategy
 from sklearn_pate._aggregation._entry import ReleasePlan, analyse_release, analyse_votes
 from sklearn_pate._aggregation._fit_plan import (
-    FitPlan,
     why_answers_are_noise,
     why_columns_are_lost,
     why_few_public_rows,
@@ -480,16 +479,6 @@ class VoteAggregation(Aggregation[Votes, Answers]):
         )
         return replace(self, public=public, queries=queries)
 
-    def fit_plan(self, margins: Sequence[float], rarest: float | None) -> FitPlan:
-        """Plan the fit: its noise, its privacy cost, and its label accuracy."""
-        return FitPlan.of_votes(
-            self.release,
-            n_rows=self.n_rows,
-            margins=margins,
-            few_answers=accepts_unlabeled(self.design.student),
-            rarest=rarest,
-        )
-
     def _why_useless(self) -> Iterator[str | None]:
         yield why_useless(
             self.release.mechanism,
@@ -689,18 +678,6 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
         seed = self.seeds.representation
         scored = prepare_scores(public.X_public, self.design, seed=seed)
         return replace(self, public=public, scored=scored)
-
-    def fit_plan(self, margins: Sequence[float], rarest: float | None) -> FitPlan:
-        """Plan the fit: its noise, its privacy cost, and its number of coefficients."""
-        return FitPlan.of_coefficients(
-            self.release,
-            n_rows=self.n_rows,
-            n_coordinates=self.n_coordinates[-1],
-            useless=why_scores_useless(self.release, self.n_rows)
-            or why_scores_useless(self.release, self.n_rows, rarest),
-            n_public=self.public.n_public,
-            rarest=rarest,
-        )
 
     def _why_useless(self) -> Iterator[str | None]:
         yield why_scores_useless(self.release, self.n_rows)

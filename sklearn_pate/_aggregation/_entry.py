@@ -377,7 +377,7 @@ def _remedy(ledger: PrivacyLedger, epsilon: float | None, release: ReleasePlan) 
     """Return advice for a fit that exceeds the budget."""
     of_search = (
         "Each fit of a search is charged. Before a search, "
-        "sklearn_pate.inspection.plan_search(search, X, y, X_public=...) compares the "
+        "sklearn_pate.inspection.plan(search, X, y, X_public=...) compares the "
         "cost of all its fits with the budget, and suggests an epsilon."
     )
     advice = [_what_fits(ledger, epsilon, release)]

@@ -19,6 +19,7 @@ from sklearn_pate._cli._options import TABLE, chosen_mechanism, plain_warnings
 from sklearn_pate._cli._site_commands import labels_like, read_rows
 from sklearn_pate._estimators._class_codes import RelabeledClassifier
 from sklearn_pate._inputs._file_content import check_can_write, strict_json
+from sklearn_pate._pate import PATEClassifier
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._profile import compose_profiles
@@ -30,7 +31,8 @@ from sklearn_pate.accounting._value_checks import (
     fact_lines,
     printable,
 )
-from sklearn_pate.inspection import PrivacyReport, plan_fit, plan_newton_fit
+from sklearn_pate.inspection import PrivacyReport, plan
+from sklearn_pate.learners import DPNewtonClassifier
 from sklearn_pate.metrics import PrivateMetrics, private_metrics
 from sklearn_pate.publication import Deployment, PublishedClassifier
 from sklearn_pate.publication._model_file import (
@@ -51,31 +53,38 @@ from sklearn_pate.students import GraphSelfTrainingClassifier
 def run_plan(given: argparse.Namespace) -> None:
     """Print a plan."""
     prior = given.class_prior
-    numbers: dict[str, Any] = {
-        "n_classes": given.classes,
-        "class_prior": prior[0] if prior and len(prior) == 1 else prior,
+    budget: dict[str, Any] = {
         "epsilon": given.epsilon,
         "delta": given.delta,
         "privacy_unit": given.unit,
     }
     if given.domain is not None:
         domain = _read_json("domain", given.domain)
-        numbers["synthetic"] = PrivateMarginals(domain, share=given.share)
+        budget["synthetic"] = PrivateMarginals(domain, share=given.share)
+    learner: PATEClassifier | DPNewtonClassifier
+    n_rows = given.rows
     if given.learner == "newton":
         _check_newton(given)
-        plan = plan_newton_fit(given.rows, **numbers)
+        learner = DPNewtonClassifier(**budget)
+        if given.unit == "group":
+            learner, n_rows = learner.set_params(n_groups=n_rows), None
     else:
         few_answers = given.student == "semi-supervised"
-        plan = plan_fit(
-            n_rows=given.rows,
+        learner = PATEClassifier(
+            student=GraphSelfTrainingClassifier() if few_answers else None,
             n_teachers=given.teachers,
             n_queries=given.queries,
             mechanism=chosen_mechanism(given),
-            student=GraphSelfTrainingClassifier() if few_answers else None,
-            margins=given.margins,
-            **numbers,
+            **budget,
         )
-    print(json.dumps(plan.to_dict(), indent=2) if given.json else plan)
+    planned = plan(
+        learner,
+        n_rows=n_rows,
+        n_classes=given.classes,
+        class_prior=prior[0] if prior and len(prior) == 1 else prior,
+        margins=given.margins,
+    )
+    print(json.dumps(planned.to_dict(), indent=2) if given.json else planned)
 
 
 def _check_newton(given: argparse.Namespace) -> None:

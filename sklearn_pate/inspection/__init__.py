@@ -1,6 +1,6 @@
 """Inspection of private estimators: plans, reports, displays, leaks, audits."""
 
-from sklearn_pate._aggregation._fit_plan import FitPlan, LabelAccuracy
+from sklearn_pate._aggregation._fit_plan import LabelAccuracy
 from sklearn_pate.inspection._audits import (
     AuditResult,
     audit_mechanism,
@@ -12,28 +12,21 @@ from sklearn_pate.inspection._displays import (
     PrivacyUtilityDisplay,
 )
 from sklearn_pate.inspection._leaks import PrivacyLeak, privacy_leaks
-from sklearn_pate.inspection._plans import (
-    SearchPlan,
-    plan_fit,
-    plan_newton_fit,
-    plan_search,
-)
+from sklearn_pate.inspection._plans import Fact, Plan, plan
 from sklearn_pate.inspection.report import PrivacyReport
 
 __all__ = [
     "AnswerCostDisplay",
     "AuditResult",
     "EpsilonDeltaDisplay",
-    "FitPlan",
+    "Fact",
     "LabelAccuracy",
+    "Plan",
     "PrivacyLeak",
     "PrivacyReport",
     "PrivacyUtilityDisplay",
-    "SearchPlan",
     "audit_mechanism",
     "audit_neighbours",
-    "plan_fit",
-    "plan_newton_fit",
-    "plan_search",
+    "plan",
     "privacy_leaks",
 ]

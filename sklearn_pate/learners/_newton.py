@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import helmert
 from scipy.special import softmax
 from scipy.stats import entropy
-from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,7 +23,6 @@ from sklearn_pate._aggregation._aggregation import (
     seconds_a_row,
     warn_if_slow,
 )
-from sklearn_pate._aggregation._checks import read_rarest
 from sklearn_pate._aggregation._classifier import PublicRowsClassifier
 from sklearn_pate._aggregation._design import check_two_classes, is_given, is_table
 from sklearn_pate._aggregation._entry import (
@@ -33,8 +31,6 @@ from sklearn_pate._aggregation._entry import (
     open_entry,
 )
 from sklearn_pate._aggregation._fit_plan import (
-    FitPlan,
-    newton_units,
     why_columns_are_lost,
     why_few_public_rows,
     why_newton_useless,
@@ -867,60 +863,6 @@ class DPNewtonClassifier(
         self.data_problems_ = DataProblems([*dropped, *refused])
         return self
 
-    @private_rows_by_position
-    def plan_fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        X_public: Any = None,
-        groups: Any = None,
-        class_prior: float | ArrayLike | None = None,
-    ) -> FitPlan:
-        """Plan a fit: its noise, its privacy cost, and its number of coefficients.
-
-        No noise is drawn and no cost is charged. The representation is fitted on the
-        public rows.
-
-        Parameters
-        ----------
-        X, y, X_public, groups : object
-            As in `fit`.
-
-        class_prior : float or array-like of shape (n_classes,), default=None
-            Shares of the classes, or the share of the rarest class, from public
-            knowledge. Must not be computed from private rows. A rare class needs more
-            rows.
-
-        Returns
-        -------
-        plan : FitPlan
-            The plan may be published if the `assumptions` of the plan hold.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data cannot be used.
-
-        See Also
-        --------
-        sklearn_pate.inspection.plan_newton_fit : Plan a fit without data.
-        """
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyUtilityWarning)  # the plan has it
-            plan = clone(self)._plan(X, y, X_public=X_public, groups=groups)
-        planned = self._fit_plan(
-            plan.release,
-            plan.n_units,
-            n_rows=plan.private.n_rows if self.privacy_unit == "row" else None,
-            n_coordinates=plan.n_coordinates,
-            rarest=read_rarest(class_prior, plan.n_classes),
-            n_public=plan.public.n_public,
-        )
-        counts = self._why_counts_useless(plan.private, plan.public, plan.release)
-        more = filter(None, (counts, plan.why_columns_are_lost))
-        return replace(planned, warnings=(*planned.warnings, *more))
-
     def _plan(
         self, X: Any, y: Any, *, X_public: Any = None, groups: Any = None
     ) -> "_NewtonPlan":
@@ -956,7 +898,6 @@ class DPNewtonClassifier(
 
     def _plan_release(self, public: PublicInputs) -> ReleasePlan:
         """Calibrate the noise of the steps, and state the cost."""
-        check_two_classes(self.threshold, len(public.classes))
         counts_for, assumed = partial(self._counts, public), self._assumptions(public)
         return self._release(len(public.classes), counts_for, assumed)
 
@@ -967,6 +908,7 @@ class DPNewtonClassifier(
         assumptions: tuple[Assumption, ...] = (),
     ) -> ReleasePlan:
         """Calibrate the noise of the steps after that of counts, and state the cost."""
+        check_two_classes(self.threshold, n_classes)
         return ReleasePlan(
             prepare=partial(NewtonSteps().prepared, delta=self.delta),
             counts_for=counts_for,
@@ -1038,32 +980,6 @@ class DPNewtonClassifier(
             most=most,
             ordered=ordered,
             evenness=evenness,
-        )
-
-    def _fit_plan(
-        self,
-        release: ReleasePlan,
-        n_units: int,
-        *,
-        n_rows: int | None,
-        n_coordinates: int,
-        rarest: float | None,
-        n_public: int | None = None,
-    ) -> FitPlan:
-        """Return the plan of a fit, with the number of rows or groups it needs."""
-        needed = None
-        if not self._has_log_odds:
-            noise = release.mechanism.noise_scale
-            needed = newton_units(noise, release.n_values, rarest)
-        return FitPlan.of_coefficients(
-            release,
-            n_rows=n_rows,
-            n_coordinates=n_coordinates,
-            useless=self._why_useless(release, n_units)
-            or self._why_useless(release, n_units, rarest),
-            n_public=n_public,
-            n_units_needed=needed,
-            rarest=rarest,
         )
 
     def _why_useless(

@@ -173,7 +173,7 @@ def private_metrics(
 
     See Also
     --------
-    sklearn_pate.inspection.plan_fit : Plan of a private fit.
+    sklearn_pate.inspection.plan : Plan of a private fit.
 
     Notes
     -----

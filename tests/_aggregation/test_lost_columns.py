@@ -13,6 +13,7 @@ from sklearn_pate import (
     PrivacyUtilityWarning,
     PublicData,
 )
+from sklearn_pate.inspection import plan
 from sklearn_pate.learners import DPLogisticRegression, DPNaiveBayesClassifier
 
 N_ROWS, N_PUBLIC, N_CODES = 4000, 1000, 300
@@ -63,7 +64,7 @@ def split(X, y):
 
 
 def planned(learner, X, y, X_public):
-    texts = learner.plan_fit(X, y, X_public=X_public).warnings
+    texts = plan(learner, X, y, X_public=X_public).warnings
     return [one for one in texts if "features" in one]
 
 

@@ -24,6 +24,7 @@ from sklearn.utils import all_estimators
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate._aggregation import _aggregation, _rehearsal
 from sklearn_pate._aggregation._rehearsal import rehearse_student
+from sklearn_pate.inspection import plan
 from sklearn_pate.learners import PETDLClassifier, PrivateKNNClassifier, _petdl
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.students import DistillationClassifier, GraphSelfTrainingClassifier
@@ -190,11 +191,11 @@ def test_a_student_that_fails_costs_nothing(fit_with, case, ledger):
     assert TeacherOfPublicRows.private_fits == 0
 
 
-@pytest.mark.parametrize("plan", ["plan_fit", "plan_privacy"])
-def test_a_plan_tells_it_too(plan):
+@pytest.mark.parametrize("call", [plan, PATEClassifier.plan_privacy])
+def test_a_plan_tells_it_too(call):
     learner = pate(student=NeverLearns())
     with pytest.raises(ValueError, match="out of paper"):
-        getattr(learner, plan)(X, Y, X_public=X_PUBLIC)
+        call(learner, X, Y, X_public=X_PUBLIC)
 
 
 def frames():

@@ -24,7 +24,7 @@ from sklearn_pate import (
     PublishedClassifier,
     StudentWarning,
 )
-from sklearn_pate.inspection import PrivacyReport, audit_mechanism
+from sklearn_pate.inspection import PrivacyReport, audit_mechanism, plan
 from sklearn_pate.mechanisms import GNMax, MeanScores
 from sklearn_pate.mechanisms._noisy_sum import LONGEST, StoredSums
 from sklearn_pate.students import ScoreFunction
@@ -157,12 +157,12 @@ def test_too_much_noise_is_warned_of_before_any_charge(blobs, tmp_path):
 
 def test_the_plan_is_the_statement_of_the_fit(blobs):
     X, y, X_public, *_ = blobs
-    plan = make().plan_fit(X, y, X_public=X_public)
+    planned = plan(make(), X, y, X_public=X_public)
     clf = fitted(blobs)
-    assert plan.n_queries is None
-    assert plan.epsilon == clf.privacy_spent_.epsilon
-    assert plan.mechanism == clf.privacy_spent_.mechanism
-    assert "scores of 3 classes are released" in str(plan)
+    assert not hasattr(planned, "n_queries")
+    assert planned.epsilon == clf.privacy_spent_.epsilon
+    assert planned.mechanism == clf.privacy_spent_.mechanism
+    assert "mean scores of 3 classes" in str(planned)
     assert make().plan_privacy(X, y, X_public=X_public) == clf.privacy_spent_
 
 

@@ -19,6 +19,7 @@ from sklearn_pate import (
 )
 from sklearn_pate._aggregation import _entry
 from sklearn_pate.accounting._statement import DOMAIN_DECLARED, PUBLIC_ROWS
+from sklearn_pate.inspection import plan
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_sum import TwoPartRelease
@@ -130,8 +131,8 @@ def test_the_cost_is_known_before_the_fit(kind, no_noise):
 def test_a_plan_has_the_cost_of_both_parts(kind, no_noise):
     spent = fit(kind).privacy_spent_
     no_noise()
-    plan = clone(FITS[kind]).plan_fit(X, Y)
-    assert (plan.epsilon, plan.mechanism) == (spent.epsilon, spent.mechanism)
+    planned = plan(FITS[kind], X, Y)
+    assert (planned.epsilon, planned.mechanism) == (spent.epsilon, spent.mechanism)
 
 
 def test_counts_are_gone_after_a_fit_on_public_rows():
@@ -256,7 +257,7 @@ def test_counts_lost_in_noise_are_a_warning_before_anything_is_spent(
 def test_counts_lost_in_noise_are_a_warning_of_the_plan(by_class, largest, rows):
     for sigma, n_warnings in ((largest, 0), (largest + 0.1, 1)):
         pate = of_votes(**other(sigma=sigma, by_class=by_class))
-        found = [one for one in pate.plan_fit(X, Y).warnings if "MarginalCounts" in one]
+        found = [one for one in plan(pate, X, Y).warnings if "MarginalCounts" in one]
         assert len(found) == n_warnings
         assert all(f"is too large for {rows}" in one for one in found)
 

@@ -1,4 +1,4 @@
-"""Command ``plan``: it prints plan_fit; an invalid option is an error of one line."""
+"""Command ``plan``: it prints a plan; an invalid option is an error of one line."""
 
 import json
 import os
@@ -9,8 +9,9 @@ import sys
 import pytest
 
 import sklearn_pate
+from sklearn_pate import DPNewtonClassifier, PATEClassifier
 from sklearn_pate._cli import main
-from sklearn_pate.inspection import plan_fit, plan_newton_fit
+from sklearn_pate.inspection import plan
 from sklearn_pate.mechanisms import ConfidentGNMax
 
 GUMBEL = ["plan", "--mechanism", "gumbel"]  # fast to calibrate
@@ -19,8 +20,8 @@ ON_PUBLIC_ROWS = [*GUMBEL, "--rows", "900", "--queries", "30"]
 
 def test_a_plan_is_printed(capsys):
     assert main(ON_PUBLIC_ROWS) == 0
-    plan = plan_fit(n_rows=900, n_queries=30, mechanism="gumbel")
-    assert capsys.readouterr().out == f"{plan}\n"
+    planned = plan(PATEClassifier(n_queries=30, mechanism="gumbel"), n_rows=900)
+    assert capsys.readouterr().out == f"{planned}\n"
 
 
 @pytest.mark.slow
@@ -30,17 +31,16 @@ def test_every_option_reaches_the_plan(capsys):
         "--mechanism confident --threshold 0.6 --margins 0.2 0.9 --json"
     )
     assert main(["plan", *options.split()]) == 0
-    plan = plan_fit(
+    pate = PATEClassifier(
         n_teachers=50,
         n_queries=30,
-        n_classes=4,
         epsilon=2,
         delta=1e-6,
         mechanism=ConfidentGNMax(threshold=0.6),
         privacy_unit="group",
-        margins=[0.2, 0.9],
     )
-    assert json.loads(capsys.readouterr().out) == plan.to_dict()
+    planned = plan(pate, n_classes=4, margins=[0.2, 0.9])
+    assert json.loads(capsys.readouterr().out) == planned.to_dict()
 
 
 @pytest.mark.parametrize("shares", [[0.02], [0.98, 0.02]])
@@ -61,8 +61,9 @@ def test_a_threshold_is_votes_or_a_share_of_the_teachers(capsys, threshold, vote
 def test_a_newton_fit_is_planned(capsys, unit):
     options = f"--learner newton --rows 9000 --unit {unit} --classes 3 --epsilon 2"
     assert main(["plan", *options.split(), "--json"]) == 0
-    plan = plan_newton_fit(9000, n_classes=3, epsilon=2, privacy_unit=unit)
-    assert json.loads(capsys.readouterr().out) == plan.to_dict()
+    clf = DPNewtonClassifier(epsilon=2, privacy_unit=unit, n_groups=9000)
+    planned = plan(clf, n_rows=9000 if unit == "row" else None, n_classes=3)
+    assert json.loads(capsys.readouterr().out) == planned.to_dict()
 
 
 def test_a_newton_fit_is_planned_on_noisy_counts(capsys, tmp_path):

@@ -21,6 +21,7 @@ from sklearn_pate._inputs._odd_values import (
     read_like_public,
     read_numbers,
 )
+from sklearn_pate.inspection import plan
 from sklearn_pate.learners import DPLogisticRegression
 from tests._inputs.odd_values import ODD_ROW, WORDS, X_PUBLIC, X, with_value
 
@@ -238,9 +239,9 @@ def test_objects_are_read_as_numbers_or_told_of(value, message):
     assert all(message in str(one.message) for one in caught)
 
 
-@pytest.mark.parametrize("method", ["fit", "plan_fit"])
+@pytest.mark.parametrize("call", [PATEClassifier.fit, plan])
 @pytest.mark.parametrize("source", ["X_public", "public_size"])
-def test_numbers_as_text_are_warned_of_before_any_cost(method, source):
+def test_numbers_as_text_are_warned_of_before_any_cost(call, source):
     frame = pd.DataFrame({"a": [f"{one},25" for one in range(300)]})
     y = np.arange(300) % 2
     public = {"X_public": PublicData(frame[:100])} if source == "X_public" else {}
@@ -249,5 +250,5 @@ def test_numbers_as_text_are_warned_of_before_any_cost(method, source):
         warnings.simplefilter("ignore")
         warnings.filterwarnings("error", message=".*decimal points")
         with pytest.raises(PublicDataWarning, match=r"numbers stored as text.*\['a'\]"):
-            getattr(pate, method)(frame, y, **public)
+            call(pate, frame, y, **public)
     assert not hasattr(pate, "privacy_spent_")

@@ -19,6 +19,7 @@ from sklearn_pate import (
 )
 from sklearn_pate._inputs._labels import check_label_type
 from sklearn_pate.distributed import cast_votes
+from sklearn_pate.inspection import plan
 from sklearn_pate.learners import (
     DPLogisticRegression,
     DPNaiveBayesClassifier,
@@ -38,9 +39,12 @@ ENTRANCES = {
     "PATE": lambda y, ledger: PATEClassifier(
         LogisticRegression(), n_teachers=20, classes=[0, 1], ledger=ledger
     ).fit(X, y, X_public=PUBLIC),
-    "a plan": lambda y, ledger: PATEClassifier(
-        LogisticRegression(), n_teachers=20, classes=[0, 1]
-    ).plan_fit(X, y, X_public=PUBLIC),
+    "a plan": lambda y, ledger: plan(
+        PATEClassifier(LogisticRegression(), n_teachers=20, classes=[0, 1]),
+        X,
+        y,
+        X_public=PUBLIC,
+    ),
     "Newton": lambda y, ledger: DPNewtonClassifier(classes=[0, 1], ledger=ledger).fit(
         X, y, X_public=PUBLIC
     ),

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData, PublicDataWarning
+from sklearn_pate.inspection import plan
 from sklearn_pate.learners import PETDLClassifier
 
 RNG = np.random.default_rng(0)
@@ -257,7 +258,7 @@ def test_texts_lead_to_a_dataframe(ledger):
 
 def test_texts_as_categories_lead_to_a_vectorizer(ledger):
     with pytest.warns(PublicDataWarning, match="For words, use a vectorizer"):
-        pate(ledger).plan_fit(NOTES, Y, X_public=PublicData(NOTES[:200].copy()))
+        plan(pate(ledger), NOTES, Y, X_public=PublicData(NOTES[:200].copy()))
 
 
 def test_a_default_fit_takes_both(ledger):

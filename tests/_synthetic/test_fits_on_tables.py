@@ -16,6 +16,7 @@ from sklearn_pate import (
     PublishedClassifier,
 )
 from sklearn_pate._synthetic._marginals import LogOdds
+from sklearn_pate.inspection import plan
 from sklearn_pate.learners import (
     DPNaiveBayesClassifier,
     PETDLClassifier,
@@ -145,8 +146,8 @@ def test_the_noise_decides_about_a_coefficient_for_each_column(
     epsilon, share, n_coordinates
 ):
     clf = DPNewtonClassifier(epsilon=epsilon, synthetic=PrivateMarginals(DOMAIN))
-    plan = clf.plan_fit(TABLE, Y)
-    assert plan.n_coordinates == n_coordinates
+    planned = plan(clf, TABLE, Y)
+    assert planned.n_coordinates == n_coordinates
     release = clf.fit(TABLE, Y).mechanism_
     total = release.cost(0, 2).mu ** 2
     assert release.counts.mu**2 / total == pytest.approx(share, abs=0.02)

@@ -1,16 +1,23 @@
 """A plan before any data: exactly what the fit states, and never too hopeful."""
 
 import json
+import pickle
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 from scipy.stats import binom
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import PATEClassifier, PrivacyLeakWarning, PublicData
-from sklearn_pate.inspection import plan_fit, plan_newton_fit
+from sklearn_pate import (
+    DPNewtonClassifier,
+    PATEClassifier,
+    PrivacyLeakWarning,
+    PublicData,
+)
+from sklearn_pate.inspection import plan
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
@@ -23,6 +30,7 @@ from sklearn_pate.students import DistillationClassifier
 from sklearn_pate.testing import seeded_noise
 from tests.accounting.oracles import exact_law
 
+MARGINS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 STATED = ("epsilon", "delta", "mechanism", "unit", "relation", "neighbours")
 STATED += ("n_teachers", "n_queries")
 MECHANISMS = [
@@ -49,9 +57,14 @@ def rows():
     return rng.normal(size=(900, 2)), np.arange(900) % 3, np.eye(40, 2)
 
 
-def plan(**changes):
+def of_numbers(*, margins=MARGINS, n_rows=None, n_classes=None, **parameters):
+    pate = PATEClassifier(**parameters)
+    return plan(pate, n_rows=n_rows, n_classes=n_classes, margins=margins)
+
+
+def of_seven(**changes):
     parameters = {"n_teachers": 7, "n_queries": 5, "mechanism": GNMax(sigma=2.5)}
-    return plan_fit(**(parameters | {"epsilon": None} | changes))
+    return of_numbers(**(parameters | {"epsilon": None} | changes))
 
 
 def all_votes(n_teachers, n_classes, *, abstaining):
@@ -77,10 +90,10 @@ def test_a_fit_states_what_was_planned(rows, mechanism, epsilon):
     }
     pate = PATEClassifier(GaussianNB(), **parameters)
     spent = pate.plan_privacy(X, y, X_public=PublicData(X_public))
-    found = plan_fit(n_rows=900, n_classes=3, **parameters)
+    found = of_numbers(n_rows=900, n_classes=3, **parameters)
     for fact in STATED:
         assert getattr(found, fact) == getattr(spent, fact), fact
-    of_data = pate.plan_fit(X, y, X_public=PublicData(X_public))
+    of_data = plan(pate, X, y, X_public=PublicData(X_public))
     assert replace(of_data, assumptions=()) == found
 
 
@@ -88,7 +101,7 @@ def test_a_fit_states_what_was_planned(rows, mechanism, epsilon):
 def test_a_plan_from_data_may_be_published_under_the_assumptions_of_the_fit(rows):
     X, y, X_public = rows
     pate = PATEClassifier(n_queries=30)
-    found = pate.plan_fit(X, y, X_public=PublicData(X_public))
+    found = plan(pate, X, y, X_public=PublicData(X_public))
     spent = pate.plan_privacy(X, y, X_public=PublicData(X_public))
     assert found.assumptions == spent.assumptions
     text = " ".join(str(found).split())
@@ -106,7 +119,7 @@ def test_a_plan_with_more_teachers_than_rows_or_groups_is_refused_as_the_fit_is(
     with pytest.raises(
         ValueError, match="n_teachers=901 is more than the number of private"
     ):
-        pate.plan_fit(X, y, X_public=PublicData(X_public))
+        plan(pate, X, y, X_public=PublicData(X_public))
     pate.set_params(n_teachers=91, privacy_unit="group")
     grouped = {"X_public": PublicData(X_public), "groups": np.arange(900) // 10}
     with pytest.raises(ValueError, match="n_teachers=91 is more than the 90 groups"):
@@ -117,9 +130,9 @@ def test_a_plan_with_more_teachers_than_rows_or_groups_is_refused_as_the_fit_is(
 def test_a_plan_of_histograms_is_that_of_their_largest_counts(rows):
     X, y, X_public = rows
     pate = PATEClassifier(n_queries=30, epsilon=None, mechanism=GNMax(sigma=9))
-    answers = pate.plan_fit(X, y, X_public=PublicData(X_public))
+    answers = plan(pate, X, y, X_public=PublicData(X_public))
     pate.set_params(mechanism=NoisyHistogram(sigma=9), student=DistillationClassifier())
-    histograms = pate.plan_fit(X, y, X_public=PublicData(X_public))
+    histograms = plan(pate, X, y, X_public=PublicData(X_public))
     assert histograms.mechanism == "NoisyHistogram(sigma=9)"
     assert histograms.at_margins == answers.at_margins
 
@@ -128,7 +141,7 @@ def test_a_plan_of_histograms_is_that_of_their_largest_counts(rows):
 @pytest.mark.filterwarnings("ignore:public_size:sklearn_pate.PublicDataWarning")
 def test_a_plan_of_public_rows_held_out_counts_the_others(rows):
     pate = PATEClassifier(n_queries=30, public_size=0.1)
-    assert pate.plan_fit(*rows[:2]).n_rows == 810
+    assert plan(pate, *rows[:2]).n_rows == 810
 
 
 @pytest.mark.slow
@@ -136,7 +149,7 @@ def test_the_plan_of_an_interactive_fit_is_refused(rows):
     X, y, X_public = rows
     pate = PATEClassifier(mechanism="interactive", n_queries=30)
     with pytest.raises(ValueError, match="not known before a fit; plan with"):
-        pate.plan_fit(X, y, X_public=PublicData(X_public))
+        plan(pate, X, y, X_public=PublicData(X_public))
 
 
 def test_a_fit_on_groups_states_what_was_planned():
@@ -146,10 +159,10 @@ def test_a_fit_on_groups_states_what_was_planned():
     )
     rest = {"groups": np.arange(90) // 2, "X_public": PublicData(X[:20].copy())}
     spent = pate.plan_privacy(X, y, **rest)
-    found = plan_fit(n_teachers=12, n_queries=9, privacy_unit="group")
+    found = of_numbers(n_teachers=12, n_queries=9, privacy_unit="group")
     for fact in STATED:
         assert getattr(found, fact) == getattr(spent, fact), fact
-    assert replace(pate.plan_fit(X, y, **rest), assumptions=()) == found
+    assert replace(plan(pate, X, y, **rest), assumptions=()) == found
 
 
 @pytest.mark.slow
@@ -157,7 +170,7 @@ def test_a_fit_on_groups_states_what_was_planned():
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_no_votes_with_a_lead_have_fewer_right_answers(kind, n_classes):
     mechanism, scale = LAWS[kind]
-    found = plan(
+    found = of_seven(
         mechanism=mechanism, n_classes=n_classes, margins=np.arange(1, 8) / 7
     ).at_margins
     assert [one.lead for one in found] == [1, 2, 3, 4, 5, 6, 7]
@@ -173,7 +186,7 @@ def test_no_votes_with_a_lead_have_fewer_right_answers(kind, n_classes):
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 def test_no_votes_of_all_teachers_with_a_lead_have_fewer_answers(n_classes):
     mechanism = ConfidentGNMax(threshold=4, sigma_threshold=2, sigma=2.5)
-    found = plan(
+    found = of_seven(
         mechanism=mechanism, n_classes=n_classes, margins=np.arange(1, 8) / 7
     ).at_margins
     fewest = dict.fromkeys(range(1, 8), 7)
@@ -192,7 +205,7 @@ def test_no_votes_of_all_teachers_with_a_lead_have_fewer_answers(n_classes):
     "mechanism", [mechanism for mechanism, _ in LAWS.values()], ids=LAWS
 )
 def test_answers_are_right_as_often_as_planned(mechanism):
-    (found,) = plan(
+    (found,) = of_seven(
         mechanism=mechanism, n_teachers=20, n_classes=4, margins=[0.2]
     ).at_margins
     n_asked = 20_000
@@ -205,7 +218,7 @@ def test_answers_are_right_as_often_as_planned(mechanism):
 
 def test_a_check_answers_as_many_queries_as_planned():
     mechanism = ConfidentGNMax(threshold=9, sigma_threshold=3.0, sigma=2.0)
-    (found,) = plan(
+    (found,) = of_seven(
         mechanism=mechanism, n_teachers=20, n_classes=4, margins=[0.2]
     ).at_margins
     n_asked = 20_000
@@ -225,7 +238,7 @@ def test_a_check_answers_as_many_queries_as_planned():
 def test_the_margins_that_are_needed_are_the_smallest(kind):
     mechanism, _ = LAWS[kind]
     n_teachers = 40
-    found = plan(
+    found = of_seven(
         mechanism=mechanism,
         n_teachers=n_teachers,
         n_classes=3,
@@ -237,7 +250,7 @@ def test_the_margins_that_are_needed_are_the_smallest(kind):
 
 
 def test_there_is_no_margin_where_even_agreement_drowns():
-    found = plan(mechanism=GNMax(sigma=4.0))
+    found = of_seven(mechanism=GNMax(sigma=4.0))
     assert found.at_margins[-1].right < 0.9
     assert found.margin_for_90 is None
     assert found.margin_for_99 is None
@@ -247,12 +260,12 @@ def test_there_is_no_margin_where_even_agreement_drowns():
 @pytest.mark.parametrize(("margin", "lead"), [(0.07, 7), (0.071, 8), (1, 100)])
 def test_a_margin_is_a_share_as_it_is_written(margin, lead):
     # 0.07 * 100 is a bit more than 7 in floating point.
-    assert plan(n_teachers=100, margins=[margin]).at_margins[0].lead == lead
+    assert of_seven(n_teachers=100, margins=[margin]).at_margins[0].lead == lead
 
 
 def test_one_query_costs_less_than_all():
-    found = plan(n_queries=50)
-    alone = plan(n_queries=1)
+    found = of_seven(n_queries=50)
+    alone = of_seven(n_queries=1)
     assert found.epsilon_of_one == alone.epsilon == alone.epsilon_of_one
     assert found.epsilon < 50 * found.epsilon_of_one
 
@@ -270,20 +283,18 @@ def test_one_query_costs_less_than_all():
     ],
 )
 def test_a_plan_warns_of(changes, warning):
-    (found,) = plan(**({"mechanism": GNMax(sigma=1.0)} | changes)).warnings
+    (found,) = of_seven(**({"mechanism": GNMax(sigma=1.0)} | changes)).warnings
     assert warning in found
 
 
 def test_a_good_plan_has_no_warnings():
-    assert plan_fit(n_rows=30_000, n_queries=100).warnings == ()
+    assert of_numbers(n_rows=30_000, n_queries=100).warnings == ()
 
 
 def test_the_plan_of_seeded_noise_has_no_finite_epsilon(rows):
     X, y, X_public = rows
     with seeded_noise(123456):
-        found = PATEClassifier(n_queries=5).plan_fit(
-            X, y, X_public=PublicData(X_public)
-        )
+        found = plan(PATEClassifier(n_queries=5), X, y, X_public=PublicData(X_public))
     assert found.epsilon == np.inf
     assert "123456" not in str(found) + str(found.to_dict())
     assert "There is no privacy: the noise was" in " ".join(found.warnings)
@@ -291,7 +302,7 @@ def test_the_plan_of_seeded_noise_has_no_finite_epsilon(rows):
 
 @pytest.mark.filterwarnings("error", category=PrivacyLeakWarning)
 def test_a_plan_warns_of_a_large_delta_in_its_text_only():
-    assert "not below 1 / n_rows" in str(plan(n_rows=700, delta=0.01))
+    assert "not below 1 / n_rows" in str(of_seven(n_rows=700, delta=0.01))
 
 
 # How it is shown
@@ -299,7 +310,7 @@ def test_a_plan_warns_of_a_large_delta_in_its_text_only():
 
 @pytest.mark.parametrize("changes", [{}, {"n_rows": 90_000, "mechanism": "confident"}])
 def test_a_plan_fits_a_terminal(changes):
-    found = plan_fit(**({"n_teachers": 250, "n_queries": 100} | changes))
+    found = of_numbers(**({"n_teachers": 250, "n_queries": 100} | changes))
     text = str(found)
     assert max(map(len, text.splitlines())) <= 80
     assert text.isascii()
@@ -308,14 +319,14 @@ def test_a_plan_fits_a_terminal(changes):
 
 
 def test_a_plan_never_rounds_in_its_own_favour():
-    found = plan(mechanism=GNMax(sigma=2.5), n_teachers=100, margins=[0.14])
+    found = of_seven(mechanism=GNMax(sigma=2.5), n_teachers=100, margins=[0.14])
     assert 0.9999 < found.at_margins[0].right < 0.99999
     assert "99.9 %" in str(found)
     assert "100.0 %" not in str(found)
 
 
 def test_a_plan_can_be_written_as_strict_json():
-    found = plan_fit(n_rows=np.int64(900), n_queries=np.int64(9), margins=(0.5,))
+    found = of_numbers(n_rows=np.int64(900), n_queries=np.int64(9), margins=(0.5,))
     again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert again["n_teachers"] == 30
     assert again["rows_per_teacher"] == 30.0
@@ -362,17 +373,15 @@ WRONG = [
 @pytest.mark.parametrize(("changes", "message"), WRONG)
 def test_wrong_plans(changes, message):
     with pytest.raises(ValueError, match=message) as caught:
-        plan(**changes)
+        of_seven(**changes)
     assert str(caught.value).count("\n") == 0
 
 
 @pytest.mark.parametrize("prior", [0.02, [0.98, 0.02]])
-@pytest.mark.parametrize(
-    ("plan", "unit"), [(plan_fit, "n_rows"), (plan_newton_fit, "n_units")]
-)
-def test_mean_scores_and_newton_steps_that_lose_a_rare_class_warn(prior, plan, unit):
-    def warned(n, **more):
-        return plan(**{unit: n}, **more).warnings
+@pytest.mark.parametrize("learner", [PATEClassifier(), DPNewtonClassifier()])
+def test_mean_scores_and_newton_steps_that_lose_a_rare_class_warn(prior, learner):
+    def warned(n_rows, **more):
+        return plan(learner, n_rows=n_rows, **more).warnings
 
     assert warned(1200) == warned(1200, class_prior=0.5) == ()
     [why] = warned(1200, class_prior=prior)
@@ -381,7 +390,52 @@ def test_mean_scores_and_newton_steps_that_lose_a_rare_class_warn(prior, plan, u
 
 
 def test_teachers_of_mean_scores_may_have_few_rows():
-    found = plan_fit(n_rows=1200)
-    assert found.n_queries is None
+    found = of_numbers(n_rows=1200)
+    assert not hasattr(found, "n_queries")
     assert found.rows_per_teacher < 20
     assert found.warnings == ()
+
+
+X = np.zeros((30, 2))
+
+
+@pytest.mark.parametrize(
+    ("learner", "given", "message"),
+    [
+        (DPNewtonClassifier(), {}, "n_rows=None, but a DPNewtonClassifier"),
+        (
+            DPNewtonClassifier(privacy_unit="group", n_groups=90),
+            {"n_rows": 90},
+            "n_rows=90 is private .*; leave n_rows out, and set n_groups",
+        ),
+        (
+            DPNewtonClassifier(threshold=0.3),
+            {"n_rows": 900, "n_classes": 3},
+            "threshold=0.3 is for two classes",
+        ),
+        (PATEClassifier(), {"X": X}, "y=None, but X is given; pass the labels"),
+        (PATEClassifier(), {"y": X[:, 0]}, "y is given without X; pass X and y, or"),
+        (
+            PATEClassifier(),
+            {"X": X, "y": X[:, 0], "n_rows": 30},
+            "n_rows=30 is for a plan without data, but X is given; leave it out",
+        ),
+        (GridSearchCV(PATEClassifier(), {}), {"n_rows": 30}, "planned from its data"),
+    ],
+)
+def test_a_plan_is_from_data_or_from_numbers(learner, given, message):
+    with pytest.raises(ValueError, match=message):
+        plan(learner, **given)
+
+
+def test_a_plan_takes_the_number_of_declared_classes_and_of_held_out_rows():
+    assert plan(PATEClassifier(classes=range(5)), n_rows=900).n_classes == 5
+    assert plan(PATEClassifier(public_size=0.1), n_rows=900).n_rows == 810
+
+
+def test_a_fact_that_does_not_apply_is_absent_and_a_plan_can_be_pickled():
+    found = of_numbers(n_rows=1200)
+    with pytest.raises(AttributeError, match="This plan has no at_margins"):
+        _ = found.at_margins
+    assert {"epsilon", "n_teachers", "n_coordinates"} <= set(dir(found))
+    assert pickle.loads(pickle.dumps(found)) == found

@@ -28,8 +28,7 @@ from sklearn_pate import (
 from sklearn_pate.inspection import (
     PrivacyReport,
     audit_neighbours,
-    plan_newton_fit,
-    plan_search,
+    plan,
 )
 from sklearn_pate.learners import PrivateKNNClassifier
 from sklearn_pate.mechanisms._noisy_sum import StoredSums
@@ -84,21 +83,21 @@ def test_no_text_describes_it_as_pate(blobs):
         card["statement"],
         str(clf.privacy_spent_.facts),
     ]
-    texts.append(str(clf.plan_fit(*blobs[:2], X_public=blobs[2])))
+    texts.append(str(plan(clf, *blobs[:2], X_public=blobs[2])))
     assert [OF_PATE.findall(text) for text in texts] == [[]] * len(texts)
 
 
 def test_a_plan_is_what_a_fit_states(blobs):
     X, y, X_public, *_ = blobs
     clf = fitted(blobs)
-    plan = clf.plan_fit(X, y, X_public=X_public)
+    planned = plan(clf, X, y, X_public=X_public)
     spent = clf.privacy_spent_
     assert clf.plan_privacy(X, y, X_public=X_public) == spent
-    assert (plan.epsilon, plan.mechanism) == (spent.epsilon, spent.mechanism)
-    assert 0.9 * plan.n_coordinates < len(clf.coefficients_) <= plan.n_coordinates
-    assert "every row contributes one vector" in " ".join(str(plan).split())
-    numbers = plan_newton_fit(4000, n_classes=3, epsilon=2.0)
-    assert (numbers.epsilon, numbers.mechanism) == (plan.epsilon, plan.mechanism)
+    assert (planned.epsilon, planned.mechanism) == (spent.epsilon, spent.mechanism)
+    assert 0.9 * planned.n_coordinates < len(clf.coefficients_) <= planned.n_coordinates
+    assert "every row contributes one vector" in " ".join(str(planned).split())
+    numbers = plan(DPNewtonClassifier(epsilon=2.0), n_rows=4000, n_classes=3)
+    assert (numbers.epsilon, numbers.mechanism) == (planned.epsilon, planned.mechanism)
 
 
 def test_a_search_is_planned(blobs, tmp_path):
@@ -107,12 +106,12 @@ def test_a_search_is_planned(blobs, tmp_path):
     clf = DPNewtonClassifier(ledger=ledger, random_state=0)
     grid = {"epsilon": [0.5, 1.0]}
     search = GridSearchCV(clf, grid, cv=KFold(2, shuffle=True, random_state=0))
-    plan = plan_search(search, X, y, X_public=X_public)
+    planned = plan(search, X, y, X_public=X_public)
     search.fit(X, y, X_public=X_public)
-    assert plan.n_fits == len(ledger.entries()) == 5
-    assert plan.fits
-    after = plan_search(search, X, y, X_public=X_public)
-    assert 0.5 * plan.share < 1 - after.left < plan.share + 1e-9
+    assert planned.n_fits == len(ledger.entries()) == 5
+    assert planned.fits
+    after = plan(search, X, y, X_public=X_public)
+    assert 0.5 * planned.share < 1 - after.left < planned.share + 1e-9
 
 
 @pytest.mark.slow

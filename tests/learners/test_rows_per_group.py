@@ -10,7 +10,7 @@ from sklearn_pate import (
     PrivateMarginals,
     PublicData,
 )
-from sklearn_pate.inspection import plan_fit, plan_newton_fit
+from sklearn_pate.inspection import plan
 from sklearn_pate.learners import DPNaiveBayesClassifier
 
 N_YEARS, RISK = 5, 0.16
@@ -74,15 +74,16 @@ def plan_on_counts(unit):
         privacy_unit=unit,
     )
     groups = {"groups": np.arange(500) // 2} if unit == "group" else {}
-    return clf.plan_fit(np.zeros((500, 2)), np.arange(500) % 2, **groups)
+    return plan(clf, np.zeros((500, 2)), np.arange(500) % 2, **groups)
 
 
+ROWS = {"row": {"n_rows": 9000}, "group": {}}
 PLANS = {
     "each contributes the mean of its rows. The outcome must not decide": lambda unit: (
-        plan_newton_fit(9000, privacy_unit=unit)
+        plan(DPNewtonClassifier(privacy_unit=unit, n_groups=9000), **ROWS[unit])
     ),
-    "a teacher learns from all rows of its groups": lambda unit: plan_fit(
-        n_teachers=50, n_queries=10, privacy_unit=unit
+    "a teacher learns from all rows of its groups": lambda unit: plan(
+        PATEClassifier(n_teachers=50, n_queries=10, privacy_unit=unit)
     ),
     "each contributes one row. The outcome must not decide": plan_on_counts,
 }
