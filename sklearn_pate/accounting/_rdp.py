@@ -43,6 +43,15 @@ def check_delta(delta: float, below: float = 1) -> float:
     return float(delta)
 
 
+def check_orders(orders: NDArray[np.float64]) -> None:
+    """Raise ValueError unless Renyi orders are finite numbers above 1."""
+    if orders.ndim != 1 or not np.all((orders > 1) & np.isfinite(orders)):
+        raise ValueError(
+            f"orders={orders.tolist()} must all be finite and greater than 1; drop the "
+            "others."
+        )
+
+
 @dataclass(frozen=True, eq=False, init=False)
 class RdpCurve:
     """Renyi differential privacy guarantee at several orders.
@@ -110,11 +119,7 @@ class RdpCurve:
         self, orders: ArrayLike, values: ArrayLike, pure_epsilon: float = np.inf
     ) -> None:
         orders, values = checked_pairs(orders=orders, values=values)
-        if not (np.all(orders > 1) and np.all(np.isfinite(orders))):
-            raise ValueError(
-                f"orders={orders.tolist()} must all be finite and greater than 1; drop "
-                "the others."
-            )
+        check_orders(orders)
         if np.any(np.diff(orders) <= 0):
             raise ValueError(
                 f"orders={orders.tolist()} must be strictly increasing; sort them and "

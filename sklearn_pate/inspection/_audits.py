@@ -662,7 +662,7 @@ def audit_mechanism(
         claim = mechanism.cost(n_queries * mechanism.n_steps, 2).epsilon(delta)
         return audit_scores(scores, neighbour_scores, claim, delta, confidence)
     if isinstance(mechanism, NoisySum):
-        mechanism = mechanism.prepared(n_parts=mechanism.n_parts)
+        mechanism = mechanism.prepared()
         data_sets = _check_vectors(counts, neighbour, mechanism.n_parts)
         answer: Callable[..., NDArray[np.int64]] = partial(_release_sums, mechanism)
     else:

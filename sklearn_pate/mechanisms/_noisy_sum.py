@@ -183,18 +183,54 @@ class GaussianSum(Mechanism):
         noise = noise or NoiseSource()
         return sums + noise.discrete_gaussian(self._sigma, sums.shape)
 
-    def _calibrated(
-        self, epsilon: float | None, delta: float, before: Cost | None
+    def prepared(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        before: Cost | None = None,
+        **parameters: Any,
     ) -> Self:
-        """Return a clone with its noise set, for one fit, after another release."""
+        """Return a clone with all parameters set, for one fit.
+
+        Parameters
+        ----------
+        epsilon : float, default=None
+            Target epsilon of the fit. With None, `noise_scale` is kept.
+
+        delta : float, default=1e-5
+            Delta of the (epsilon, delta) guarantee, in (0, 1).
+
+        before : Cost, default=None
+            Privacy cost, for the same neighbours, of noisy counts that are released
+            before the sums. `epsilon` includes this cost.
+
+        **parameters : Any
+            Other parameters to set, such as `n_parts` of :class:`NoisySum`.
+
+        Returns
+        -------
+        mechanism : Mechanism
+            Clone with all parameters set. All parameters may be published.
+
+        Raises
+        ------
+        ValueError
+            If both or neither of `epsilon` and `noise_scale` are given, a parameter is
+            invalid, or `epsilon` needs too much noise.
+        """
         self._check_before(before)
-        ready = clone(self)
+        ready = clone(self).set_params(**parameters)
         if epsilon is not None:
             self._check_noise_unset(epsilon)
             mu = largest_gdp_mu(epsilon, delta)
             if before is not None:
-                mu = _mu_left(mu, before, epsilon)
-            scale = np.sqrt(self._squared_distance(1)) / mu
+                # What a Gaussian release before leaves of the mu of both.
+                left = mu**2 - (np.inf if before.mu is None else before.mu) ** 2
+                if left <= 0:
+                    raise ValueError(spends_all(epsilon))
+                mu = math.sqrt(left)
+            scale = np.sqrt(ready._squared_distance(1)) / mu
             # Discrete noise must be wider than continuous noise, by less than this.
             scale = six_digits(np.hypot(scale, 2 / STEPS), np.ceil)
             if scale > self.largest_scale:
@@ -313,45 +349,6 @@ class NoisySum(GaussianSum):
         self.noise_scale: Any = noise_scale
         self.n_parts = n_parts
 
-    def prepared(
-        self,
-        *,
-        n_parts: int,
-        epsilon: float | None = None,
-        delta: float = 1e-5,
-        before: Cost | None = None,
-    ) -> "NoisySum":
-        """Return a clone with all parameters set, for the release of one sum.
-
-        Parameters
-        ----------
-        n_parts : int
-            Number of parts of a vector.
-
-        epsilon : float, default=None
-            Target epsilon of the release. With None, `noise_scale` is kept.
-
-        delta : float, default=1e-5
-            Delta of the (epsilon, delta) guarantee, in (0, 1).
-
-        before : Cost, default=None
-            Privacy cost, for the same neighbours, of noisy counts that are released
-            before the sum. `epsilon` includes this cost.
-
-        Returns
-        -------
-        mechanism : NoisySum
-            Clone with all parameters set. All parameters may be published.
-
-        Raises
-        ------
-        ValueError
-            If both or neither of `epsilon` and `noise_scale` are given, or if `epsilon`
-            needs too much noise.
-        """
-        ready = clone(self).set_params(n_parts=n_parts)
-        return ready._calibrated(epsilon, delta, before)
-
     def _squared_distance(self, n_queries: int) -> float:
         return 2 * self.n_parts * n_queries
 
@@ -404,14 +401,6 @@ class TwoPartRelease(Mechanism):
     def _check_ready(self) -> None:
         self.counts._check_ready()
         self.mechanism._check_ready()
-
-
-def _mu_left(mu: float, before: Cost, epsilon: float) -> float:
-    """Return what a Gaussian release before leaves of the mu of both."""
-    left = mu**2 - (np.inf if before.mu is None else before.mu) ** 2
-    if left <= 0:
-        raise ValueError(spends_all(epsilon))
-    return math.sqrt(left)
 
 
 class Estimate(NamedTuple):
@@ -507,40 +496,6 @@ class MeanScores(GaussianSum):
         self.max_coordinates = max_coordinates
         self.threshold = threshold
         self.noise_scale: Any = noise_scale
-
-    def prepared(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float = 1e-5,
-        before: Cost | None = None,
-    ) -> Self:
-        """Return a clone with the noise scale set, for one fit.
-
-        Parameters
-        ----------
-        epsilon : float, default=None
-            Target epsilon of the fit. With None, `noise_scale` is kept.
-
-        delta : float, default=1e-5
-            Delta of the (epsilon, delta) guarantee, in (0, 1).
-
-        before : Cost, default=None
-            Privacy cost, for the same neighbours, of noisy counts that are released
-            before the scores. `epsilon` includes this cost.
-
-        Returns
-        -------
-        mechanism : MeanScores
-            Clone with the noise scale set. All parameters may be published.
-
-        Raises
-        ------
-        ValueError
-            If both or neither of `epsilon` and `noise_scale` are given, or if `epsilon`
-            needs too much noise.
-        """
-        return self._calibrated(epsilon, delta, before)
 
     def check(self) -> None:
         """Raise ValueError if a parameter other than the noise is out of range."""

@@ -88,12 +88,6 @@ class NewtonSteps(GaussianSum):
     def __init__(self, noise_scale: float | None = None) -> None:
         self.noise_scale: Any = noise_scale
 
-    def prepared(
-        self, *, epsilon: float, delta: float, before: Cost | None = None
-    ) -> Self:
-        """Return a clone with its noise set, for one fit, after another release."""
-        return self._calibrated(epsilon, delta, before)
-
     def _squared_distance(self, n_queries: int) -> float:
         # Of a whole fit. Vectors v and v' are at most |v| + |v'| apart.
         return 4

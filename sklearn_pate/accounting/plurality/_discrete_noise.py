@@ -48,22 +48,20 @@ class DiscreteGaussian:
     def __init__(self, sigma: float) -> None:
         self.sigma = sigma
         if sigma < LARGE_SIGMA:
-            self._tabulate()
+            self._reach = ceil(2 * _DEPTH * sigma) + 2
+            points = np.arange(-self._reach, self._reach + 1)
+            weights = -(points**2) / (2 * sigma**2)
+            self._log_mass = -np.log(np.sum(np.exp(weights)))
+            below = np.logaddexp.accumulate(weights[: self._reach]) + self._log_mass
+            # From 0 on by symmetry, F(z) = 1 - F(-z - 1), so that 1 - F keeps its
+            # digits.
+            above = np.log1p(-np.exp(below[::-1]))
+            self._log_cdf = np.concatenate([below, above, [0.0]])
         else:
             self._log_mass = -np.log(sigma) - 0.5 * np.log(2 * np.pi)
             self._midpoint_series = np.zeros(2 * len(_MIDPOINT))
             for j, c in enumerate(_MIDPOINT):
                 self._midpoint_series[2 * j + 1] = c / sigma ** (2 * j + 2)
-
-    def _tabulate(self) -> None:
-        self._reach = ceil(2 * _DEPTH * self.sigma) + 2
-        points = np.arange(-self._reach, self._reach + 1)
-        weights = -(points**2) / (2 * self.sigma**2)
-        self._log_mass = -np.log(np.sum(np.exp(weights)))
-        below = np.logaddexp.accumulate(weights[: self._reach]) + self._log_mass
-        # From 0 on by symmetry, F(z) = 1 - F(-z - 1), so that 1 - F keeps its digits.
-        above = np.log1p(-np.exp(below[::-1]))
-        self._log_cdf = np.concatenate([below, above, [0.0]])
 
     def log_pmf(self, z: _Array) -> _Array:
         """Compute ln Pr[Z = z]."""

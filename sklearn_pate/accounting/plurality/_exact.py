@@ -46,6 +46,7 @@ _STRIDE = 8
 # Larger factors of a term are added in logarithms.
 # Difference up to which a sum of factors less one has more digits than its logarithm.
 _CLOSE = 1e-9
+_GAUSS_LEGENDRE = lru_cache(np.polynomial.legendre.leggauss)
 
 
 def neighbours_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -275,15 +276,10 @@ class PermuteAndFlipPlurality(Plurality):
         """Compute the log-probabilities of the winners, see `Plurality`."""
         log_w = self._c * (values - values.max(axis=-1, keepdims=True))
         enough = ceil(sizes.sum(axis=-1).max() / 2)
-        points, weights = _gauss_legendre(min(enough, _N_FLIP_POINTS))
+        points, weights = _GAUSS_LEGENDRE(min(enough, _N_FLIP_POINTS))
         log_miss = np.log1p(-np.exp(log_w)[..., None] * (points + 1) / 2)
         all_miss = np.sum(sizes[..., None] * log_miss, axis=-2, keepdims=True)
         return log_w + logsumexp(all_miss - log_miss, b=weights / 2, axis=-1)
-
-
-@lru_cache
-def _gauss_legendre(n: int) -> tuple[_Array, _Array]:
-    return np.polynomial.legendre.leggauss(n)
 
 
 def local_cost(

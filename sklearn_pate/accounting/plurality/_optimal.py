@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri, ndtri_exp
 
 from sklearn_pate.accounting._calibrate import gdp_mu
-from sklearn_pate.accounting._rdp import RdpCurve
+from sklearn_pate.accounting._rdp import RdpCurve, check_orders
 from sklearn_pate.accounting._value_checks import (
     check_count,
     check_not_masked,
@@ -384,11 +384,7 @@ def _check(
     """Return log_q and orders as arrays, and the powers of a direction."""
     log_q = check_log_q(np.atleast_1d(log_q))
     orders = np.atleast_1d(np.asarray(orders, dtype=np.float64))
-    if orders.ndim != 1 or not np.all((orders > 1) & np.isfinite(orders)):
-        raise ValueError(
-            f"orders={orders.tolist()} must all be finite and greater than 1; drop the "
-            "others."
-        )
+    check_orders(orders)
     powers: dict[str, _Powers] = {
         "both": lambda order: (1 - order, order),
         "forward": lambda order: (1 - order,),
