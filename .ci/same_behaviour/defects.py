@@ -129,7 +129,7 @@ DEFECTS = [
         [
             [
                 (
-                    r"(whole\._exact_epsilon\(n_queries, n_classes, )delta",
+                    r"(np\.inf if exact is None else exact\.epsilon\()delta",
                     r"\g<1>10 * delta",
                 )
             ]
