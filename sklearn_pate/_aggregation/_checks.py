@@ -5,7 +5,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import Memory
 
 from sklearn_pate._aggregation._design import as_mechanism, as_query_strategy
@@ -15,16 +14,12 @@ from sklearn_pate._estimators._class_codes import (
     check_classifier,
 )
 from sklearn_pate._estimators._isolation import check_cloneable
-from sklearn_pate._inputs._containers import Table, check_container
-from sklearn_pate._inputs._labels import is_wrapped, public_table
-from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._value_checks import (
     check_count,
     check_not_masked,
     check_parameters,
 )
-from sklearn_pate.exceptions import PublicDataWarning, warn_user
 from sklearn_pate.mechanisms import MeanScores
 
 
@@ -105,38 +100,6 @@ def check_number_of_groups(estimator: Any) -> None:
         "privacy_unit='group'; pass a number, chosen independently of the data, such "
         "as 100."
     )
-
-
-def unwrapped(X_public: Any, X: Table, unit: str) -> Any:
-    """Return the public rows of PublicData, in a container like that of X."""
-    given, X_public = X_public, public_table(X_public)
-    check_container("X_public", X_public)
-    if getattr(X_public, "shape", ())[:1] == X.shape[:1]:
-        if not is_wrapped(given):
-            raise ValueError(
-                f"X_public has as many rows as X ({X.shape[0]}): a search or "
-                "cross-validation may have split it like X. Pass "
-                "X_public=PublicData(X_public), which is never split."
-            )
-        if unit == "row":  # with groups, the number of rows is not public
-            warn_user(
-                f"X_public has as many rows as X ({X.shape[0]}). If it is a copy of X, "
-                "no person in it is protected: pass rows of other people. If not, "
-                "ignore this.",
-                PublicDataWarning,
-            )
-    if is_frame(X_public) != is_frame(X):
-        raise ValueError(
-            f"X is of type {type(X).__name__} and X_public of type "
-            f"{type(X_public).__name__}; pass dataframes with the same columns for "
-            "both, or for neither."
-        )
-    if sp.issparse(X_public) != sp.issparse(X):
-        raise ValueError(
-            "One of X and X_public is sparse and the other is not; pass both sparse, "
-            "or both dense."
-        )
-    return X_public
 
 
 def check_for_cluster(estimator: Any) -> None:

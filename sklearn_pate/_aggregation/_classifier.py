@@ -19,18 +19,15 @@ from sklearn_pate._aggregation._entry import (
     tables_by_name,
 )
 from sklearn_pate._aggregation._fit_plan import why_counts_useless, why_domain_misses
-from sklearn_pate._aggregation._rows import (
-    PublicInputs,
-    check_synthetic_rows,
-)
+from sklearn_pate._aggregation._rows import PublicInputs, check_synthetic_rows
 from sklearn_pate._estimators._class_codes import (
     StudentPredictionMixin,
     check_classifier,
     check_transformer,
 )
 from sklearn_pate._estimators._progress import check_verbose, phase
+from sklearn_pate._inputs._features import input_tags
 from sklearn_pate._inputs._known_columns import KnownColumns
-from sklearn_pate._inputs._odd_values import input_tags
 from sklearn_pate._private import PrivateClassifier
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._teachers._data_problems import NO_PROBLEMS, DataProblems

@@ -6,22 +6,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
 
 from sklearn_pate._aggregation._checks import (
     check_for_cluster,
     check_number_of_groups,
     check_one_source,
     check_unit,
-    unwrapped,
 )
-from sklearn_pate._inputs._containers import Table
+from sklearn_pate._inputs._containers import Table, check_columns
 from sklearn_pate._inputs._features import (
-    check_columns,
     check_features,
     check_held_out,
-    check_not_private,
     check_public_features,
+    read_public_rows,
 )
 from sklearn_pate._inputs._file_content import digest_of_rows
 from sklearn_pate._inputs._known_columns import warn_of_text
@@ -35,7 +32,6 @@ from sklearn_pate._inputs._odd_values import read_like_public
 from sklearn_pate._synthetic._domain import Domain
 from sklearn_pate._synthetic._marginals import SyntheticRows
 from sklearn_pate._teachers._private_rows import PrivateRows
-from sklearn_pate._teachers._shards import hold_out_groups, hold_out_rows
 from sklearn_pate._votes._votes import VoteHeader, Votes
 from sklearn_pate.accounting._calibrate import check_delta_is_small
 from sklearn_pate.accounting._statement import (
@@ -52,7 +48,6 @@ from sklearn_pate.accounting._statement import (
     Assumption,
 )
 from sklearn_pate.accounting._value_checks import counted
-from sklearn_pate.exceptions import PublicDataWarning, warn_user
 
 
 @dataclass(frozen=True)
@@ -116,7 +111,8 @@ def split_inputs(
         check_for_cluster(estimator)
         like = rows_like(X)
         check_columns(estimator, like, reset=True)
-        X_public = read_public_rows(estimator, X_public, like, like)
+        X_public = read_public_rows(estimator, X_public, like, like, unit)
+        read_like_public(like, X_public)  # errors of types, before workers read values
         hashed = estimator.ledger is not None
         private = DaskRows.read(
             X, y, groups, like=like, classes=classes, key=key, hashed=hashed
@@ -124,10 +120,10 @@ def split_inputs(
     else:
         table = check_features(estimator, X, reset=True, private=True)
         if X_public is not None:
-            X_public = read_public_rows(estimator, X_public, table, X)
+            X_public = read_public_rows(estimator, X_public, table, X, unit)
         private = PrivateRows.read(table, y, groups, classes=classes)
-    check_delta_is_small(estimator.delta, private.n_rows, "rows")
-    n_units = number_of_units(estimator, private.n_rows)
+    n_rows = private.n_rows
+    n_units = number_of_units(estimator, n_rows)
     domain, source = None, PUBLIC_ROWS
     if synthetic is not None:
         n_classes, source = len(private.classes), DOMAIN_DECLARED
@@ -141,28 +137,19 @@ def split_inputs(
         uniform = domain.uniform(synthetic.n_rows, seed)
         X_public = check_synthetic_rows(estimator, uniform)
     elif X_public is None:
-        is_public = _hold_out(estimator.public_size, private, seed)
-        held_out = _safe_indexing(private.X, np.flatnonzero(is_public))
-        X_public = check_held_out(estimator, held_out)
-        private, source = private.without(is_public), HELD_OUT_ROWS
-    if domain is None:
-        warn_of_text(X_public)
+        private, held_out = private.hold_out(estimator.public_size, seed)
+        X_public, source = check_held_out(estimator, held_out), HELD_OUT_ROWS
     if not private.on_cluster:
         X = read_like_public(private.X, X_public, refuse=synthetic is None)
         private = replace(private, X=X)
+    if domain is None:
+        warn_of_text(X_public)
     private.check_usable()
+    check_delta_is_small(estimator.delta, n_rows, "rows")
     assumptions = (private.label_set, source, COLUMNS)
     return private, PublicInputs(
         private.classes, X_public, unit, assumptions, domain, n_units=n_units
     )
-
-
-def read_public_rows(estimator: Any, X_public: Any, X: Table, given: Any) -> Table:
-    """Check public rows, alone and against checked private rows; `given` are those."""
-    unit = getattr(estimator, "privacy_unit", "row")
-    X_public = unwrapped(X_public, X, unit)
-    check_not_private(X_public, given)
-    return check_public_features(estimator, X_public, X)
 
 
 def number_of_units(estimator: Any, n_rows: int) -> int | None:
@@ -184,30 +171,6 @@ def check_synthetic_rows(estimator: Any, rows: Table) -> Table:
             "Rows of the domain of PrivateMarginals cannot be used as public rows: "
             f"{error}"
         ) from error
-
-
-def _hold_out(public_size: float, private: PrivateRows, seed: int) -> NDArray[np.bool_]:
-    """Choose the public rows, by whole groups where groups are the unit."""
-    if private.ids is None or private.group_of_row is None:
-        is_public = hold_out_rows(private.n_rows, public_size, seed)
-    else:
-        is_public = hold_out_groups(private.ids, public_size, seed)[
-            private.group_of_row
-        ]
-        is_public &= private.group_of_row >= 0
-    if np.all(is_public) or not np.any(is_public):
-        part = "private" if np.all(is_public) else "public"
-        raise ValueError(
-            f"public_size={public_size!r} leaves no {part} row out of "
-            f"n_samples={private.n_rows}; pass X_public, or pass more rows."
-        )
-    warn_user(
-        f"public_size={public_size!r} uses {np.count_nonzero(is_public)} private rows "
-        "as public rows. The people in these rows are not protected (see "
-        "public_indices_). Pass X_public to protect every row.",
-        PublicDataWarning,
-    )
-    return is_public
 
 
 def read_public_inputs(

@@ -1,4 +1,4 @@
-"""Containers of rows: data frames, arrays, sparse matrices, images."""
+"""Containers of rows, the types of their columns, and images."""
 
 from collections import Counter
 from math import prod
@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import validate_data
 
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
@@ -15,6 +16,10 @@ from sklearn_pate.exceptions import PublicDataWarning, warn_user
 _FETCHES_ROWS = ("toPandas", "compute", "collect")
 # Numbers of channels of grey, coloured and transparent images.
 _CHANNELS = (1, 3, 4)
+
+
+#: Kinds of types of numbers, and of dates and durations, in numpy.
+NUMBERS, DATES = "biuf", "mM"
 
 
 class Table(Protocol):
@@ -78,6 +83,27 @@ def column_of(X: Any, column: int) -> NDArray[Any]:
     return np.asarray(_safe_indexing(X, column, axis=1))
 
 
+def is_frame(X: Any) -> bool:
+    """Check whether features are in a dataframe, of any library."""
+    return hasattr(X, "columns") or hasattr(X, "__dataframe__")
+
+
+def column_kinds(X: Any) -> list[str]:
+    """List numpy's kind of the type of each column, without reading its values."""
+    if not is_frame(X):
+        return [X.dtype.kind] * X.shape[1]
+    # Without rows, the arrays that libraries make of their types lack no value.
+    no_rows = _safe_indexing(X, slice(0, 0))
+    return [column_of(no_rows, column).dtype.kind for column in range(X.shape[1])]
+
+
+def holds_text(X: NDArray[Any]) -> bool:
+    """Check whether any value is text, which a teacher has to encode."""
+    return X.dtype.kind in "US" or (
+        X.dtype.kind == "O" and any(isinstance(value, str) for value in X.ravel())
+    )
+
+
 def _has_shape(values: Any) -> bool:
     """Check whether the numbers of rows and columns are known."""
     shape = getattr(values, "shape", None)
@@ -97,6 +123,62 @@ def as_objects(values: Any) -> NDArray[np.object_]:
     for place in np.ndindex(shape):
         array[place] = rows[place[0]] if n_columns is None else rows[place[0]][place[1]]
     return array
+
+
+def as_array(X: Any) -> NDArray[Any]:
+    """Return an array, of dtype object unless X has a dtype: no value may set it."""
+    if hasattr(X, "dtype"):
+        array = np.asarray(X)
+        # scikit-learn does not know numpy's StringDType.
+        return array.astype(object) if array.dtype.kind == "T" else array
+    array = as_objects(X)
+    if array.ndim == 1 and any(isinstance(one, (list, tuple)) for one in array):
+        raise ValueError("The rows of X differ in length; pass rows of one length.")
+    return array
+
+
+def as_public_array(X: Any) -> NDArray[Any]:
+    """Return an array, with dtype object for a list that holds text."""
+    array = np.asarray(X)
+    is_list = not hasattr(X, "dtype")
+    if array.dtype.kind == "T" or (is_list and array.dtype.kind in "US"):
+        return np.asarray(X, dtype=object)
+    return array
+
+
+def check_dimensions(name: str, X: Any) -> None:
+    """Raise for rows without columns; scikit-learn's error would show their values."""
+    if len(shape := np.shape(X)) < 2:
+        raise ValueError(
+            f"Expected 2D array, got {len(shape)}D array: {name} has shape {shape}. "
+            "Reshape your data to (n_rows, n_features): texts to a dataframe with one "
+            "column. Check that X and y are not swapped. Read a file first, such as by "
+            "pandas.read_csv."
+        )
+
+
+def check_columns(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> None:
+    """Store or compare the number and the names of columns.
+
+    scikit-learn compares names that are strings, and not numbers or the tuples of a
+    pandas MultiIndex.
+    """
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    names = column_names(X)
+    if reset:
+        vars(estimator).pop("_column_names", None)
+        if names and not any(isinstance(one, str) for one in names):
+            estimator._column_names = [str(one) for one in names]
+        return
+    known = getattr(estimator, "_column_names", None)
+    if names is None or known is None:
+        return
+    for place, (one, other) in enumerate(zip(map(str, names), known, strict=True)):
+        if one != other:
+            raise ValueError(
+                f"Column {place} of {name} is named {one} instead of {other}; pass the "
+                "columns of fit in the same order."
+            )
 
 
 def check_device(name: str, device: Any) -> None:

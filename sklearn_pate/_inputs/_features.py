@@ -7,30 +7,53 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
-from sklearn.utils import get_tags
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.utils import InputTags, get_tags
+from sklearn.utils.validation import check_array
 
 from sklearn_pate._inputs._containers import (
+    NUMBERS,
     Table,
-    as_objects,
+    as_array,
+    as_public_array,
+    check_columns,
     check_container,
-    column_names,
+    check_dimensions,
+    column_kinds,
     column_of,
+    holds_text,
+    is_frame,
 )
+from sklearn_pate._inputs._labels import is_wrapped, public_table
 from sklearn_pate._inputs._odd_values import (
     INFINITE,
     MISSING,
-    check_column_types,
     columns_with_missing,
-    holds_text,
-    is_frame,
-    numeric_columns,
     odd_rows,
     read_numbers,
-    takes_missing,
     text_columns,
 )
+from sklearn_pate.exceptions import PublicDataWarning, warn_user
 
+# Packages whose tags are right about missing values.
+_RELIABLE_TAGS = {"sklearn", "skorch", "sklearn_pate"}
+# They accept missing values and pass them on.
+_SCALERS = (
+    MaxAbsScaler,
+    MinMaxScaler,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
 # In errors of scikit-learn, numpy and catboost.
 _OF_TEXT, _OF_MISSING = ("to float", "bytes/strings"), "contains NaN"
 # What follows is a value, which may be that of a row of `public_size`.
@@ -72,6 +95,77 @@ _REMEDIES = {
 _MOST_CHARACTERS = 60
 # An exact answer may be slow for arrays with unusual strides; then it is not known.
 _MOST_WORK = 10_000
+
+
+def _fills_missing(step: Any) -> bool:
+    is_imputer = type(step).__module__.startswith("sklearn.impute")
+    return is_imputer or getattr(step, "_fills_missing", False)
+
+
+def takes_missing(estimator: Any) -> bool | None:
+    """Check whether an estimator accepts missing values in arrays of numbers.
+
+    The tag ``allow_nan`` decides; for an estimator that wraps others, the tags of all
+    of them. A Pipeline accepts them if all steps do, or those up to an imputer of
+    scikit-learn or a TableRepresentation. None if that is unknown, as behind a
+    ColumnTransformer, or for a `fit` that is neither scikit-learn's nor skorch's and
+    has the default tag. An estimator of None stands for the comparison of rows, which
+    does not accept them.
+    """
+    if estimator is None:
+        return False
+    if isinstance(estimator, Pipeline):
+        steps = [
+            step for _, step in estimator.steps if step not in (None, "passthrough")
+        ]
+        for step in steps:
+            taken = takes_missing(step)
+            if not taken:
+                return taken
+            if _fills_missing(step):
+                return True
+            if step is not steps[-1] and not isinstance(step, _SCALERS):
+                return None
+        return True
+    tags = get_tags(estimator)
+    if tags.input_tags.allow_nan:
+        return True
+    inner = _wrapped(estimator)
+    if inner:
+        all_taken = {takes_missing(one) for one in inner}
+        return None if None in all_taken else False not in all_taken
+    if _package_of_fit(estimator) not in _RELIABLE_TAGS:
+        return None
+    parts = getattr(
+        estimator, "transformers", getattr(estimator, "transformer_list", 0)
+    )
+    return None if tags.no_validation or parts else False
+
+
+def input_tags(estimator: Any) -> InputTags:
+    """Return input tags, with ``allow_nan`` decided by `takes_missing`."""
+    tags = get_tags(estimator).input_tags
+    tags.allow_nan = takes_missing(estimator) is True
+    return tags
+
+
+def _wrapped(estimator: Any) -> list[Any]:
+    """List the estimators that an estimator wraps."""
+    parts = [getattr(estimator, "estimator", None)]
+    parts += [part for _, part in getattr(estimator, "estimators", None) or []]
+    return [
+        part
+        for part in parts
+        if hasattr(part, "get_params") and not isinstance(part, type)
+    ]
+
+
+def _package_of_fit(estimator: Any) -> str | None:
+    """Return the name of the package that defines the `fit` of an estimator."""
+    for kind in type(estimator).__mro__:
+        if "fit" in vars(kind):
+            return kind.__module__.partition(".")[0]
+    return None
 
 
 def is_of_values(failure: str) -> bool:
@@ -162,7 +256,51 @@ def _is_of_text(failure: str) -> bool:
     return any(part in failure for part in _OF_TEXT)
 
 
-def check_not_private(X_public: Any, X: Any) -> None:
+def read_public_rows(
+    estimator: Any, X_public: Any, X: Table, given: Any, unit: str = "row"
+) -> Table:
+    """Check public rows, alone and against checked private rows; `given` are those.
+
+    Errors reveal no more of `X` than its shape and the names and types of its columns.
+    """
+    X_public = _unwrapped(X_public, X, unit)
+    _check_not_private(X_public, given)
+    return check_public_features(estimator, X_public, X)
+
+
+def _unwrapped(X_public: Any, X: Table, unit: str) -> Any:
+    """Return the public rows of PublicData, in a container like that of X."""
+    given, X_public = X_public, public_table(X_public)
+    check_container("X_public", X_public)
+    if getattr(X_public, "shape", ())[:1] == X.shape[:1]:
+        if not is_wrapped(given):
+            raise ValueError(
+                f"X_public has as many rows as X ({X.shape[0]}): a search or "
+                "cross-validation may have split it like X. Pass "
+                "X_public=PublicData(X_public), which is never split."
+            )
+        if unit == "row":  # with groups, the number of rows is not public
+            warn_user(
+                f"X_public has as many rows as X ({X.shape[0]}). If it is a copy of X, "
+                "no person in it is protected: pass rows of other people. If not, "
+                "ignore this.",
+                PublicDataWarning,
+            )
+    if is_frame(X_public) != is_frame(X):
+        raise ValueError(
+            f"X is of type {type(X).__name__} and X_public of type "
+            f"{type(X_public).__name__}; pass dataframes with the same columns for "
+            "both, or for neither."
+        )
+    if sp.issparse(X_public) != sp.issparse(X):
+        raise ValueError(
+            "One of X and X_public is sparse and the other is not; pass both sparse, "
+            "or both dense."
+        )
+    return X_public
+
+
+def _check_not_private(X_public: Any, X: Any) -> None:
     """Raise if public rows are the private ones: the same object, or the same memory.
 
     No value decides. Copies are not detected.
@@ -183,9 +321,8 @@ def _parts(X: Any) -> list[NDArray[Any]]:
     if sp.issparse(X):
         X = getattr(X, "data", None)
     elif is_frame(X):
-        return [
-            column_of(X, one) for one in np.flatnonzero(numeric_columns(X)).tolist()
-        ]
+        kinds = enumerate(column_kinds(X))
+        return [column_of(X, column) for column, kind in kinds if kind in NUMBERS]
     return [X] if isinstance(X, np.ndarray) else []
 
 
@@ -212,7 +349,7 @@ def check_features(
     if not is_frame(X):
         tags = get_tags(estimator).input_tags
         if not sp.issparse(X):
-            X = as_array(X) if private else _as_public_array(X)
+            X = as_array(X) if private else as_public_array(X)
             check_dimensions(name, X)
         finite = "allow-nan" if tags.allow_nan else True
         X = check_array(
@@ -271,7 +408,7 @@ def check_public_features(estimator: Any, X_public: Any, X: Any = None) -> Any:
     received = type(X_public).__name__
     if not (is_frame(X_public) or sp.issparse(X_public)):
         try:
-            X_public = _as_public_array(X_public)
+            X_public = as_public_array(X_public)
         except ValueError as error:
             raise ValueError(
                 f"X_public is a {received} of rows of different lengths; pass rows of "
@@ -305,33 +442,7 @@ def check_public_features(estimator: Any, X_public: Any, X: Any = None) -> Any:
         raise ValueError(
             f"X_public has shape {shape} and cannot be used: {problem} {remedy}"
         ) from error
-    if X is not None and len(shape) == 2 and not sp.issparse(X):
-        check_column_types(X, X_public)
     return X_public
-
-
-def check_columns(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> None:
-    """Store or compare the number and the names of columns.
-
-    scikit-learn compares names that are strings, and not numbers or the tuples of a
-    pandas MultiIndex.
-    """
-    validate_data(estimator, X, reset=reset, skip_check_array=True)
-    names = column_names(X)
-    if reset:
-        vars(estimator).pop("_column_names", None)
-        if names and not any(isinstance(one, str) for one in names):
-            estimator._column_names = [str(one) for one in names]
-        return
-    known = getattr(estimator, "_column_names", None)
-    if names is None or known is None:
-        return
-    for place, (one, other) in enumerate(zip(map(str, names), known, strict=True)):
-        if one != other:
-            raise ValueError(
-                f"Column {place} of {name} is named {one} instead of {other}; pass the "
-                "columns of fit in the same order."
-            )
 
 
 def check_held_out(estimator: Any, X: Any) -> Any:
@@ -340,38 +451,6 @@ def check_held_out(estimator: Any, X: Any) -> Any:
     X = check_features(estimator, X, reset=False, name=name)
     _check_values_of_frame(estimator, X, name)
     return X
-
-
-def _as_public_array(X: Any) -> NDArray[Any]:
-    """Return an array, with dtype object for a list that holds text."""
-    array = np.asarray(X)
-    is_list = not hasattr(X, "dtype")
-    if array.dtype.kind == "T" or (is_list and array.dtype.kind in "US"):
-        return np.asarray(X, dtype=object)
-    return array
-
-
-def check_dimensions(name: str, X: Any) -> None:
-    """Raise for rows without columns; scikit-learn's error would show their values."""
-    if len(shape := np.shape(X)) < 2:
-        raise ValueError(
-            f"Expected 2D array, got {len(shape)}D array: {name} has shape {shape}. "
-            "Reshape your data to (n_rows, n_features): texts to a dataframe with one "
-            "column. Check that X and y are not swapped. Read a file first, such as by "
-            "pandas.read_csv."
-        )
-
-
-def as_array(X: Any) -> NDArray[Any]:
-    """Return an array, of dtype object unless X has a dtype: no value may set it."""
-    if hasattr(X, "dtype"):
-        array = np.asarray(X)
-        # scikit-learn does not know numpy's StringDType.
-        return array.astype(object) if array.dtype.kind == "T" else array
-    array = as_objects(X)
-    if array.ndim == 1 and any(isinstance(one, (list, tuple)) for one in array):
-        raise ValueError("The rows of X differ in length; pass rows of one length.")
-    return array
 
 
 def _refusing_missing(estimator: Any) -> dict[str, Any]:

@@ -13,9 +13,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_pate._inputs._containers import check_container, column_names, column_of
+from sklearn_pate._inputs._containers import (
+    check_container,
+    column_names,
+    column_of,
+    is_frame,
+)
 from sklearn_pate._inputs._labels import is_missing, public_table
-from sklearn_pate._inputs._odd_values import is_frame
 
 _LARGEST_KEY = 2**64
 # The curves of the fits of a search need 6, and each search around it 2 more.

@@ -11,11 +11,16 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 from sklearn.utils import _safe_indexing
 
-from sklearn_pate._inputs._containers import column_names, column_of
-from sklearn_pate._inputs._odd_values import (
-    columns_of,
-    is_a,
+from sklearn_pate._inputs._containers import (
+    DATES,
+    NUMBERS,
+    column_kinds,
+    column_names,
+    column_of,
     is_frame,
+)
+from sklearn_pate._inputs._odd_values import (
+    is_a,
     is_missing_or_nan,
     kind_of,
     kinds_of,
@@ -93,7 +98,9 @@ def warn_of_text(X_public: Any) -> None:
         return
     found: dict[str, list[Any]] = {}
     names = column_names(X_public) or range(X_public.shape[1])
-    for column in np.flatnonzero(~columns_of(X_public, "biufmM")).tolist():
+    for column, of_type in enumerate(column_kinds(X_public)):
+        if of_type in NUMBERS + DATES:
+            continue
         kind = _kind_of_values(column_of(X_public, column).tolist())
         if kind is not None:
             found.setdefault(kind, []).append(names[column])

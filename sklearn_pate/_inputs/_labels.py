@@ -13,8 +13,8 @@ from sklearn.utils import _safe_indexing, assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from sklearn_pate._inputs._containers import as_objects, check_container
-from sklearn_pate._inputs._odd_values import is_a, is_frame
+from sklearn_pate._inputs._containers import as_objects, check_container, is_frame
+from sklearn_pate._inputs._odd_values import is_a
 
 # Whole numbers beyond this are no longer exact in float64.
 _LARGEST_EXACT_FLOAT = 2**53

@@ -1,45 +1,34 @@
-"""Column types, and rows with values that an estimator does not accept."""
+"""Values of rows: kinds, missing and odd ones, and their reading as numbers."""
 
 import math
 import warnings
 from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from math import prod
 from numbers import Number, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import (
-    MaxAbsScaler,
-    MinMaxScaler,
-    PowerTransformer,
-    QuantileTransformer,
-    RobustScaler,
-    StandardScaler,
-)
-from sklearn.utils import InputTags, _safe_indexing, get_tags
+from sklearn.utils import _safe_indexing
 
-from sklearn_pate._inputs._containers import column_names, column_of
+from sklearn_pate._inputs._containers import (
+    DATES,
+    NUMBERS,
+    column_kinds,
+    column_names,
+    column_of,
+    holds_text,
+    is_frame,
+)
 
 #: Kinds of odd values; `odd_rows` adds those of a row.
 MISSING, INFINITE, HUGE = 1, 2, 4
 
 # The square of a larger number is infinite as float32.
 _LARGEST = 1e18
-# Packages whose tags are right about missing values.
-_RELIABLE_TAGS = {"sklearn", "skorch", "sklearn_pate"}
-# They accept missing values and pass them on.
-_SCALERS = (
-    MaxAbsScaler,
-    MinMaxScaler,
-    PowerTransformer,
-    QuantileTransformer,
-    RobustScaler,
-    StandardScaler,
-)
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 # What the type of an object stands for, the first that fits.
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -50,63 +39,6 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "number": (Real, Decimal, np.bool_),
 }
 _EPOCH = date(1970, 1, 1).toordinal()
-
-
-def is_frame(X: Any) -> bool:
-    """Check whether features are in a dataframe, of any library."""
-    return hasattr(X, "columns") or hasattr(X, "__dataframe__")
-
-
-def _fills_missing(step: Any) -> bool:
-    is_imputer = type(step).__module__.startswith("sklearn.impute")
-    return is_imputer or getattr(step, "_fills_missing", False)
-
-
-def takes_missing(estimator: Any) -> bool | None:
-    """Check whether an estimator accepts missing values in arrays of numbers.
-
-    The tag ``allow_nan`` decides; for an estimator that wraps others, the tags of all
-    of them. A Pipeline accepts them if all steps do, or those up to an imputer of
-    scikit-learn or a TableRepresentation. None if that is unknown, as behind a
-    ColumnTransformer, or for a `fit` that is neither scikit-learn's nor skorch's and
-    has the default tag. An estimator of None stands for the comparison of rows, which
-    does not accept them.
-    """
-    if estimator is None:
-        return False
-    if isinstance(estimator, Pipeline):
-        steps = [
-            step for _, step in estimator.steps if step not in (None, "passthrough")
-        ]
-        for step in steps:
-            taken = takes_missing(step)
-            if not taken:
-                return taken
-            if _fills_missing(step):
-                return True
-            if step is not steps[-1] and not isinstance(step, _SCALERS):
-                return None
-        return True
-    tags = get_tags(estimator)
-    if tags.input_tags.allow_nan:
-        return True
-    inner = _wrapped(estimator)
-    if inner:
-        all_taken = {takes_missing(one) for one in inner}
-        return None if None in all_taken else False not in all_taken
-    if _package_of_fit(estimator) not in _RELIABLE_TAGS:
-        return None
-    parts = getattr(
-        estimator, "transformers", getattr(estimator, "transformer_list", 0)
-    )
-    return None if tags.no_validation or parts else False
-
-
-def input_tags(estimator: Any) -> InputTags:
-    """Return input tags, with ``allow_nan`` decided by `takes_missing`."""
-    tags = get_tags(estimator).input_tags
-    tags.allow_nan = takes_missing(estimator) is True
-    return tags
 
 
 def odd_rows(X: Any) -> NDArray[np.uint8]:
@@ -260,25 +192,6 @@ def to_text(value: Any) -> str:
         return ""
 
 
-def _wrapped(estimator: Any) -> list[Any]:
-    """List the estimators that an estimator wraps."""
-    parts = [getattr(estimator, "estimator", None)]
-    parts += [part for _, part in getattr(estimator, "estimators", None) or []]
-    return [
-        part
-        for part in parts
-        if hasattr(part, "get_params") and not isinstance(part, type)
-    ]
-
-
-def _package_of_fit(estimator: Any) -> str | None:
-    """Return the name of the package that defines the `fit` of an estimator."""
-    for kind in type(estimator).__mro__:
-        if "fit" in vars(kind):
-            return kind.__module__.partition(".")[0]
-    return None
-
-
 def _odd_values(values: NDArray[Any] | np.float64) -> NDArray[np.uint8]:
     """Return MISSING, INFINITE, HUGE or 0 for each value."""
     kind = values.dtype.kind
@@ -372,95 +285,82 @@ def read_like_public(X: Any, X_public: Any, *, refuse: bool = True) -> Any:
     public column holds numbers, values of a private column of text or objects become
     numbers, and NaN where no number can be read. Where it holds numbers as objects,
     only text becomes NaN. Where it holds text, other objects become text. Both come
-    from `check_features`. For `refuse`, see `read_numbers`.
+    from `check_features`.
+
+    With `refuse`, raises ValueError if a column holds numbers in one of them and text
+    in the other, or dates in one of them and text or numbers in the other, and
+    TypeError for a value that is a container. All else may work: integers and floats,
+    categories and text, numbers written as text, or a column without values. No single
+    private value decides, unless all others show that the column is text.
     """
-    if sp.issparse(X) or (not is_frame(X) and X.dtype.kind not in "OUST"):
+    if sp.issparse(X):
         return X
-    if not is_frame(X) and X_public.dtype.kind in "biuf":
-        numbers = read_numbers(X, refuse=refuse)
-        # Networks take one dtype. Integers cannot hold NaN.
-        with np.errstate(over="ignore"):
-            return (
-                numbers.astype(X_public.dtype)
-                if X_public.dtype.kind == "f"
-                else numbers
-            )
+    names = column_names(X) or range(prod(X.shape[1:]))
+    if not is_frame(X) and X_public.dtype.kind in NUMBERS:
+        if X.dtype.kind in NUMBERS:
+            return X
+        if X.dtype.kind not in DATES:
+            columns = zip(X.reshape(len(X), -1).T, names, strict=True)
+            numbers = np.column_stack(
+                [_numbers_like_public(*one, refuse) for one in columns]
+            ).reshape(X.shape)
+            # Networks take one dtype. Integers cannot hold NaN.
+            if X_public.dtype.kind != "f":
+                return numbers
+            with np.errstate(over="ignore"):
+                return numbers.astype(X_public.dtype)
     if len(X.shape) != 2:
         return X
-    is_typed, is_date = numeric_columns(X_public), columns_of(X_public, "mM")
-    for column in np.flatnonzero(~numeric_columns(X) & ~is_date).tolist():
-        public = _values(X_public, column)
-        read: NDArray[Any]
-        if is_typed[column] and _holds_numbers(public):
-            read = _read_public_column(X, column, refuse=refuse)
-        elif _holds_numbers(public):
-            read = without_words(_values(X, column))
-        elif holds_text(np.array(public, dtype=object)) and _is_of_objects(X, column):
-            read = as_words(_values(X, column))
-        else:
+    kinds = zip(column_kinds(X), column_kinds(X_public), strict=True)
+    for column, (kind, of_public) in enumerate(kinds):
+        name = names[column]
+        if kind in NUMBERS and of_public in NUMBERS:
             continue
-        X = _with_column(X, column, read)
+        public = column_of(X_public, column).tolist()
+        if refuse and (kind in DATES) != (of_public in DATES):
+            dated, other = ("X", "X_public") if kind in DATES else ("X_public", "X")
+            values = public if kind in DATES else column_of(X, column).tolist()
+            if (found := kinds_of(values)) in ({"text"}, {"number"}):
+                raise ValueError(
+                    f"Column {name!r} has dates or durations in {dated}, but values of "
+                    f"type {found.pop()} in {other}; give it the same type in both."
+                )
+        if kind in NUMBERS:
+            if refuse and any(map(_is_word, public)):
+                raise _differs(name, "X", "X_public")
+        elif of_public in DATES:
+            continue
+        elif _holds_numbers(public):
+            own = column_of(X, column)
+            X = _with_column(
+                X,
+                column,
+                _numbers_like_public(own, name, refuse)
+                if of_public in NUMBERS
+                else without_words(own.tolist()),
+            )
+        elif any(isinstance(one, str) for one in public) and _is_of_objects(X, column):
+            X = _with_column(X, column, as_words(column_of(X, column).tolist()))
     return X
 
 
-def check_column_types(X: Any, X_public: Any) -> None:
-    """Raise if a column holds numbers in X and text in X_public, or vice versa.
-
-    Also if it has a type of dates in one of them, and holds text or numbers in the
-    other. Everything else may work: integers and floats, categories and text, numbers
-    written as text, or a column without values. No single private value decides, unless
-    all others show that the column is text.
-    """
-    is_numeric, is_dated = numeric_columns(X), columns_of(X, "mM")
-    names = column_names(X) or range(X.shape[1])
-    for column in np.flatnonzero(is_dated != columns_of(X_public, "mM")).tolist():
-        tables = {"X": X, "X_public": X_public}
-        dated, other = tables if is_dated[column] else reversed(tables)
-        values = _values(tables[other], column)
-        kinds = kinds_of(values)
-        if kinds in ({"text"}, {"number"}):
-            raise ValueError(
-                f"Column {names[column]!r} has dates or durations in {dated}, but "
-                f"values of type {kinds.pop()} in {other}; give it the same type in "
-                "both."
-            )
-    for column in np.flatnonzero(is_numeric != numeric_columns(X_public)).tolist():
-        public = _values(X_public, column)
-        if is_numeric[column]:
-            differs, numeric, text = any(map(_is_word, public)), "X", "X_public"
-        else:
-            differs = any(map(_is_number, public)) and _is_text(X, column)
-            numeric, text = "X_public", "X"
-        if differs:
-            raise ValueError(
-                f"Column {names[column]!r} is numeric in {numeric}, but in {text} it "
-                "is text that cannot be read as a number, or codes with leading zeros; "
-                "give it the same type in both."
-            )
+def _numbers_like_public(
+    values: NDArray[Any], name: Any, refuse: bool
+) -> NDArray[np.float64]:
+    """Read a private column as numbers, as the public one holds numbers."""
+    try:
+        return _read_column(values, name, refuse)
+    except ValueError:
+        raise _differs(name, "X_public", "X") from None
 
 
-def holds_text(X: NDArray[Any]) -> bool:
-    """Check whether any value is text, which a teacher has to encode."""
-    return X.dtype.kind in "US" or (
-        X.dtype.kind == "O" and any(isinstance(value, str) for value in X.ravel())
+def _differs(name: Any, numeric: str, text: str) -> ValueError:
+    """Return the error of a column of numbers in one table, and text in the other."""
+    return ValueError(
+        f"Column {name!r} is numeric in {numeric}, but in {text} it is text that "
+        "cannot be read as a number, or codes with leading zeros; give it the same "
+        "type in both."
     )
-
-
-def text_columns(X: Any) -> list[Any]:
-    """List the columns of a table that hold text, by name or position."""
-    if sp.issparse(X) or len(X.shape) != 2:
-        return []
-    names = column_names(X) or range(X.shape[1])
-    return [
-        names[column]
-        for column in np.flatnonzero(~numeric_columns(X)).tolist()
-        if holds_text(np.array(_values(X, column), dtype=object))
-    ]
-
-
-def _is_of_objects(X: Any, column: int) -> bool:
-    of_column = _safe_indexing(X, column, axis=1)
-    return getattr(of_column, "dtype", None) == np.dtype(object)  # none in pyarrow
 
 
 def _with_column(X: Any, column: int, values: NDArray[Any]) -> Any:
@@ -475,21 +375,21 @@ def _with_column(X: Any, column: int, values: NDArray[Any]) -> Any:
     return X
 
 
-def _read_public_column(
-    X: Any, column: int, *, refuse: bool = True
-) -> NDArray[np.float64]:
-    name = (column_names(X) or range(X.shape[1]))[column]
-    values = np.asarray(_safe_indexing(X, [column], axis=1))
-    return read_numbers(values, [name], refuse=refuse)[:, 0]
+def text_columns(X: Any) -> list[Any]:
+    """List the columns of a table that hold text, by name or position."""
+    if sp.issparse(X) or len(X.shape) != 2:
+        return []
+    names = column_names(X) or range(X.shape[1])
+    return [
+        names[column]
+        for column, kind in enumerate(column_kinds(X))
+        if kind not in NUMBERS and holds_text(column_of(X, column).astype(object))
+    ]
 
 
-def _is_text(X: Any, column: int) -> bool:
-    """Check whether a column holds text and no value that can be read as a number."""
-    try:
-        _read_public_column(X, column)
-    except ValueError:
-        return True
-    return False
+def _is_of_objects(X: Any, column: int) -> bool:
+    of_column = _safe_indexing(X, column, axis=1)
+    return getattr(of_column, "dtype", None) == np.dtype(object)  # none in pyarrow
 
 
 def _holds_numbers(values: list[Any]) -> bool:
@@ -497,25 +397,6 @@ def _holds_numbers(values: list[Any]) -> bool:
     return any(map(_is_number, values)) and not any(
         isinstance(value, str) for value in values
     )
-
-
-def numeric_columns(X: Any) -> NDArray[np.bool_]:
-    """Find the columns of a numeric type, without reading their values."""
-    return columns_of(X, "biuf")
-
-
-def columns_of(X: Any, kinds: str) -> NDArray[np.bool_]:
-    """Find the columns of some kinds of types, without reading their values."""
-    if not is_frame(X):
-        return np.full(X.shape[1], X.dtype.kind in kinds)
-    # Without rows, the arrays that libraries make of their types lack no value.
-    no_rows = _safe_indexing(X, slice(0, 0))
-    found = [column_of(no_rows, index).dtype.kind for index in range(X.shape[1])]
-    return np.isin(found, list(kinds))
-
-
-def _values(X: Any, column: int) -> list[Any]:
-    return column_of(X, column).tolist()
 
 
 def _is_number(value: Any) -> bool:

@@ -15,13 +15,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from sklearn_pate._inputs._containers import Table, column_names
-from sklearn_pate._inputs._odd_values import (
-    is_a,
-    is_frame,
-    is_missing_or_nan,
-    to_number,
-)
+from sklearn_pate._inputs._containers import Table, column_names, is_frame
+from sklearn_pate._inputs._odd_values import is_a, is_missing_or_nan, to_number
 from sklearn_pate.accounting._value_checks import counted
 
 MOST_CELLS = 10_000

@@ -17,9 +17,13 @@ from sklearn.utils import check_random_state
 
 from sklearn_pate._estimators._class_codes import log_odds
 from sklearn_pate._estimators._isolation import MAX_SEED
-from sklearn_pate._inputs._containers import Table, check_container, column_names
-from sklearn_pate._inputs._features import as_array
-from sklearn_pate._inputs._odd_values import is_frame
+from sklearn_pate._inputs._containers import (
+    Table,
+    as_array,
+    check_container,
+    column_names,
+    is_frame,
+)
 from sklearn_pate._synthetic._domain import OUTSIDE, Bins, Domain, cell_of, read_domain
 from sklearn_pate.accounting._value_checks import (
     Constraint,

@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from sklearn_pate._inputs._containers import (
+    NUMBERS,
     Table,
+    as_array,
     as_objects,
     check_container,
+    column_kinds,
     column_names,
     column_of,
+    is_frame,
 )
-from sklearn_pate._inputs._features import as_array
 from sklearn_pate._inputs._labels import (
     check_label_type,
     class_indices,
@@ -28,9 +31,7 @@ from sklearn_pate._inputs._odd_values import (
     INFINITE,
     MISSING,
     is_a,
-    is_frame,
     is_missing_or_nan,
-    numeric_columns,
     odd_rows,
     to_number,
     to_text,
@@ -216,12 +217,12 @@ def _of_columns(X: Table, X_public: Any, takes_missing: bool) -> Iterator[str]:
     public = public_table(X_public)
     if public is not None and not (is_frame(public) or sp.issparse(public)):
         public = as_array(public)
-    of_public = None if public is None else numeric_columns(public)
+    of_public = None if public is None else column_kinds(public)
     names = column_names(X) or range(X.shape[1])
     unlike = []
-    for column, is_numeric in enumerate(numeric_columns(X)):
-        wanted = None if of_public is None else bool(of_public[column])
-        if is_numeric:
+    for column, kind in enumerate(column_kinds(X)):
+        wanted = None if of_public is None else of_public[column] in NUMBERS
+        if kind in NUMBERS:
             if wanted is False:
                 yield f"Column {names[column]!r} is numeric, unlike in X_public."
             elif wanted and _is_unlike(column_of(X, column), column_of(public, column)):

@@ -12,12 +12,15 @@ from sklearn_pate._inputs._containers import Table, check_container
 from sklearn_pate._inputs._labels import check_label_type, class_indices, read_classes
 from sklearn_pate._teachers._shards import (
     group_ids,
+    hold_out_groups,
+    hold_out_rows,
     rows_of_shards,
     shard_groups,
     shard_rows,
 )
 from sklearn_pate._votes._votes import sum_of_classes
 from sklearn_pate.accounting._statement import LABEL_SET, LABEL_SET_READ, Assumption
+from sklearn_pate.exceptions import PublicDataWarning, warn_user
 
 
 @dataclass(frozen=True)
@@ -86,25 +89,44 @@ class PrivateRows:
             of_groups=self.ids is not None,
         )
 
-    def without(self, is_public: NDArray[np.bool_]) -> Self:
-        """Leave out rows that are held out as public."""
-        kept, ids, group_of_row = np.flatnonzero(~is_public), self.ids, None
-        if ids is not None and self.group_of_row is not None:
-            group_of_row = self.group_of_row[kept]
+    def hold_out(self, public_size: float, seed: int) -> tuple[Self, Table]:
+        """Take out public rows, by whole groups where groups are the unit."""
+        ids, group_of_row = self.ids, self.group_of_row
+        if ids is None or group_of_row is None:
+            is_public = hold_out_rows(self.n_rows, public_size, seed)
+        else:
+            is_public = hold_out_groups(ids, public_size, seed)[group_of_row]
+            is_public &= group_of_row >= 0
+        if np.all(is_public) or not np.any(is_public):
+            part = "private" if np.all(is_public) else "public"
+            raise ValueError(
+                f"public_size={public_size!r} leaves no {part} row out of "
+                f"n_samples={self.n_rows}; pass X_public, or pass more rows."
+            )
+        warn_user(
+            f"public_size={public_size!r} uses {np.count_nonzero(is_public)} private "
+            "rows as public rows. The people in these rows are not protected (see "
+            "public_indices_). Pass X_public to protect every row.",
+            PublicDataWarning,
+        )
+        public, kept = np.flatnonzero(is_public), np.flatnonzero(~is_public)
+        if ids is not None and group_of_row is not None:
+            group_of_row = group_of_row[kept]
             left = np.unique(group_of_row[group_of_row >= 0])
-            place = np.full(
-                len(ids) + 1, -1
-            )  # the last place is for rows without an id
+            # The last place is for rows without an id.
+            place = np.full(len(ids) + 1, -1)
             place[left] = np.arange(len(left))
             ids, group_of_row = ids[left], place[group_of_row]
-        return replace(
+        X, codes = _safe_indexing(self.X, kept), self.codes[kept]
+        rows = replace(
             self,
-            X=_safe_indexing(self.X, kept),
-            codes=self.codes[kept],
+            X=X,
+            codes=codes,
             ids=ids,
             group_of_row=group_of_row,
-            public_indices=np.flatnonzero(is_public),
+            public_indices=public,
         )
+        return rows, _safe_indexing(self.X, public)
 
     def shards(self, n_teachers: int, key: int) -> list[NDArray[np.intp]]:
         """Assign rows to teachers, independently of X and y."""

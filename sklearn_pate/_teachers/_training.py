@@ -43,13 +43,8 @@ from sklearn_pate._estimators._isolation import (
 )
 from sklearn_pate._estimators._progress import drop_callbacks
 from sklearn_pate._inputs._containers import Table
-from sklearn_pate._inputs._odd_values import (
-    HUGE,
-    INFINITE,
-    MISSING,
-    odd_rows,
-    takes_missing,
-)
+from sklearn_pate._inputs._features import takes_missing
+from sklearn_pate._inputs._odd_values import HUGE, INFINITE, MISSING, odd_rows
 from sklearn_pate._votes._votes import STEPS, SoftVoteLayout
 from sklearn_pate.accounting._value_checks import counted
 

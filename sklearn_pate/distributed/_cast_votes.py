@@ -5,19 +5,20 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._estimators._class_codes import on_labels
 from sklearn_pate._estimators._isolation import check_cloneable, one_thread
-from sklearn_pate._inputs._containers import check_container
-from sklearn_pate._inputs._features import check_features, check_public_features
+from sklearn_pate._inputs._features import (
+    check_features,
+    check_public_features,
+    input_tags,
+)
 from sklearn_pate._inputs._labels import (
     check_classes,
-    check_label_type,
-    class_indices,
     public_table,
 )
-from sklearn_pate._inputs._odd_values import input_tags, read_like_public
+from sklearn_pate._inputs._odd_values import read_like_public
+from sklearn_pate._teachers._private_rows import PrivateRows
 from sklearn_pate._teachers._shards import teacher_seeds
 from sklearn_pate._teachers._training import (
     ON_PUBLIC_ROWS,
@@ -126,7 +127,6 @@ def cast_votes(
     check_count("shard", shard, 0)
     check_count("seed", seed, 0, 2**64 - 1)
     known = check_classes(classes)
-    check_container("y", y)
     X_public = public_table(X_public)
     features = _Features(estimator)
     X_public = check_public_features(features, X_public)
@@ -135,9 +135,7 @@ def cast_votes(
         return form.constant(-1, X_public.shape[0])
     X = check_features(features, X, reset=False, private=True)
     X = read_like_public(X, X_public, refuse=False)
-    check_consistent_length(X, y)
-    check_label_type(y, known)
-    codes = class_indices(y, known)
+    codes = PrivateRows.read(X, y, classes=known).codes
     rows = np.flatnonzero(codes >= 0)
     [teacher_seed] = teacher_seeds(seed, np.array([shard]))
     task = Shard(shard, rows_of(X, rows), codes[rows], teacher_seed)

@@ -17,9 +17,8 @@ from dask.optimization import cull
 from distributed import Client, futures_of, get_client
 from numpy.typing import NDArray
 
-from sklearn_pate._inputs._containers import Table, column_names
+from sklearn_pate._inputs._containers import Table, column_names, is_frame
 from sklearn_pate._inputs._labels import check_label_type, class_indices, read_classes
-from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._teachers._data_problems import (
     DataProblems,
     as_code,

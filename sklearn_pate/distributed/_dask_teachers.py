@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 
-from sklearn_pate._inputs._containers import Table
-from sklearn_pate._inputs._odd_values import is_frame, read_like_public
+from sklearn_pate._inputs._containers import Table, is_frame
+from sklearn_pate._inputs._odd_values import read_like_public
 from sklearn_pate._teachers._shards import shard_of, shard_of_hash
 from sklearn_pate._teachers._training import (
     Form,

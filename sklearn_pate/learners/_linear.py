@@ -21,9 +21,9 @@ from sklearn_pate._aggregation._fit_plan import (
     why_only_noise,
 )
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
-from sklearn_pate._inputs._containers import column_names
-from sklearn_pate._inputs._features import as_array, check_numbers
-from sklearn_pate._inputs._odd_values import is_frame, read_numbers
+from sklearn_pate._inputs._containers import as_array, column_names, is_frame
+from sklearn_pate._inputs._features import check_numbers
+from sklearn_pate._inputs._odd_values import read_numbers
 from sklearn_pate.accounting._calibrate import (
     LARGEST_SCALE,
     calibrate_noise,

@@ -23,23 +23,22 @@ from sklearn_pate._aggregation._aggregation import (
 )
 from sklearn_pate._aggregation._design import is_given, is_table
 from sklearn_pate._aggregation._entry import record_release
-from sklearn_pate._aggregation._rows import read_public_rows
 from sklearn_pate._estimators._class_codes import check_transformer, keeps_rows_apart
 from sklearn_pate._estimators._isolation import autologging_off, quiet
-from sklearn_pate._inputs._containers import Table
-from sklearn_pate._inputs._features import as_array, check_features, in_short
+from sklearn_pate._inputs._containers import Table, as_array, is_frame
+from sklearn_pate._inputs._features import (
+    check_features,
+    in_short,
+    input_tags,
+    read_public_rows,
+)
 from sklearn_pate._inputs._known_columns import (
     KnownColumns,
     warn_of_columns,
     warn_of_text,
 )
 from sklearn_pate._inputs._labels import known_classes, private_rows_by_position
-from sklearn_pate._inputs._odd_values import (
-    finite_or_default,
-    input_tags,
-    is_frame,
-    read_like_public,
-)
+from sklearn_pate._inputs._odd_values import finite_or_default, read_like_public
 from sklearn_pate._private import PrivateClassifier
 from sklearn_pate._teachers._private_rows import PrivateRows
 from sklearn_pate.accounting._calibrate import check_delta_is_small
@@ -308,17 +307,18 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         """Check parameters and data, and plan the release of a fit on these rows."""
         self._check_parameters()
         self._check_public_rows_are_needed(X_public)
-        given = X
         if X_public is None:
-            X = self._check_features(X, reset=True)
+            X = given = self._check_features(X, reset=True)
         else:
-            X = check_features(self, X, reset=True, private=True)
+            given = check_features(self, X, reset=True, private=True)
+            X_public = read_public_rows(self, X_public, given, X)
+            X = read_like_public(given, X_public)
         read = PrivateRows.read(X, y, classes=known_classes(self.classes))
         if self._spends_delta():
             check_delta_is_small(self.delta, read.n_rows, "rows")
-        rows = Rows(X, read.codes, read.classes, (read.label_set, COLUMNS), X)
+        rows = Rows(X, read.codes, read.classes, (read.label_set, COLUMNS), given)
         if X_public is not None:
-            rows = self._represented(rows, read_public_rows(self, X_public, X, given))
+            rows = self._represented(rows, X_public)
         return self._plan_training(rows)
 
     def _check_public_rows_are_needed(self, X_public: Any) -> None:
@@ -343,9 +343,9 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         fitted, represented = represent(chosen, X_public, _SEED)
         features, of_row = finite_features(chosen, represented), RowFeatures(fitted)
         of_row.check(X_public, features)
-        X, every = read_like_public(rows.X, X_public), np.arange(len(rows.codes))
+        every = np.arange(len(rows.codes))
         # Zeros for a row without finite features.
-        X = of_row.of_rows(X, every, np.zeros(features.shape[1]))
+        X = of_row.of_rows(rows.X, every, np.zeros(features.shape[1]))
         assumptions = [*rows.assumptions, PUBLIC_ROWS]
         if is_given(self.representation):
             assumptions.append(PUBLIC_REPRESENTATION)

@@ -15,8 +15,8 @@ from sklearn.utils import _safe_indexing
 
 from sklearn_pate._estimators._class_codes import keeps_rows_apart
 from sklearn_pate._estimators._isolation import no_output
+from sklearn_pate._inputs._containers import is_frame
 from sklearn_pate._inputs._labels import class_indices
-from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._synthetic._marginals import nearest_on_simplex
 
 #: Log-odds between the cells of the first counts.

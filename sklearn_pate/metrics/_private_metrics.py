@@ -20,14 +20,16 @@ from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate._estimators._progress import phase, progress_of
-from sklearn_pate._inputs._containers import Table, as_objects, check_container
-from sklearn_pate._inputs._features import (
+from sklearn_pate._inputs._containers import (
+    Table,
     as_array,
+    as_objects,
     check_columns,
+    check_container,
     check_dimensions,
+    is_frame,
 )
 from sklearn_pate._inputs._labels import check_label_type, class_indices, plain_label
-from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate._teachers._private_rows import PrivateRows
 from sklearn_pate._teachers._shards import one_row_of_groups
 from sklearn_pate.accounting._calibrate import (

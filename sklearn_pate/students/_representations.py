@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler, normalize
 from sklearn.utils import Tags, _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._inputs._containers import channels_first, read_input_shape
+from sklearn_pate._inputs._containers import channels_first, is_frame, read_input_shape
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._known_columns import (
     CATEGORIES,
@@ -26,7 +26,6 @@ from sklearn_pate._inputs._known_columns import (
     to_numbers,
     to_word,
 )
-from sklearn_pate._inputs._odd_values import is_frame
 from sklearn_pate.accounting._value_checks import check_count, check_option
 from sklearn_pate.students._basis import ScoreBasis, kept_variance, row_products
 

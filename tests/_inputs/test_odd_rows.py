@@ -31,14 +31,13 @@ from sklearn_pate import (
     StudentWarning,
     TeacherWarning,
 )
-from sklearn_pate._inputs._features import check_features
+from sklearn_pate._inputs._features import check_features, takes_missing
 from sklearn_pate._inputs._labels import class_indices
 from sklearn_pate._inputs._odd_values import (
     as_words,
     odd_rows,
     read_like_public,
     read_numbers,
-    takes_missing,
     without_words,
 )
 from sklearn_pate._synthetic._domain import cells_of
