@@ -89,7 +89,7 @@ def main():
             print(f"\n{name}: {N_RELEASES} releases, phases of the first", flush=True)
             scores[name] = []
             for release in range(N_RELEASES):
-                clf.set_params(verbose="auto" if release else 1)
+                clf.set_params(verbose=release == 0)
                 clf.fit(X, y, X_public=PublicData(X_public))
                 scores[name].append(clf.score(X_test, y_test))
             fitted.append(clf)

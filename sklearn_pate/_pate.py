@@ -162,9 +162,9 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         ``joblib.parallel_config``, on a cluster. With threads, teachers are trained one
         at a time.
 
-    verbose : int or "auto", default="auto"
-        Progress on the standard error stream. 1 writes a line for each phase, and 0
-        nothing. "auto" shows a line that disappears, in a terminal or notebook.
+    verbose : int or bool, default=0
+        With 1, the standard error stream gets a line for each phase that is over. 2 and
+        more add the messages of joblib about teachers.
 
     random_state : int, RandomState instance or None, default=None
         Seed of shards, teachers, queries and student, never of the noise. The seed may
@@ -279,7 +279,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
         ledger: PrivacyLedger | None = None,
         memory: Any = None,
         n_jobs: int | None = None,
-        verbose: int | Literal["auto"] = "auto",
+        verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator

@@ -1,9 +1,7 @@
 """Shared data, real where behaviour matters, and noise that a run can repeat."""
 
 import functools
-import io
 import os
-import re
 import sys
 import time
 import warnings
@@ -105,27 +103,6 @@ def blobs():
     """Private rows, labels, public rows, public labels: easy to learn from few rows."""
     X, y = make_blobs(900, centers=3, cluster_std=1.0, random_state=3)
     return X[:600], y[:600], X[600:], y[600:]
-
-
-class Terminal(io.StringIO):
-    """A stream that says that it is a terminal."""
-
-    def isatty(self):
-        return True
-
-    @property
-    def lines(self):
-        """Lines of progress, finished or not, without what covers longer ones."""
-        shown = re.split("[\r\n]", self.getvalue())
-        return [
-            one.removeprefix("[sklearn_pate] ").rstrip() for one in shown if one.strip()
-        ]
-
-
-@pytest.fixture
-def terminal():
-    """A terminal, to be the standard error stream."""
-    return Terminal()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from time import thread_time
-from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -360,7 +360,7 @@ def train_teachers(
     *,
     memory: str | None,
     n_jobs: int | None,
-    verbose: int | Literal["auto"],
+    verbose: int,
 ) -> tuple[Sums, TeacherProblems]:
     """Train a teacher on each shard, and sum what they send. Sensitive."""
     private, n_teachers = aggregation.private, len(aggregation.shards)
@@ -378,7 +378,7 @@ def train_teachers(
             codes=private.codes,
             memory=memory,
             n_jobs=n_jobs,
-            verbose=0 if verbose == "auto" else verbose,
+            verbose=verbose,
         )
     with phase("training teachers", n_teachers) as advance:
         sums, problems = train(

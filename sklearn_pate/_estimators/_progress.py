@@ -1,13 +1,10 @@
 """Progress of a fit: phases, lines on the error stream, callbacks."""
 
-import shutil
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from multiprocessing import parent_process
 from numbers import Integral
 from typing import Any, TypeVar
 
@@ -27,17 +24,12 @@ except ImportError:  # before scikit-learn 1.9 there is `verbose` only
 
 T = TypeVar("T")
 
-# The most often that a phase is written.
-_MOST_UPDATES = 200
-
 
 def check_verbose(name: str, verbose: Any) -> None:
-    """Raise ValueError unless a parameter is "auto" or a whole number."""
-    if isinstance(verbose, str) and verbose == "auto":
-        return
+    """Raise ValueError unless a parameter is a bool or a whole number."""
     if not isinstance(verbose, Integral) or int(verbose) < 0:
         raise ValueError(
-            f"{name}={verbose!r} must be 'auto', or an integer of at least 0; 0 shows "
+            f"{name}={verbose!r} must be a bool or an integer of at least 0; 0 shows "
             "no progress."
         )
 
@@ -47,20 +39,20 @@ def progress_of(estimator: Any) -> Iterator[None]:
     """Report the phases of a fit, which `phase` names while this block runs.
 
     They are reported to the callbacks of the estimator, and in lines of text if its
-    `verbose` asks for them. A fit inside another one writes no text: it is a teacher, a
+    `verbose` is positive. A fit inside another one writes no text: it is a teacher, a
     student or a trial, and part of a phase.
     """
     task = None
     if hasattr(estimator, "_init_callback_context"):  # scikit-learn 1.9
         task = estimator._init_callback_context(max_subtasks=None)
         task.call_on_fit_task_begin(estimator=estimator)
-    fit = _Fit(estimator, task, *_streams(estimator, _FIT.get() is not None))
+    is_shown = estimator.verbose and _FIT.get() is None
+    fit = _Fit(estimator, task, sys.stderr if is_shown else None)
     token = _FIT.set(fit)
     try:
         yield
     finally:
         _FIT.reset(token)
-        fit.show("")
     fit.end(task)
 
 
@@ -77,29 +69,20 @@ def phase(name: str, n_steps: int | None = None) -> Iterator[Callable[[int], Non
         return
     n_done = 0
 
-    def text() -> str:
-        if n_steps is None:
-            return f"{name} ..."
-        return f"{name} {n_done:{len(str(n_steps))}}/{n_steps}"
-
     def advance(n: int) -> None:
         nonlocal n_done
-        before, n_done = n_done, n_done + n
+        n_done += n
         for _ in range(n):
             fit.end(fit.begin(name, parent=task))
-        per_update = -(-(n_steps or 1) // _MOST_UPDATES)
-        if n_done // per_update > before // per_update or n_done == n_steps:
-            fit.show(text())
 
     fit.in_phase = True
     task = fit.begin(name, n_steps)
-    fit.show(text())
     try:
         yield advance
     finally:
         fit.in_phase = False
     fit.end(task)
-    fit.write(text().replace(" ...", ": done"))
+    fit.write(f"{name}: done" if n_steps is None else f"{name} {n_done}/{n_steps}")
 
 
 def steps_of(name: str, items: Sequence[T]) -> Iterator[T]:
@@ -117,70 +100,6 @@ def announce(text: str) -> None:
         fit.write(text)
 
 
-class _TerminalLine:
-    """A line of a terminal.
-
-    The carriage return is the last letter, so that a warning overwrites the line.
-    """
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self._width = 0
-
-    def show(self, text: str) -> None:
-        """Replace the text, cut to the width of the terminal."""
-        text = text[: shutil.get_terminal_size().columns - 1]
-        self._stream.write(f"{text:{self._width}}\r")
-        self._stream.flush()
-        self._width = len(text)
-
-
-class _NotebookLine:
-    """An output of a notebook's cell, of which only the last text is saved."""
-
-    def __init__(self) -> None:
-        self._output: Any = None
-
-    def show(self, text: str) -> None:
-        """Replace the text."""
-        from IPython.display import display  # every kernel has it
-
-        content = {"text/plain": text}
-        if self._output is None:
-            self._output = display(content, raw=True, display_id=True)
-        else:
-            self._output.update(content, raw=True)
-
-
-_Line = _TerminalLine | _NotebookLine
-
-
-def _streams(estimator: Any, inside_another: bool) -> tuple[Any, _Line | None]:
-    """Return the stream of lines that are kept, and the line of the running phase.
-
-    `verbose` and the standard error stream decide; None where nothing is written.
-    """
-    verbose, stream = estimator.verbose, sys.stderr
-    if inside_another or stream is None:
-        return None, None
-    is_kept = isinstance(verbose, Integral) and int(verbose) > 0
-    # A progress bar may be among the callbacks.
-    is_auto = isinstance(verbose, str) and not hasattr(estimator, "_skl_callbacks")
-    # Several threads or processes would write into each other's lines.
-    is_alone = (
-        parent_process() is None
-        and threading.current_thread() is threading.main_thread()
-    )
-    line: _Line | None = None
-    if is_alone and (is_kept or is_auto):
-        with suppress(AttributeError, ValueError):  # not a whole stream, or closed
-            if type(stream).__module__ == "ipykernel.iostream":
-                line = _NotebookLine()
-            elif stream.isatty():  # and no file or pipe
-                line = _TerminalLine(stream)
-    return stream if is_kept else None, line
-
-
 @dataclass
 class _Fit:
     """A fit whose phases are reported, to callbacks and in lines of text."""
@@ -188,8 +107,8 @@ class _Fit:
     estimator: Any
     #: scikit-learn's context of the fit, None before version 1.9.
     task: Any
+    #: Stream of lines, None without any.
     stream: Any
-    running: _Line | None
     in_phase: bool = False
 
     def begin(self, name: str, n_steps: int | None = 0, parent: Any = None) -> Any:
@@ -205,18 +124,10 @@ class _Fit:
         if task is not None:
             task.call_on_fit_task_end(estimator=self.estimator)
 
-    # No fit whose cost is recorded may fail as its output is closed.
-
-    def show(self, text: str) -> None:
-        """Replace the line of the running phase; remove it if the text is empty."""
-        if self.running is not None:
-            with suppress(Exception):
-                self.running.show(text and f"[sklearn_pate] {text}")
-
     def write(self, text: str) -> None:
-        """Write a line that is kept, if lines are."""
+        """Write a line, if lines are written."""
         if self.stream is not None:
-            self.show("")
+            # No fit whose cost is recorded may fail as its output is closed.
             with suppress(Exception):
                 self.stream.write(f"[sklearn_pate] {text}\n")
                 self.stream.flush()

@@ -548,7 +548,7 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         Privacy budget of the private data over all fits. The ledger records the cost
         that ``accountant="rdp"`` computes.
 
-    verbose : int or "auto", default="auto"
+    verbose : int or bool, default=0
         Progress messages, as for :class:`~sklearn_pate.PATEClassifier`. Losses are
         sensitive, and never shown.
 
@@ -665,7 +665,7 @@ class DPSGDClassifier(ProbabilityScoresMixin, NoisyTraining[DPSGDSteps]):
         representation: Any = None,
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
-        verbose: int | Literal["auto"] = "auto",
+        verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator

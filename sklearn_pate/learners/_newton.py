@@ -629,7 +629,7 @@ class DPNewtonClassifier(
         repeated fit gets an equal model at no further cost. **If rows or labels are
         prepared in another way, use another** `random_state`.
 
-    verbose : int or "auto", default="auto"
+    verbose : int or bool, default=0
         Progress messages on the standard error stream, as for
         :class:`~sklearn_pate.PATEClassifier`.
 
@@ -746,7 +746,7 @@ class DPNewtonClassifier(
         synthetic: PrivateMarginals | None = None,
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
-        verbose: int | Literal["auto"] = "auto",
+        verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.representation = representation

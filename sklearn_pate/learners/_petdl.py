@@ -523,7 +523,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     n_jobs : int, default=None
         Number of teachers trained at once, as in joblib.
 
-    verbose : int or "auto", default="auto"
+    verbose : int or bool, default=0
         Progress messages, as for :class:`~sklearn_pate.PATEClassifier`.
 
     random_state : int, RandomState instance or None, default=None
@@ -653,7 +653,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         ledger: PrivacyLedger | None = None,
         memory: Any = None,
         n_jobs: int | None = None,
-        verbose: int | Literal["auto"] = "auto",
+        verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator

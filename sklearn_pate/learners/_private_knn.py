@@ -336,7 +336,7 @@ class PrivateKNNClassifier(StudentClassifier):
         sample or noise is drawn. The neighbour relation of the ledger must be rows (or
         groups) that are added or removed.
 
-    verbose : int or "auto", default="auto"
+    verbose : int or bool, default=0
         Progress messages, as for :class:`~sklearn_pate.PATEClassifier`.
 
     random_state : int, RandomState instance or None, default=None
@@ -453,7 +453,7 @@ class PrivateKNNClassifier(StudentClassifier):
         synthetic: PrivateMarginals | None = None,
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
-        verbose: int | Literal["auto"] = "auto",
+        verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.student = student

@@ -131,14 +131,12 @@ def score_rows(
     X: Any,
     rows: NDArray[np.intp],
     classes: NDArray[Any],
-    advance: Callable[[int], None] = lambda n: None,
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Score rows so that no row changes a bit of the score of another.
 
     That is one at a time, unless the model and the type of X keep rows apart. Returns
     class probabilities, NaN where the model fails, and predicted class indices, -1
-    there. Nothing that the model prints or warns leaves this function. `advance` takes
-    numbers of scored rows.
+    there. Nothing that the model prints or warns leaves this function.
     """
     # A value among objects may set the type that the rows around it are read as.
     has_types = is_frame(X) or X.dtype.kind in "biuf"
@@ -148,7 +146,6 @@ def score_rows(
         for start in range(0, len(rows), at_once):
             part = slice(start, start + at_once)
             scores[part], predicted[part] = _score(model, X, rows[part], classes)
-            advance(len(rows[part]))
     return scores, predicted
 
 

@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import joblib
 import numpy as np
@@ -19,7 +19,6 @@ from sklearn.utils.validation import (
 from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._estimators._model_digest import model_fingerprint
-from sklearn_pate._estimators._progress import phase, progress_of
 from sklearn_pate._inputs._containers import (
     Table,
     as_array,
@@ -303,8 +302,6 @@ class Measurement:
     edges: NDArray[np.float64] | None
     #: Number of rows, None where it is not public.
     n_rows: int | None
-    #: As of an estimator: a line of progress in a terminal.
-    verbose: ClassVar[str] = "auto"
 
     def n_bins(self, n_rows: float) -> int:
         """Return the number of bins for a public or noisy number of rows."""
@@ -324,10 +321,7 @@ class Measurement:
         """
         classes, of_model = np.asarray(model.classes_), model_fingerprint(model)
         counted = rows.counted(seed)
-        with progress_of(self), phase("scoring rows", self.n_rows) as advance:
-            scores, predicted = score_rows(
-                model, rows.private.X, counted, classes, advance
-            )
+        scores, predicted = score_rows(model, rows.private.X, counted, classes)
         n_subgroups = len(rows.subgroups)
         scored = ScoredRows(
             scores,

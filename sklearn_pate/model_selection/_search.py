@@ -300,7 +300,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         Privacy budget of the private data over all fits. The privacy cost of the whole
         search is charged once, before the first fit.
 
-    verbose : int or "auto", default="auto"
+    verbose : int or bool, default=0
         Progress messages, as for :class:`~sklearn_pate.PATEClassifier`. Only "disjoint"
         shows the number of fits, which is secret otherwise.
 
@@ -406,7 +406,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         delta: float = 1e-5,
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
-        verbose: int | Literal["auto"] = "auto",
+        verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator

@@ -1,5 +1,4 @@
 import itertools
-from contextlib import redirect_stderr
 
 import numpy as np
 import pytest
@@ -55,8 +54,8 @@ def test_callbacks_receive_all_phases_every_teacher_and_no_data(pate, blobs, n_j
     tasks = [name for name, _ in itertools.groupby(recorder.finished)]
     assert tasks == [
         "reading the rows",
-        "preparing public rows",
         "calibrating the noise",
+        "preparing public rows",
         "testing the student on public rows",
         "testing a teacher on public rows",
         "training teachers",
@@ -94,14 +93,6 @@ def test_the_progress_bar_of_scikit_learn_shows_teachers(pate, blobs, capsys):
     shown = capsys.readouterr().out
     assert "PATEClassifier" in shown
     assert "training teachers" in shown
-
-
-def test_callbacks_take_the_place_of_lines_in_a_terminal(pate, blobs, terminal):
-    X, y, X_public, _ = blobs
-    pate.set_callbacks(Recorder())
-    with redirect_stderr(terminal):
-        pate.fit(X, y, X_public=PublicData(X_public))
-    assert terminal.lines == []
 
 
 def test_a_search_over_pate_with_callbacks_works(pate, blobs):
