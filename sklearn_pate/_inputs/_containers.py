@@ -38,13 +38,13 @@ def check_container(name: str, values: Any) -> None:
     message.
     """
     # Attributes of the type: those of a pandas dataframe may be columns.
-    kind = type(values)
-    problem = None
+    kind, shape, problem = type(values), getattr(values, "shape", None), None
+    is_known = isinstance(shape, tuple) and all(isinstance(one, int) for one in shape)
     if isinstance(values, np.ma.MaskedArray):
         problem = "a masked array, whose mask would be ignored; pass a plain array"
     elif hasattr(kind, "to_native"):
         problem = f"a narwhals {kind.__name__}; pass {name}.to_native()"
-    elif hasattr(kind, "columns") and not _has_shape(values):
+    elif hasattr(kind, "columns") and not is_known:
         fetch = next((one for one in _FETCHES_ROWS if hasattr(kind, one)), None)
         if fetch is not None:
             problem = (
@@ -58,7 +58,7 @@ def check_container(name: str, values: Any) -> None:
             "an array of complex numbers. Complex data not supported: pass real and "
             "imaginary parts as columns"
         )
-    elif getattr(values, "shape", None) == ():  # as above
+    elif shape == ():  # as above
         problem = "a single value; pass an array with one entry per row"
     if problem is not None:
         raise ValueError(f"{name} is {problem}.")
@@ -102,12 +102,6 @@ def holds_text(X: NDArray[Any]) -> bool:
     return X.dtype.kind in "US" or (
         X.dtype.kind == "O" and any(isinstance(value, str) for value in X.ravel())
     )
-
-
-def _has_shape(values: Any) -> bool:
-    """Check whether the numbers of rows and columns are known."""
-    shape = getattr(values, "shape", None)
-    return isinstance(shape, tuple) and all(isinstance(size, int) for size in shape)
 
 
 def as_objects(values: Any) -> NDArray[np.object_]:

@@ -134,7 +134,8 @@ def takes_missing(estimator: Any) -> bool | None:
     if inner:
         all_taken = {takes_missing(one) for one in inner}
         return None if None in all_taken else False not in all_taken
-    if _package_of_fit(estimator) not in _RELIABLE_TAGS:
+    of_fit = (one.__module__ for one in type(estimator).__mro__ if "fit" in vars(one))
+    if next(of_fit, "").partition(".")[0] not in _RELIABLE_TAGS:
         return None
     parts = getattr(
         estimator, "transformers", getattr(estimator, "transformer_list", 0)
@@ -158,14 +159,6 @@ def _wrapped(estimator: Any) -> list[Any]:
         for part in parts
         if hasattr(part, "get_params") and not isinstance(part, type)
     ]
-
-
-def _package_of_fit(estimator: Any) -> str | None:
-    """Return the name of the package that defines the `fit` of an estimator."""
-    for kind in type(estimator).__mro__:
-        if "fit" in vars(kind):
-            return kind.__module__.partition(".")[0]
-    return None
 
 
 def is_of_values(failure: str) -> bool:
@@ -264,7 +257,16 @@ def read_public_rows(
     Errors reveal no more of `X` than its shape and the names and types of its columns.
     """
     X_public = _unwrapped(X_public, X, unit)
-    _check_not_private(X_public, given)
+    # No value decides. Copies are not detected.
+    parts = zip(_parts(given), _parts(X_public), strict=False)
+    if X_public is given or any(_share_memory(*both) for both in parts):
+        raise ValueError(
+            "X_public is X, or shares rows with it in memory. The people in these rows "
+            "would not be protected, although the statement would say so. Pass rows of "
+            "other people. Or leave X_public out and set "
+            "synthetic=PrivateMarginals(domain), which protects all rows, or "
+            "public_size=0.2, which leaves a random fifth of them unprotected."
+        )
     return check_public_features(estimator, X_public, X)
 
 
@@ -298,22 +300,6 @@ def _unwrapped(X_public: Any, X: Table, unit: str) -> Any:
             "or both dense."
         )
     return X_public
-
-
-def _check_not_private(X_public: Any, X: Any) -> None:
-    """Raise if public rows are the private ones: the same object, or the same memory.
-
-    No value decides. Copies are not detected.
-    """
-    parts = zip(_parts(X), _parts(X_public), strict=False)
-    if X_public is X or any(_share_memory(*both) for both in parts):
-        raise ValueError(
-            "X_public is X, or shares rows with it in memory. The people in these rows "
-            "would not be protected, although the statement would say so. Pass rows of "
-            "other people. Or leave X_public out and set "
-            "synthetic=PrivateMarginals(domain), which protects all rows, or "
-            "public_size=0.2, which leaves a random fifth of them unprotected."
-        )
 
 
 def _parts(X: Any) -> list[NDArray[Any]]:
@@ -437,7 +423,11 @@ def check_public_features(estimator: Any, X_public: Any, X: Any = None) -> Any:
         problem = str(error).rstrip().removesuffix(".") + "."
         remedy = "Give X_public the same columns and types as the private rows."
         if is_of_values(problem) and len(shape) == 2:
-            refusing = _refusing_missing(estimator)
+            readers = estimator._readers_of_public_rows()
+            taken = {name: takes_missing(one) for name, one in readers.items()}
+            # Those that refuse missing values, or else those that may.
+            refused = False if False in taken.values() else None
+            refusing = {name: readers[name] for name in taken if taken[name] is refused}
             remedy = advice_on_values(problem, X_public, refusing)
         raise ValueError(
             f"X_public has shape {shape} and cannot be used: {problem} {remedy}"
@@ -451,14 +441,6 @@ def check_held_out(estimator: Any, X: Any) -> Any:
     X = check_features(estimator, X, reset=False, name=name)
     _check_values_of_frame(estimator, X, name)
     return X
-
-
-def _refusing_missing(estimator: Any) -> dict[str, Any]:
-    """Return the estimators that refuse missing values, or else may refuse them."""
-    readers = estimator._readers_of_public_rows()
-    taken = {name: takes_missing(one) for name, one in readers.items()}
-    refused = False if False in taken.values() else None
-    return {name: readers[name] for name, one in taken.items() if one is refused}
 
 
 def _check_values_of_frame(estimator: Any, X: Any, name: str) -> None:

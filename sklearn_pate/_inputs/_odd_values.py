@@ -339,8 +339,10 @@ def read_like_public(X: Any, X_public: Any, *, refuse: bool = True) -> Any:
                 if of_public in NUMBERS
                 else without_words(own.tolist()),
             )
-        elif any(isinstance(one, str) for one in public) and _is_of_objects(X, column):
-            X = _with_column(X, column, as_words(column_of(X, column).tolist()))
+        elif any(isinstance(one, str) for one in public):
+            given = _safe_indexing(X, column, axis=1)
+            if getattr(given, "dtype", None) == np.dtype(object):  # none in pyarrow
+                X = _with_column(X, column, as_words(given.tolist()))
     return X
 
 
@@ -385,11 +387,6 @@ def text_columns(X: Any) -> list[Any]:
         for column, kind in enumerate(column_kinds(X))
         if kind not in NUMBERS and holds_text(column_of(X, column).astype(object))
     ]
-
-
-def _is_of_objects(X: Any, column: int) -> bool:
-    of_column = _safe_indexing(X, column, axis=1)
-    return getattr(of_column, "dtype", None) == np.dtype(object)  # none in pyarrow
 
 
 def _holds_numbers(values: list[Any]) -> bool:
