@@ -18,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData
 from sklearn_pate.learners import (
+    Clusters,
     DPLogisticRegression,
     DPNaiveBayesClassifier,
     PETDLClassifier,
@@ -71,7 +72,7 @@ LEARNERS = {
         GaussianNB(),
         LogisticRegression(),
         n_teachers=10,
-        public_batch_size=50,
+        batches=Clusters(50),
         epsilon=50,
         representation=None,
     ),

@@ -21,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn_pate import PATEClassifier, PrivateMarginals, PublicData
 from sklearn_pate.inspection import PrivacyReport, plan
 from sklearn_pate.learners import (
+    Clusters,
     DPLinearSVC,
     DPLogisticRegression,
     DPNaiveBayesClassifier,
@@ -161,7 +162,7 @@ LEARNERS = {
     "PETDL": PETDLClassifier(
         LogisticRegression(),
         n_teachers=20,
-        public_batch_size=20,
+        batches=Clusters(20),
         representation=TableRepresentation(3),
         student=tabular(),
         **PUBLIC,

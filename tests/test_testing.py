@@ -27,6 +27,7 @@ from sklearn_pate import (
 from sklearn_pate.accounting._statement import SEEDED
 from sklearn_pate.inspection import audit_mechanism
 from sklearn_pate.learners import (
+    Clusters,
     DPLinearSVC,
     DPLogisticRegression,
     DPNaiveBayesClassifier,
@@ -304,7 +305,7 @@ RELEASES = {
         X, y, **PUBLIC
     ),
     "sum": lambda X, y: PETDLClassifier(
-        GaussianNB(), LogisticRegression(), n_teachers=50, public_batch_size=20
+        GaussianNB(), LogisticRegression(), n_teachers=50, batches=Clusters(20)
     ).fit(X, y, **PUBLIC),
     "naive Bayes": lambda X, y: DPNaiveBayesClassifier(**BOX).fit(X, y),
     "objective": lambda X, y: linear.fit(X, y),

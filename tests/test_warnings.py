@@ -32,6 +32,7 @@ from sklearn_pate import (
 )
 from sklearn_pate.accounting.bounds import gaussian_worst_case
 from sklearn_pate.learners import (
+    Clusters,
     DPLinearSVC,
     DPLogisticRegression,
     PETDLClassifier,
@@ -68,7 +69,7 @@ def seeded(call, *args, **kwargs):
 
 
 def petdl(**parameters):
-    defaults = {"public_batch_size": 20, "epsilon": None, "noise_scale": 0.3}
+    defaults = {"batches": Clusters(20), "epsilon": None, "noise_scale": 0.3}
     defaults |= {"estimator": GaussianNB(), "student": GaussianNB()}
     return PETDLClassifier(**(defaults | parameters))
 

@@ -35,6 +35,7 @@ from sklearn_pate.inspection import (
     plan,
 )
 from sklearn_pate.learners import (
+    Clusters,
     DPLinearSVC,
     DPLogisticRegression,
     DPNaiveBayesClassifier,
@@ -345,7 +346,7 @@ def test_networks_refuse_other_numbers(name):
 
     def call(**wrong):
         if name == "PETDLClassifier":
-            kind(**{"public_batch_size": 5} | wrong).fit(X, Y, X_public=X_PUBLIC)
+            kind(**{"batches": Clusters(5)} | wrong).fit(X, Y, X_public=X_PUBLIC)
         elif name == "ContrastiveEncoder":
             kind(**wrong).fit(rows)
         else:

@@ -16,6 +16,8 @@ CLASS_NAMES = {
     "_SparseColumns": "SparseColumns",
     "_TableColumns": "TableColumns",
 }
+# Classes of parameters that were numbers.
+PARAMETERS = {"Clusters", "Hint", "RandomBatches"}
 # Parts of a card, a plan or a report that are no behaviour.
 NO_BEHAVIOUR = re.compile(
     "version|sha256|hash|date|time|format|bytes|path|file$|max_coordinates|"
@@ -75,11 +77,31 @@ def translated(learner, parameters):
         mechanism = "histogram" if given == "gnmax" else given
         parameters = parameters | {"mechanism": mechanism}
         del parameters["release"]
+    if "public_batch_size" in parameters and "public_batch_size" not in known:
+        parameters = parameters | petdl_objects(parameters)
+        parameters = {n: one for n, one in parameters.items() if n in known}
     if "threshold" in parameters and "threshold" not in known:
         one = sklearn_pate.mechanisms.MeanScores(threshold=parameters["threshold"])
         parameters = {name: parameters[name] for name in {*parameters} - {"threshold"}}
         parameters |= {"mechanism": one}
     return parameters
+
+
+def petdl_objects(parameters):
+    """Make the objects of PETDLClassifier from what were its parameters."""
+    by_cluster = parameters.get("batches", "cluster") == "cluster"
+    size = parameters["public_batch_size"]
+    found = {"batches": public("Clusters" if by_cluster else "RandomBatches")(size)}
+    if parameters.get("hint_epochs"):
+        found["hint"] = public("Hint")(parameters["hint_epochs"])
+    if "distillation_epochs" in parameters:
+        found["student"] = public("FixMatchClassifier")(
+            public("ConvSmall")(),
+            max_epochs=parameters["distillation_epochs"],
+            batch_size=size,
+            labeled_batch_size=min(64, size),
+        )
+    return found
 
 
 def pate(*estimators, **parameters):

@@ -245,7 +245,8 @@ def of_fit(fitted, fresh, names):
         record["n_problems"] = len(fitted.data_problems_)
     reader = _Names(io.BytesIO(pickle.dumps(fitted)))
     kept = vars(reader.load())
-    record["pickled"] = sorted(names.CLASS_NAMES.get(one, one) for one in reader.names)
+    known = reader.names - names.PARAMETERS
+    record["pickled"] = sorted(names.CLASS_NAMES.get(one, one) for one in known)
     record["attributes"] = [
         one
         for one in sorted(kept)

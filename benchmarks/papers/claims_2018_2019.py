@@ -337,7 +337,7 @@ def papers_2019_effects():
         Row(
             "one query for a batch of public rows",
             "an algorithm",
-            "`PETDLClassifier(public_batch_size=...)`",
+            "`PETDLClassifier(batches=Clusters(...))`",
             REPRODUCED,
             "tests/learners/test_petdl.py",
             "all rows of a batch get one label",

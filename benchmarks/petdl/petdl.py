@@ -38,7 +38,7 @@ from benchmarks.record import Runs, command, save, summaries, summary
 from sklearn_pate import PATEClassifier
 from sklearn_pate._votes._votes import STEPS
 from sklearn_pate.accounting._calibrate import gdp_epsilon, largest_gdp_mu
-from sklearn_pate.learners import PETDLClassifier
+from sklearn_pate.learners import Clusters, Hint, PETDLClassifier
 from sklearn_pate.students import ConvSmall, FixMatchClassifier
 
 SHUFFLES = range(3)
@@ -127,9 +127,9 @@ def fitted(images, setting, seed, estimator):
     public, _, frozen, outputs = prepare(images, setting, seed)
     clf = PETDLClassifier(
         student=estimator,
-        public_batch_size=setting["batch_size"],
+        batches=Clusters(setting["batch_size"]),
         weighted=setting["weighted"],
-        hint_epochs=setting["hint_epochs"],
+        hint=Hint(setting["hint_epochs"]) if setting["hint_epochs"] else None,
         **common(setting, seed, frozen),
     )
     by_teacher = (p if h is None else (p, h) for p, h in outputs)

@@ -31,7 +31,7 @@ from benchmarks.petdl.teachers import N_CLASSES, WORK, biased_shards
 from benchmarks.record import Runs, command, save, summaries
 from sklearn_pate import PublicData
 from sklearn_pate._teachers._shards import shard_rows
-from sklearn_pate.learners import PETDLClassifier
+from sklearn_pate.learners import Clusters, Hint, PETDLClassifier
 from sklearn_pate.students import DistillationClassifier, FixMatchClassifier
 
 SEEDS = range(2)
@@ -160,9 +160,9 @@ def run(name, setting, seed, key):
     probabilities, teachers = outputs(name, setting["n_teachers"], setting["is_biased"])
     clf = PETDLClassifier(
         student=student(setting),
-        public_batch_size=setting["batch_size"],
+        batches=Clusters(setting["batch_size"]),
         weighted=setting["weighted"],
-        hint_epochs=setting["hint_epochs"],
+        hint=Hint(setting["hint_epochs"]) if setting["hint_epochs"] else None,
         epsilon=setting["target"],
         noise_scale=setting["noise"],
         delta=DELTA,

@@ -85,7 +85,7 @@ def hidden_of_batch(module: nn.Module, inputs: Tensor) -> Tensor:
     if not seen:
         raise ValueError(
             f"module is a {type(module).__name__} that does not use its last "
-            "torch.nn.Linear; remove that layer, or set hint_epochs=0."
+            "torch.nn.Linear; remove that layer, or set hint=None."
         )
     return seen[-1].flatten(1)
 

@@ -49,14 +49,152 @@ from sklearn_pate._teachers._training import SoftVoteForm, TeacherProblems
 from sklearn_pate._votes._votes import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting._ledger import FitEntry, PrivacyLedger
 from sklearn_pate.accounting._statement import Assumption
-from sklearn_pate.accounting._value_checks import Constraint, counted
+from sklearn_pate.accounting._value_checks import Constraint, check_parameters, counted
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.mechanisms import NoisySum
 from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from sklearn_pate.students._queries import find_clusters
 from sklearn_pate.students._train_student import accepts_hints, soften, train_student
 
-BATCHES = ("cluster", "random")
+# Epochs in which the default student is trained on the labels.
+_EPOCHS = 20
+
+
+class Clusters(BaseEstimator):
+    """Public batches of similar public rows, for :class:`PETDLClassifier`.
+
+    One label is correct for most rows of such a batch.
+
+    Parameters
+    ----------
+    size : int, default=128
+        Approximate number of public rows in a cluster. Larger public batches have a
+        lower total privacy cost, but give less information about each row.
+
+    core : float, default=0.5
+        Share of the rows of a cluster that form a public batch, nearest to the centre
+        of the cluster.
+
+    Examples
+    --------
+    >>> from sklearn_pate.learners import Clusters, PETDLClassifier
+    >>> PETDLClassifier(batches=Clusters(20)).get_params()["batches__size"]
+    20
+    """
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "size": Constraint.count(),
+        "core": Constraint.number(0, 1, closed="right"),
+    }
+
+    def __init__(self, size: int = 128, *, core: float = 0.5) -> None:
+        self.size = size
+        self.core = core
+
+    def _of_row(
+        self,
+        n_batches: int,
+        features: Callable[[], NDArray[np.float64] | None],
+        n_public: int,
+        random_state: np.random.RandomState,
+    ) -> NDArray[np.intp]:
+        """Return the batch of each public row, -1 for rows in none."""
+        compared = features()
+        if compared is None:
+            raise ValueError(
+                "batches=Clusters() compares public rows, but X_public has text, "
+                "sparse or missing values; pass representation=, a transformer to "
+                "dense numbers, or use batches=RandomBatches()."
+            )
+        cluster_of_row, rank = find_clusters(compared, n_batches, random_state)
+        in_core = (
+            rank < np.ceil(self.core * np.bincount(cluster_of_row))[cluster_of_row]
+        )
+        return np.where(in_core, cluster_of_row, -1)
+
+
+class RandomBatches(BaseEstimator):
+    """Public batches of random public rows, for :class:`PETDLClassifier`.
+
+    The batches are as in the paper; a batch label then estimates class frequencies.
+
+    Parameters
+    ----------
+    size : int, default=128
+        Approximate number of public rows in a batch.
+
+    Examples
+    --------
+    >>> from sklearn_pate.learners import PETDLClassifier, RandomBatches
+    >>> PETDLClassifier(batches=RandomBatches(20)).get_params()["batches__size"]
+    20
+    """
+
+    _constraints: ClassVar[dict[str, Constraint]] = {"size": Constraint.count()}
+
+    def __init__(self, size: int = 128) -> None:
+        self.size = size
+
+    def _of_row(
+        self,
+        n_batches: int,
+        features: Callable[[], NDArray[np.float64] | None],
+        n_public: int,
+        random_state: np.random.RandomState,
+    ) -> NDArray[np.intp]:
+        """Return the batch of each public row."""
+        return random_state.permutation(np.arange(n_public) % n_batches)
+
+
+class Hint(BaseEstimator):
+    """Hint of the teachers: similarities of batches, for :class:`PETDLClassifier`.
+
+    The student learns the released similarities before the labels.
+
+    Parameters
+    ----------
+    max_epochs : int, default=2
+        Number of epochs of training on the hint.
+
+    share : float, default=0.2
+        Share of the privacy cost that the hint uses.
+
+    See Also
+    --------
+    sklearn_pate.students.RelationalHint : Released similarities for a student.
+
+    Examples
+    --------
+    >>> from sklearn_pate.learners import Hint, PETDLClassifier
+    >>> PETDLClassifier(hint=Hint(share=0.1)).get_params()["hint__share"]
+    0.1
+    """
+
+    _constraints: ClassVar[dict[str, Constraint]] = {
+        "max_epochs": Constraint.count(),
+        "share": Constraint.number(0, 1, closed="neither"),
+    }
+
+    def __init__(self, max_epochs: int = 2, *, share: float = 0.2) -> None:
+        self.max_epochs = max_epochs
+        self.share = share
+
+
+def _check_batches(name: str, batches: Any) -> None:
+    """Raise ValueError unless this is a rule for public batches, or None."""
+    if not isinstance(batches, Clusters | RandomBatches | None):
+        raise ValueError(
+            f"{name}={batches!r} must be Clusters() or RandomBatches(), with the size "
+            "of a public batch."
+        )
+    check_parameters(batches)
+
+
+def _check_hint(name: str, hint: Any) -> None:
+    """Raise ValueError unless this is a hint, or None."""
+    if not isinstance(hint, Hint | None):
+        raise ValueError(f"{name}={hint!r} must be Hint(), or None for no hint.")
+    check_parameters(hint)
 
 
 @dataclass(frozen=True)
@@ -80,7 +218,7 @@ class PublicBatches:
     representation: BaseEstimator | None
     X_for_teachers: Table
     form: SoftVoteForm
-    hint_epochs: int
+    hint: Hint | None
 
     @property
     def of_row(self) -> NDArray[np.intp]:
@@ -160,11 +298,11 @@ class SumAggregation(Aggregation[SoftVotes, ReleasedSum]):
         # All rows of a batch get its labels.
         rows = np.flatnonzero(batches.of_row >= 0)
         of_row = batches.of_row[rows]
-        if released.similarities is not None:
+        if released.similarities is not None and batches.hint is not None:
             from sklearn_pate.students import RelationalHint  # imports torch
 
             hint = RelationalHint(
-                batches.of_row, released.similarities, batches.hint_epochs
+                batches.of_row, released.similarities, batches.hint.max_epochs
             )
         return train_student(
             self.student,
@@ -208,7 +346,7 @@ class SumAggregation(Aggregation[SoftVotes, ReleasedSum]):
             n_classes=batches.layout.n_classes,
             soft=True,
             seed=self.seeds.student,
-            hint=hint if batches.hint_epochs else None,
+            hint=None if batches.hint is None else hint,
         )
 
     def attributes(self, released: ReleasedSum) -> dict[str, Any]:
@@ -241,11 +379,8 @@ def plan_batches(
     representation: BaseEstimator | None,
     *,
     n_classes: int,
-    public_batch_size: int,
-    by: str,
-    core: float,
-    hint_epochs: int,
-    hint_share: float,
+    batches: Clusters | RandomBatches,
+    hint: Hint | None,
     temperature: float,
     clipping_bound: float,
     weighted: bool,
@@ -256,43 +391,31 @@ def plan_batches(
     Raises ValueError for fewer than two batches, or rows without distances.
     """
     n_public = X_public.shape[0]
-    n_batches = n_public // public_batch_size
+    n_batches = n_public // batches.size
     if n_batches < 2:
         raise ValueError(
-            f"public_batch_size={public_batch_size} makes fewer than two public "
-            f"batches of {counted(n_public, 'row')}; lower public_batch_size, or pass "
-            "more public rows."
+            f"batches={batches!r} makes fewer than two public batches of "
+            f"{counted(n_public, 'row')}; lower its size, or pass more public rows."
         )
     representation, X_for_teachers = represent(representation, X_public, seed)
     random_state = check_random_state(seed % MAX_SEED)
-    if by == "random":
-        of_row = random_state.permutation(np.arange(n_public) % n_batches)
-    else:
-        features = comparable(representation, X_public, X_for_teachers, seed)
-        if features is None:
-            raise ValueError(
-                "batches='cluster' compares public rows, but X_public has text, "
-                "sparse or missing values; pass representation=, a transformer to "
-                "dense numbers, or use batches='random'."
-            )
-        of_row = _cores(*find_clusters(features, n_batches, random_state), core)
+    features = partial(comparable, representation, X_public, X_for_teachers, seed)
+    of_row = batches._of_row(n_batches, features, n_public, random_state)
     form = SoftVoteForm(
-        vector_layout(int(of_row.max()) + 1, n_classes, hint_epochs, hint_share),
+        vector_layout(int(of_row.max()) + 1, n_classes, hint),
         of_row,
         temperature,
         clipping_bound,
         weighted,
     )
-    return PublicBatches(representation, X_for_teachers, form, hint_epochs)
+    return PublicBatches(representation, X_for_teachers, form, hint)
 
 
-def vector_layout(
-    n_batches: int, n_classes: int, hint_epochs: int, hint_share: float
-) -> SoftVoteLayout:
+def vector_layout(n_batches: int, n_classes: int, hint: Hint | None) -> SoftVoteLayout:
     """Return the layout of a teacher's vector, with parts for the hint if used."""
     n_hint_parts = 0
-    if hint_epochs:
-        n_hint_parts = math.ceil(n_batches * hint_share / (1 - hint_share))
+    if hint is not None:
+        n_hint_parts = math.ceil(n_batches * hint.share / (1 - hint.share))
     return SoftVoteLayout(n_batches, n_classes, n_hint_parts)
 
 
@@ -325,15 +448,6 @@ def plan_sum(
     # One release of a vector; the statement counts its parts.
     statement = replace(release.statement, n_queries=layout.n_parts)
     return replace(release, statement=statement)
-
-
-def _cores(
-    cluster_of_row: NDArray[np.intp], rank: NDArray[np.intp], core: float
-) -> NDArray[np.intp]:
-    """Keep a share of each cluster, nearest to its centre; -1 for other rows."""
-    sizes = np.bincount(cluster_of_row)
-    in_core = rank < np.ceil(core * sizes)[cluster_of_row]
-    return np.where(in_core, cluster_of_row, -1)
 
 
 def without_noise(values: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -429,20 +543,9 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         Number of shards. An epsilon of 1 needs a hundred shards or more. "auto" is the
         rounded square root of the number of rows. With groups, "auto" is not allowed.
 
-    public_batch_size : int, default=128
-        Approximate number of public rows in a public batch, and batch size of the
-        default student. Larger public batches have a lower total privacy cost, but give
-        less information about each row.
-
-    batches : {"cluster", "random"}, default="cluster"
-        Assignment of public rows to public batches. "cluster" puts similar rows
-        together, so that one label is correct for most rows of a batch. "random" draws
-        batches at random, as in the paper; a batch label then estimates class
-        frequencies.
-
-    core : float, default=0.5
-        Share of the rows of a cluster that form a public batch, nearest to the centre
-        of the cluster.
+    batches : Clusters or RandomBatches, default=None
+        Assignment of public rows to public batches, and their size. The size is also
+        the batch size of the default student. None is ``Clusters()``.
 
     temperature : float, default=1.0
         Temperature T that softens the probabilities of teachers to p^(1/T) before they
@@ -462,26 +565,8 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         Standard deviation of the noise on each coordinate of the sum, divided by
         `clipping_bound`. With None, the noise is calibrated to `epsilon`.
 
-    hint_epochs : int, default=0
-        Number of epochs of training on the hint, before training on labels. With 0, no
-        hint is released.
-
-    hint_share : float, default=0.2
-        Share of the privacy cost that the hint uses.
-
-    distillation_epochs : int, default=20
-        Number of epochs in which the default student is trained on the labels.
-
-    compression : float, default=1
-        Divisor of the width of each layer of the default student.
-
-    image_shape : tuple of int, default=None
-        Shape of images in flat rows, for the default student: (height, width) or
-        (channels, height, width).
-
-    augmentation : object, default=None
-        Augmentation of the default student, see
-        :class:`~sklearn_pate.students.FixMatchClassifier`.
+    hint : Hint, default=None
+        Hint to release. With None, no hint is released.
 
     representation : transformer, default=None
         Transformer fitted on public rows only. Teachers and clusters use the
@@ -597,12 +682,12 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     >>> from sklearn.datasets import make_blobs
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn_pate import PublicData
-    >>> from sklearn_pate.learners import PETDLClassifier
+    >>> from sklearn_pate.learners import Clusters, PETDLClassifier
     >>> from sklearn_pate.students import DistillationClassifier
     >>> X, y = make_blobs(6000, centers=3, random_state=0)
     >>> student = DistillationClassifier(LogisticRegression())
     >>> clf = PETDLClassifier(
-    ...     LogisticRegression(), student, n_teachers=200, public_batch_size=20
+    ...     LogisticRegression(), student, n_teachers=200, batches=Clusters(20)
     ... )
     >>> clf = clf.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
     >>> clf.privacy_spent_
@@ -612,16 +697,11 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {
-        "public_batch_size": Constraint.count(),
-        "distillation_epochs": Constraint.count(),
-        "hint_epochs": Constraint.count(0),
-        "hint_share": Constraint.number(0, 1, closed="neither"),
         "temperature": Constraint.positive(),
         "clipping_bound": Constraint.positive(),
-        "core": Constraint.number(0, 1, closed="right"),
-        "compression": Constraint.number(1, math.inf),
         "weighted": Constraint.boolean(),
-        "batches": Constraint.option(BATCHES),
+        "batches": Constraint(_check_batches),
+        "hint": Constraint(_check_hint),
     }
 
     def __init__(
@@ -630,19 +710,12 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         student: Any = None,
         *,
         n_teachers: int | Literal["auto"] = "auto",
-        public_batch_size: int = 128,
-        batches: Literal["cluster", "random"] = "cluster",
-        core: float = 0.5,
+        batches: Clusters | RandomBatches | None = None,
         temperature: float = 1.0,
         clipping_bound: float = 1.0,
         weighted: bool = False,
         noise_scale: float | None = None,
-        hint_epochs: int = 0,
-        hint_share: float = 0.2,
-        distillation_epochs: int = 20,
-        compression: float = 1,
-        image_shape: Any = None,
-        augmentation: Any = None,
+        hint: Hint | None = None,
         representation: Any = None,
         epsilon: float | None = 1.0,
         delta: float = 1e-5,
@@ -659,19 +732,12 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         self.estimator = estimator
         self.student = student
         self.n_teachers = n_teachers
-        self.public_batch_size = public_batch_size
         self.batches = batches
-        self.core = core
         self.temperature = temperature
         self.clipping_bound = clipping_bound
         self.weighted = weighted
         self.noise_scale = noise_scale
-        self.hint_epochs = hint_epochs
-        self.hint_share = hint_share
-        self.distillation_epochs = distillation_epochs
-        self.compression = compression
-        self.image_shape = image_shape
-        self.augmentation = augmentation
+        self.hint = hint
         self.representation = representation
         self.epsilon = epsilon
         self.delta = delta
@@ -816,11 +882,10 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
                 f"estimator={teacher!r} has no predict_proba, but teachers vote with "
                 "class probabilities; use another classifier, or PATEClassifier."
             )
-        if self.hint_epochs and not accepts_hints(self._unfitted_student()):
+        if self.hint is not None and not accepts_hints(self._unfitted_student()):
             raise ValueError(
-                f"hint_epochs={self.hint_epochs!r} releases a hint, which "
-                f"{self.student!r} cannot use; set hint_epochs=0, or use a student "
-                "such as FixMatchClassifier()."
+                f"hint={self.hint!r} releases a hint, which {self.student!r} cannot "
+                "use; set hint=None, or use a student such as FixMatchClassifier()."
             )
         if self.clipping_bound > 1:
             raise ValueError(
@@ -863,6 +928,9 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
             "auto",
         )
 
+    def _batches(self) -> Clusters | RandomBatches:
+        return Clusters() if self.batches is None else self.batches
+
     def _mechanism(self) -> NoisySum:
         return NoisySum(self.noise_scale)
 
@@ -879,11 +947,8 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
             public.X_public,
             self.representation,
             n_classes=len(public.classes),
-            public_batch_size=self.public_batch_size,
-            by=self.batches,
-            core=self.core,
-            hint_epochs=self.hint_epochs,
-            hint_share=self.hint_share,
+            batches=self._batches(),
+            hint=self.hint,
             temperature=float(self.temperature),
             clipping_bound=float(self.clipping_bound),
             weighted=bool(self.weighted),
@@ -900,10 +965,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
             # Rows that are drawn later may make more batches than uniform rows, of
             # which some may be equal.
             layout = vector_layout(
-                public.n_public // self.public_batch_size,
-                len(public.classes),
-                self.hint_epochs,
-                self.hint_share,
+                public.n_public // self._batches().size, len(public.classes), self.hint
             )
         return plan_sum(
             self._mechanism(),
@@ -927,13 +989,12 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
             return self.student
         from sklearn_pate.students import ConvSmall, FixMatchClassifier  # imports torch
 
+        size = self._batches().size
         return FixMatchClassifier(
-            ConvSmall(self.compression),
-            image_shape=self.image_shape,
-            augmentation=self.augmentation,
-            max_epochs=self.distillation_epochs,
-            batch_size=self.public_batch_size,
-            labeled_batch_size=min(64, self.public_batch_size),
+            ConvSmall(),
+            max_epochs=_EPOCHS,
+            batch_size=size,
+            labeled_batch_size=min(64, size),
         )
 
     def _sees_rows_first(self) -> Any:

@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PrivateMarginals
 from sklearn_pate.accounting._ledger import FitEntry
-from sklearn_pate.learners import PETDLClassifier, PrivateKNNClassifier
+from sklearn_pate.learners import Clusters, PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.mechanisms import GNMax, GumbelMax, MeanScores
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.students import DistillationClassifier, UncertaintyQueries
@@ -35,7 +35,7 @@ FITS = {
         GaussianNB(),
         DistillationClassifier(LogisticRegression()),
         n_teachers=10,
-        public_batch_size=10,
+        batches=Clusters(10),
         noise_scale=0.5,
         **_COMMON,
     ),

@@ -15,6 +15,7 @@ from sklearn_pate import (
     PublicData,
 )
 from sklearn_pate.learners import (
+    Clusters,
     DPLinearSVC,
     DPLogisticRegression,
     DPNaiveBayesClassifier,
@@ -49,7 +50,7 @@ LEARNERS = {
         LogisticRegression(),
         LogisticRegression(),
         n_teachers=20,
-        public_batch_size=20,
+        batches=Clusters(20),
         **KNOWN,
     ),
     "search": PrivateSearchCV(

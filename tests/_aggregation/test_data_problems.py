@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData
 from sklearn_pate.learners import (
+    Clusters,
     DPNaiveBayesClassifier,
     PETDLClassifier,
     PrivateKNNClassifier,
@@ -88,8 +89,8 @@ def test_petdl_reports_it_too(blobs):
         LogisticRegression(),
         student=LogisticRegression(),
         n_teachers=10,
-        public_batch_size=30,
-        hint_epochs=0,
+        batches=Clusters(30),
+        hint=None,
         classes=[0, 1, 2, 9],
     ).fit(X, y, X_public=PublicData(X_public))
     assert petdl.data_problems_ == ("No row has the label 9.",)
@@ -108,7 +109,7 @@ BY_GROUP = {
     "counts": COUNTS,
     "neighbours": PrivateKNNClassifier(LogisticRegression(), epsilon=8),
     "PETDL": PETDLClassifier(
-        LogisticRegression(), LogisticRegression(), n_teachers=10, public_batch_size=30
+        LogisticRegression(), LogisticRegression(), n_teachers=10, batches=Clusters(30)
     ),
     "search": PrivateSearchCV(
         COUNTS.set_params(privacy_unit="group"), {"epsilon": [1, 2]}, mean_n_trials=2

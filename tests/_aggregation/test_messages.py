@@ -24,6 +24,7 @@ from sklearn_pate._aggregation._design import MECHANISMS
 from sklearn_pate._private import PrivateClassifier
 from sklearn_pate.inspection import AnswerCostDisplay
 from sklearn_pate.learners import (
+    Clusters,
     DPLinearSVC,
     DPLogisticRegression,
     DPNaiveBayesClassifier,
@@ -116,7 +117,7 @@ def test_columns_without_names_are_warned_of_once():
             LogisticRegression(),
             n_teachers=5,
             epsilon=100.0,
-            public_batch_size=20,
+            batches=Clusters(20),
         ),
     ],
     ids=lambda learner: type(learner).__name__,

@@ -25,7 +25,13 @@ from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate._aggregation import _aggregation, _rehearsal
 from sklearn_pate._aggregation._rehearsal import rehearse_student
 from sklearn_pate.inspection import plan
-from sklearn_pate.learners import PETDLClassifier, PrivateKNNClassifier, _petdl
+from sklearn_pate.learners import (
+    Clusters,
+    PETDLClassifier,
+    PrivateKNNClassifier,
+    RandomBatches,
+    _petdl,
+)
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.students import DistillationClassifier, GraphSelfTrainingClassifier
 from sklearn_pate.testing import seeded_noise
@@ -119,7 +125,7 @@ def petdl(student, **parameters):
         TeacherOfPublicRows(),
         student,
         n_teachers=10,
-        public_batch_size=20,
+        batches=Clusters(20),
         **parameters,
     )
 
@@ -227,7 +233,7 @@ BAD = {
 FRAME_LEARNERS = {
     "PATE": lambda **parameters: PATEClassifier(n_queries=50, **parameters),
     "PETDL": lambda **parameters: PETDLClassifier(
-        **parameters, public_batch_size=20, batches="random"
+        **parameters, batches=RandomBatches(20)
     ),
 }
 

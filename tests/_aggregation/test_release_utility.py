@@ -16,7 +16,7 @@ from sklearn_pate import (
     Votes,
 )
 from sklearn_pate.inspection import plan
-from sklearn_pate.learners import PETDLClassifier, PrivateKNNClassifier
+from sklearn_pate.learners import Clusters, PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax
 from sklearn_pate.students import DistillationClassifier, GraphSelfTrainingClassifier
 
@@ -186,14 +186,14 @@ def fit_knn(X, y, X_public, **parameters):
 def fit_petdl(X, y, X_public, **parameters):
     student = DistillationClassifier(LogisticRegression())
     learner = PETDLClassifier(
-        LogisticRegression(), student, n_teachers=10, public_batch_size=10
+        LogisticRegression(), student, n_teachers=10, batches=Clusters(10)
     )
     return learner.set_params(**parameters).fit(X, y, X_public=X_public)
 
 
 def fit_from_outputs(X, y, X_public, **parameters):
     student = DistillationClassifier(LogisticRegression())
-    learner = PETDLClassifier(student=student, classes=[0, 1], public_batch_size=10)
+    learner = PETDLClassifier(student=student, classes=[0, 1], batches=Clusters(10))
     outputs = np.full((10, 300, 2), 0.5)
     return learner.set_params(**parameters).fit_from_outputs(X_public, outputs)
 

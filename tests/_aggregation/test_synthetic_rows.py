@@ -20,6 +20,7 @@ from sklearn_pate import (
 from sklearn_pate._aggregation import _entry
 from sklearn_pate.accounting._statement import DOMAIN_DECLARED, PUBLIC_ROWS
 from sklearn_pate.inspection import plan
+from sklearn_pate.learners import Clusters, Hint, RandomBatches
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_sum import TwoPartRelease
@@ -444,10 +445,10 @@ def test_the_stored_counts_are_not_drawn_again_for_more_rounds(ledger, monkeypat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("batches", ["random", "cluster"])
+@pytest.mark.parametrize("batches", [RandomBatches(10), Clusters(10)])
 @pytest.mark.filterwarnings("ignore::sklearn_pate.exceptions.StudentWarning")
 def test_equal_rows_may_make_fewer_batches_than_were_paid_for(batches, ledger):
-    changes = {"batches": batches, "hint_epochs": 1}
+    changes = {"batches": batches, "hint": Hint(1)}
     changes["student"] = FixMatchClassifier(max_epochs=1)
     changes["estimator"] = DummyClassifier(strategy="prior")
     fitted = fit("sum", ledger, X=np.ones_like(X), **changes, **other(sigma=0.5))

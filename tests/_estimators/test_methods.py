@@ -40,6 +40,7 @@ from sklearn_pate import (
 )
 from sklearn_pate._private import PrivateClassifier
 from sklearn_pate.learners import (
+    Clusters,
     DPLinearSVC,
     DPLogisticRegression,
     DPNaiveBayesClassifier,
@@ -92,11 +93,9 @@ LEARNERS = {
     "scores": PATEClassifier(GaussianNB(), n_teachers=50, epsilon=50.0),
     "network": PATEClassifier(network(), **ANSWERS),
     "knn": PrivateKNNClassifier(n_queries=50, **OWN_NOISE),
-    "petdl": PETDLClassifier(
-        GaussianNB(), n_teachers=10, distillation_epochs=1, public_batch_size=20
-    ),
+    "petdl": PETDLClassifier(GaussianNB(), n_teachers=10, batches=Clusters(20)),
     "petdl without probabilities": PETDLClassifier(
-        GaussianNB(), LinearSVC(), n_teachers=10, public_batch_size=20
+        GaussianNB(), LinearSVC(), n_teachers=10, batches=Clusters(20)
     ),
     "logistic": DPLogisticRegression(**BOUNDS),
     "svc": DPLinearSVC(**BOUNDS),

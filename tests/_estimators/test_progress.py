@@ -20,6 +20,7 @@ from sklearn_pate import (
     PublicDataWarning,
 )
 from sklearn_pate.learners import (
+    Clusters,
     DPNaiveBayesClassifier,
     DPSGDClassifier,
     PETDLClassifier,
@@ -145,7 +146,7 @@ def test_synthetic_rows(blobs):
 def test_petdl(blobs):
     student = LogisticRegression()
     petdl = PETDLClassifier(
-        GaussianNB(), student, n_teachers=15, public_batch_size=20, epsilon=8, verbose=1
+        GaussianNB(), student, n_teachers=15, batches=Clusters(20), epsilon=8, verbose=1
     )
     lines = lines_of(fit, petdl, blobs)
     after = lines.index(TEACHERS) + 1

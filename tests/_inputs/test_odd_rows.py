@@ -43,6 +43,7 @@ from sklearn_pate._inputs._odd_values import (
 from sklearn_pate._synthetic._domain import cells_of
 from sklearn_pate._teachers._shards import shard_rows
 from sklearn_pate.learners import (
+    Clusters,
     DPLinearSVC,
     DPLogisticRegression,
     DPNaiveBayesClassifier,
@@ -83,7 +84,7 @@ LEARNERS = {
         GaussianNB(),
         GaussianNB(),
         n_teachers=4,
-        public_batch_size=5,
+        batches=Clusters(5),
         epsilon=None,
         noise_scale=5.0,
         random_state=0,

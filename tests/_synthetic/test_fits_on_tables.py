@@ -18,9 +18,11 @@ from sklearn_pate import (
 from sklearn_pate._synthetic._marginals import LogOdds
 from sklearn_pate.inspection import plan
 from sklearn_pate.learners import (
+    Clusters,
     DPNaiveBayesClassifier,
     PETDLClassifier,
     PrivateKNNClassifier,
+    RandomBatches,
 )
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
@@ -58,7 +60,7 @@ def on_numbers(**changes):
 
 
 def petdl(**changes):
-    given = {"n_teachers": 10, "public_batch_size": 10, "noise_scale": 0.3}
+    given = {"n_teachers": 10, "batches": Clusters(10), "noise_scale": 0.3}
     return PETDLClassifier(
         LogisticRegression(),
         DistillationClassifier(model()),
@@ -94,8 +96,8 @@ FITS = {
         random_state=0,
         synthetic=clone(SYNTHETIC).set_params(sigma=None),
     ),
-    "random batches": petdl(batches="random"),
-    "clusters": petdl(batches="cluster"),
+    "random batches": petdl(batches=RandomBatches(10)),
+    "clusters": petdl(batches=Clusters(10)),
     "neighbours": neighbours(),
 }
 # Self-training checks its rows before a pipeline in it encodes them; a representation

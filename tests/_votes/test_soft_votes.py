@@ -15,7 +15,7 @@ from sklearn_pate._teachers._shards import shard_rows
 from sklearn_pate._teachers._training import SoftVoteForm, collect
 from sklearn_pate._votes import _votes
 from sklearn_pate._votes._votes import STEPS, SoftVoteLayout, SoftVotes
-from sklearn_pate.learners import PETDLClassifier
+from sklearn_pate.learners import Clusters, PETDLClassifier
 from sklearn_pate.students import DistillationClassifier
 from tests.seeding import equal_noise
 
@@ -339,7 +339,7 @@ def test_a_label_in_a_whole_fit_moves_the_released_sum_within_the_bound(digits):
             LogisticRegression(max_iter=500),
             DistillationClassifier(LogisticRegression(max_iter=500)),
             n_teachers=N_TEACHERS,
-            public_batch_size=40,
+            batches=Clusters(40),
             epsilon=None,
             noise_scale=1.0,
             random_state=0,

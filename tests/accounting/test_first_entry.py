@@ -14,6 +14,7 @@ from sklearn_pate.accounting._ledger import costs
 from sklearn_pate.accounting.bounds import pure_dp_curve
 from sklearn_pate.accounting.composition import RenyiFilter
 from sklearn_pate.learners import (
+    Clusters,
     DPLogisticRegression,
     DPSGDClassifier,
     PETDLClassifier,
@@ -76,7 +77,7 @@ FITS = {
     "LNMax": lambda: (pate(mechanism="lnmax"), PUBLIC),
     "PETDL": lambda: (
         PETDLClassifier(
-            GaussianNB(), LogisticRegression(), n_teachers=20, public_batch_size=10
+            GaussianNB(), LogisticRegression(), n_teachers=20, batches=Clusters(10)
         ),
         PUBLIC,
     ),

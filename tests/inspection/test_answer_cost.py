@@ -26,6 +26,7 @@ from sklearn_pate.accounting.plurality._adaptive_answers import (
 from sklearn_pate.inspection import AnswerCostDisplay
 from sklearn_pate.inspection._displays import SENSITIVE
 from sklearn_pate.learners import (
+    Clusters,
     DPLogisticRegression,
     PETDLClassifier,
     PrivateKNNClassifier,
@@ -112,7 +113,7 @@ def test_beyond_the_cap_a_query_costs_its_check_alone():
             LogisticRegression(),
             DistillationClassifier(LogisticRegression()),
             n_teachers=30,
-            public_batch_size=30,
+            batches=Clusters(30),
         ),
     ],
     ids=lambda learner: type(learner).__name__,
@@ -143,7 +144,7 @@ def test_a_query_of_petdl_is_a_public_batch():
         LogisticRegression(),
         DistillationClassifier(LogisticRegression()),
         n_teachers=30,
-        public_batch_size=100,
+        batches=Clusters(100),
     )
     clf = fitted(learner)
     display = AnswerCostDisplay.from_estimator(clf, n_queries=50)

@@ -18,7 +18,7 @@ from sklearn_pate.accounting import PrivacyProfile
 from sklearn_pate.accounting.composition import dpsgd_cost, dpsgd_profile
 from sklearn_pate.inspection import EpsilonDeltaDisplay
 from sklearn_pate.inspection._displays import SENSITIVE
-from sklearn_pate.learners import DPLogisticRegression, PETDLClassifier
+from sklearn_pate.learners import Clusters, DPLogisticRegression, PETDLClassifier
 from sklearn_pate.students import DistillationClassifier
 
 matplotlib.use("agg")
@@ -56,7 +56,7 @@ def petdl():
         LogisticRegression(),
         DistillationClassifier(LogisticRegression()),
         n_teachers=30,
-        public_batch_size=30,
+        batches=Clusters(30),
     )
     return clf.plan_privacy(X[:600], Y[:600], X_public=PUBLIC)
 

@@ -9,6 +9,7 @@ from torch import nn
 from sklearn_pate._teachers._private_rows import PrivateRows
 from sklearn_pate.inspection import audit_neighbours
 from sklearn_pate.learners import (
+    Clusters,
     DPLinearSVC,
     DPLogisticRegression,
     DPSGDClassifier,
@@ -128,7 +129,7 @@ def audit_petdl(n_runs):
         KNeighborsClassifier(1),
         KNeighborsClassifier(1),
         n_teachers=120,
-        public_batch_size=1,
+        batches=Clusters(1),
         epsilon=0.5,
         classes=[0, 1],
         random_state=0,

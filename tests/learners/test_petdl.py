@@ -11,8 +11,9 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PrivacyLeakWarning, PublicData, PublicDataWarning
 from sklearn_pate.accounting._calibrate import gdp_epsilon
-from sklearn_pate.learners import PETDLClassifier
+from sklearn_pate.learners import Clusters, Hint, PETDLClassifier, RandomBatches
 from sklearn_pate.students import (
+    ConvSmall,
     DistillationClassifier,
     FixMatchClassifier,
     GraphSelfTrainingClassifier,
@@ -25,7 +26,7 @@ def make(**parameters):
         "estimator": GaussianNB(),
         "student": GaussianNB(),
         "n_teachers": 20,
-        "public_batch_size": 20,
+        "batches": Clusters(20),
         "epsilon": None,
         "noise_scale": 0.3,
         "random_state": 0,
@@ -53,11 +54,15 @@ def split(digits):
 
 DIGITS = {
     "n_teachers": 40,
-    "public_batch_size": 16,
+    "batches": Clusters(16),
     "noise_scale": None,
     "epsilon": 100.0,
 }
-NETWORK = {"student": None, "image_shape": (8, 8), "compression": 2}
+NETWORK = {
+    "student": FixMatchClassifier(
+        ConvSmall(2), image_shape=(8, 8), max_epochs=20, batch_size=16
+    )
+}
 SOFT = {"student": DistillationClassifier(LogisticRegression(C=0.1, max_iter=2000))}
 
 
@@ -72,11 +77,11 @@ def fit_digits(split, **parameters):
     "parameters",
     [
         NETWORK,
-        NETWORK | {"hint_epochs": 3},
+        NETWORK | {"hint": Hint(3)},
         SOFT,
         SOFT | {"weighted": True},
         SOFT | {"temperature": 3.0},
-        SOFT | {"batches": "random", "public_batch_size": 3},
+        SOFT | {"batches": RandomBatches(3)},
         {"student": GraphSelfTrainingClassifier()},
     ],
     ids=["network", "hint", "soft", "weighted", "temperature", "random", "graph"],
@@ -102,11 +107,11 @@ def test_a_hundred_teachers_suffice_on_mnist_at_a_small_epsilon(data_set):
     X, y = mnist.data[:13_000] / 255, mnist.target[:13_000]
     petdl = PETDLClassifier(
         GaussianNB(var_smoothing=0.1),
+        FixMatchClassifier(
+            ConvSmall(3), image_shape=(28, 28), max_epochs=10, batch_size=25
+        ),
         n_teachers=150,
-        public_batch_size=25,
-        image_shape=(28, 28),
-        compression=3,
-        distillation_epochs=10,
+        batches=Clusters(25),
         representation=PCA(20),
         epsilon=4.0,
         random_state=0,
@@ -127,9 +132,8 @@ def test_images_keep_their_dimensions(split):
 
     X, y = split.private
     petdl = make(
-        **(DIGITS | {"student": None, "compression": 2}),
+        **(DIGITS | {"student": FixMatchClassifier(ConvSmall(2), max_epochs=5)}),
         estimator=OnImages(var_smoothing=0.1),
-        distillation_epochs=5,
     )
     images = PublicData(split.public.reshape(-1, 8, 8))
     petdl.fit(X.reshape(-1, 8, 8), y, X_public=images)
@@ -142,13 +146,13 @@ def test_images_keep_their_dimensions(split):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.3, 3.0, 30.0])
-@pytest.mark.parametrize("hint_epochs", [0, 1])
-def test_a_target_epsilon_is_met_and_used_up(blobs, epsilon, hint_epochs):
+@pytest.mark.parametrize("hint", [None, Hint(1)])
+def test_a_target_epsilon_is_met_and_used_up(blobs, epsilon, hint):
     petdl = fit(
         blobs,
         epsilon=epsilon,
         noise_scale=None,
-        hint_epochs=hint_epochs,
+        hint=hint,
         student=FixMatchClassifier(max_epochs=1),
     )
     spent, delta = petdl.privacy_spent_
@@ -198,8 +202,8 @@ def test_a_hint_is_part_of_the_cost(blobs):
     wanted = {"epsilon": 5.0, "noise_scale": None}
     wanted["student"] = FixMatchClassifier(max_epochs=1)
     without = fit(blobs, **wanted)
-    hinted = fit(blobs, hint_epochs=1, hint_share=0.2, **wanted)
-    with_both = fit(blobs, hint_epochs=1, hint_share=0.5, **wanted)
+    hinted = fit(blobs, hint=Hint(1, share=0.2), **wanted)
+    with_both = fit(blobs, hint=Hint(1, share=0.5), **wanted)
     # The hint has the share it was given, rounded up to whole parts.
     assert without.mechanism_.n_parts == 15
     assert hinted.mechanism_.n_parts == 15 + 4
@@ -243,7 +247,7 @@ def test_rows_held_out_are_stated_to_be_public(blobs):
 
 def test_the_released_sum_has_a_row_for_each_batch(blobs):
     student = FixMatchClassifier(max_epochs=1)
-    petdl = fit(blobs, hint_epochs=1, student=student)
+    petdl = fit(blobs, hint=Hint(1), student=student)
     assert petdl.batch_of_row_.shape == (300,)
     assert set(petdl.batch_of_row_) == {*range(-1, 15)}
     assert petdl.released_.shape == (15, 3)
@@ -255,12 +259,12 @@ def test_the_released_sum_has_a_row_for_each_batch(blobs):
 
 @pytest.mark.parametrize(("core", "share"), [(1.0, 1.0), (0.2, 0.2)])
 def test_the_core_of_a_cluster_is_the_batch(blobs, core, share):
-    grouped = fit(blobs, core=core).batch_of_row_ >= 0
+    grouped = fit(blobs, batches=Clusters(20, core=core)).batch_of_row_ >= 0
     assert grouped.mean() == pytest.approx(share, abs=0.05)
 
 
 def test_random_batches_hold_every_row(blobs):
-    petdl = fit(blobs, batches="random", public_batch_size=7)
+    petdl = fit(blobs, batches=RandomBatches(7))
     sizes = np.bincount(petdl.batch_of_row_)
     assert len(sizes) == 300 // 7
     assert set(sizes) == {7, 8}
@@ -269,12 +273,14 @@ def test_random_batches_hold_every_row(blobs):
 
 def test_the_released_sum_is_that_of_the_teachers_with_noise(blobs):
     y_public = blobs[3]
-    petdl = fit(blobs, noise_scale=1e-3, core=1.0)
+    petdl = fit(blobs, noise_scale=1e-3, batches=Clusters(20, core=1.0))
     # The probabilities of each of 20 teachers for a batch add up to 1.
     np.testing.assert_allclose(petdl.released_.sum(axis=1), 20, atol=0.2)
     named = petdl.released_.argmax(axis=1)[petdl.batch_of_row_]
     assert np.mean(named == y_public) > 0.95
-    quiet = fit(blobs, noise_scale=1e-3, core=1.0, clipping_bound=0.1)
+    quiet = fit(
+        blobs, noise_scale=1e-3, batches=Clusters(20, core=1.0), clipping_bound=0.1
+    )
     assert quiet.released_.max() <= 20 * 0.1 + 0.01
 
 

@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PrivacyLedger, PublicData
-from sklearn_pate.learners import PETDLClassifier
+from sklearn_pate.learners import Clusters, Hint, PETDLClassifier, RandomBatches
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.students import DistillationClassifier, FixMatchClassifier
 
@@ -48,7 +48,7 @@ def ledger(tmp_path):
 DEFAULTS = {
     "estimator": MustNotBeFitted(),
     "student": GaussianNB(),
-    "public_batch_size": 5,
+    "batches": Clusters(5),
 }
 DEFAULT_ARGUMENTS = {"X": X, "y": Y, "X_public": PublicData(X_PUBLIC), "groups": None}
 NETWORK = {"student": None}
@@ -78,15 +78,15 @@ WRONG_FITS = {
     "ledger is a path": ({"ledger": "patients.sqlite"}, {}, r"ledger='patients.sqlite' is not a PrivacyLedger"),
     "random_state is a word": ({"random_state": "seed"}, {}, r"'seed' cannot be used to seed"),
     # public batches
-    "public_batch_size is zero": ({"public_batch_size": 0}, {}, r"public_batch_size=0 must be a whole number of at least 1"),
-    "public_batch_size is a float": ({"public_batch_size": 8.0}, {}, r"public_batch_size=8.0 must be"),
-    "public_batch_size is a bool": ({"public_batch_size": True}, {}, r"public_batch_size=True must be"),
-    "public_batch_size leaves one batch": ({"public_batch_size": 16}, {}, r"public_batch_size=16 makes fewer than two public batches of 30 rows; lower public_batch_size"),
-    "public_batch_size above the public rows": ({"public_batch_size": 31, "batches": "random"}, {}, r"public_batch_size=31 makes fewer than two public batches"),
-    "unknown batches": ({"batches": "epochs"}, {}, r"batches='epochs' is unknown; use one of \['cluster', 'random'\]"),
-    "core is zero": ({"core": 0}, {}, r"core=0 must be a number above 0 and at most 1"),
-    "core is above one": ({"core": 1.5}, {}, r"core=1.5 must be a number above 0 and at most 1"),
-    "core is a word": ({"core": "half"}, {}, r"core='half' must be a number"),
+    "batches of no row": ({"batches": Clusters(0)}, {}, r"size=0 must be a whole number of at least 1"),
+    "the size of a batch is a float": ({"batches": RandomBatches(8.0)}, {}, r"size=8.0 must be"),
+    "the size of a batch is a bool": ({"batches": Clusters(True)}, {}, r"size=True must be"),
+    "one batch": ({"batches": Clusters(16)}, {}, r"batches=Clusters\(size=16\) makes fewer than two public batches of 30 rows; lower its size"),
+    "a batch above the public rows": ({"batches": RandomBatches(31)}, {}, r"batches=RandomBatches\(size=31\) makes fewer than two public batches"),
+    "unknown batches": ({"batches": "random"}, {}, r"batches='random' must be Clusters\(\) or RandomBatches\(\)"),
+    "core is zero": ({"batches": Clusters(core=0)}, {}, r"core=0 must be a number above 0 and at most 1"),
+    "core is above one": ({"batches": Clusters(core=1.5)}, {}, r"core=1.5 must be a number above 0 and at most 1"),
+    "core is a word": ({"batches": Clusters(core="half")}, {}, r"core='half' must be a number"),
     # what teachers send
     "temperature is zero": ({"temperature": 0.0}, {}, r"temperature=0.0 must be a positive, finite number"),
     "temperature is negative": ({"temperature": -1}, {}, r"temperature=-1 must be a positive, finite number"),
@@ -98,20 +98,15 @@ WRONG_FITS = {
     "clipping_bound clips nothing": ({"clipping_bound": 1.5}, {}, r"clipping_bound=1.5 adds noise"),
     "clipping_bound is a bool": ({"clipping_bound": True}, {}, r"clipping_bound=True must be a positive, finite number"),
     "weighted is a word": ({"weighted": "no"}, {}, r"weighted='no' must be True or False"),
-    "hint_epochs is negative": ({"hint_epochs": -1}, {}, r"hint_epochs=-1 must be a whole number of at least 0"),
-    "hint_epochs is a float": ({"hint_epochs": 1.5, **NETWORK}, {}, r"hint_epochs=1.5 must be"),
-    "hint_epochs is missing": ({"hint_epochs": None, **NETWORK}, {}, r"hint_epochs=None must be"),
-    "a hint for a student that takes none": ({"hint_epochs": 2, "student": DistillationClassifier()}, {}, r"hint_epochs=2 releases a hint, which DistillationClassifier\(\) cannot use; set hint_epochs=0"),
-    "a hint of no share": ({"hint_share": 0}, {}, r"hint_share=0 must be a number strictly between 0 and 1"),
-    "a hint of everything": ({"hint_share": 1.0}, {}, r"hint_share=1.0 must be a number strictly between 0 and 1"),
-    "a hint of more than that": ({"hint_share": 1.2}, {}, r"hint_share=1.2 must be a number strictly between 0 and 1"),
+    "a hint of no epoch": ({"hint": Hint(0)}, {}, r"max_epochs=0 must be a whole number of at least 1"),
+    "epochs of a hint are a float": ({"hint": Hint(1.5), **NETWORK}, {}, r"max_epochs=1.5 must be"),
+    "a hint is a number": ({"hint": 2, **NETWORK}, {}, r"hint=2 must be Hint\(\), or None"),
+    "a hint for a student that takes none": ({"hint": Hint(), "student": DistillationClassifier()}, {}, r"hint=Hint\(\) releases a hint, which DistillationClassifier\(\) cannot use; set hint=None"),
+    "a hint of no share": ({"hint": Hint(share=0)}, {}, r"share=0 must be a number strictly between 0 and 1"),
+    "a hint of everything": ({"hint": Hint(share=1.0)}, {}, r"share=1.0 must be a number strictly between 0 and 1"),
+    "a hint of more than that": ({"hint": Hint(share=1.2)}, {}, r"share=1.2 must be a number strictly between 0 and 1"),
     # the default student
-    "distillation_epochs is zero": ({"distillation_epochs": 0}, {}, r"distillation_epochs=0 must be a whole number of at least 1"),
-    "compression is below one": ({"compression": 0.5}, {}, r"compression=0.5 must be a number from 1"),
-    "compression is a word": ({"compression": "small"}, {}, r"compression='small' must be a number"),
-    "image_shape of other rows": ({"image_shape": (3, 3), **NETWORK}, {}, r"image_shape=\(3, 3\) must be \(height, width\).*the 4 values of one row"),
-    "augmentation is a word": ({"augmentation": "flip", **NETWORK}, {}, r"augmentation='flip' must have the methods weak and strong"),
-    "text for the default student": ({"batches": "random", **NETWORK}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"could not convert string to float|dtype='numeric' is not compatible"),
+    "text for the default student": ({"batches": RandomBatches(5), **NETWORK}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"could not convert string to float|dtype='numeric' is not compatible"),
     # the noise
     "epsilon is zero": ({"epsilon": 0}, {}, r"epsilon=0 must be a positive, finite number"),
     "epsilon is infinite": ({"epsilon": np.inf}, {}, r"epsilon=inf must be"),
@@ -125,8 +120,8 @@ WRONG_FITS = {
     "no public rows": ({}, {"X_public": None}, r"PETDLClassifier needs public rows"),
     "public rows twice": ({"public_size": 0.2}, {}, r"X_public and public_size=0.2 were both given"),
     "public rows lack a column": ({}, {"X_public": PublicData(X_PUBLIC[:, :2])}, r"X_public has shape \(30, 2\) and X has shape \(60, 4\)"),
-    "X_public has text to be compared": ({}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"batches='cluster' compares public rows, but X_public has text.*pass representation=.*or use batches='random'"),
-    "public rows are sparse and to be compared": ({"estimator": LogisticRegression(), "student": LogisticRegression()}, {"X": sp.csr_array(X), "X_public": PublicData(sp.csr_array(X_PUBLIC))}, r"batches='cluster' compares public rows, but X_public has text, sparse"),
+    "X_public has text to be compared": ({}, {"X": np.repeat(TEXT, 2, axis=0), "X_public": PublicData(TEXT)}, r"batches=Clusters\(\) compares public rows, but X_public has text.*pass representation=.*or use batches=RandomBatches\(\)"),
+    "public rows are sparse and to be compared": ({"estimator": LogisticRegression(), "student": LogisticRegression()}, {"X": sp.csr_array(X), "X_public": PublicData(sp.csr_array(X_PUBLIC))}, r"batches=Clusters\(\) compares public rows, but X_public has text, sparse"),
     "sparse rows for a dense teacher": ({}, {"X": sp.csr_array(X)}, r"Sparse data was passed"),
     "y is missing": ({}, {"y": None}, r"requires y to be passed"),
     "one class in y": ({}, {"y": np.ones(60)}, r"y holds one class only"),
@@ -149,7 +144,7 @@ def test_a_wrong_fit_is_refused_before_any_work_or_charge(name, ledger):
 
 
 OUTPUTS = np.full((30, 2), 0.5)
-HINTED = {"hint_epochs": 1, "student": FixMatchClassifier()}
+HINTED = {"hint": Hint(1), "student": FixMatchClassifier()}
 
 
 # Parameters, what parties sent, and message.
@@ -171,7 +166,7 @@ WRONG_OUTPUTS = {
     "a representation of other rows": (HINTED, [OUTPUTS, (OUTPUTS, OUTPUTS[:-1])], r"representation of party 1 has shape \(29, 2\); pass one row for each of the 30 public rows"),
     "a representation without columns": (HINTED, [(OUTPUTS, OUTPUTS[:, 0])], r"representation of party 0 has shape \(30,\)"),
     "a representation with NaN": (HINTED, [(OUTPUTS, OUTPUTS * np.nan)], r"representation of party 0 holds NaN or infinity"),
-    "image_shape of other rows": ({"student": None, "image_shape": (3, 3)}, [OUTPUTS], r"image_shape=\(3, 3\) must be"),
+    "image_shape of other rows": ({"student": FixMatchClassifier(image_shape=(3, 3))}, [OUTPUTS], r"image_shape=\(3, 3\) must be"),
 }  # fmt: skip
 
 
@@ -198,25 +193,23 @@ def test_outputs_need_their_public_rows():
     with pytest.raises(ValueError, match="fit_from_outputs needs the public rows"):
         petdl.fit_from_outputs(None, [OUTPUTS])
     with pytest.raises(
-        ValueError, match="public_batch_size=5 makes fewer than two public batches"
+        ValueError, match=r"batches=Clusters\(size=5\) makes fewer than two"
     ):
         petdl.fit_from_outputs(X_PUBLIC[:9], [OUTPUTS[:9]])
 
 
 def test_parameters_are_not_checked_before_a_fit_nor_changed_by_one():
-    petdl = PETDLClassifier(LinearSVC(), public_batch_size="many")
-    assert clone(petdl).public_batch_size == "many"
+    petdl = PETDLClassifier(LinearSVC(), batches=Clusters("many"))
+    assert clone(petdl).batches.size == "many"
     before = petdl.get_params()
-    with pytest.raises(ValueError, match="public_batch_size='many' must be"):
+    with pytest.raises(ValueError, match="size='many' must be"):
         petdl.fit(X, Y, X_public=PublicData(X_PUBLIC))
     assert petdl.get_params() == before
 
 
 def test_frames_of_text_are_refused_before_a_charge(ledger):
     words = pd.DataFrame({"colour": ["red", "blue"] * 15})
-    petdl = PETDLClassifier(
-        MustNotBeFitted(), public_batch_size=5, batches="random", ledger=ledger
-    )
+    petdl = PETDLClassifier(MustNotBeFitted(), batches=RandomBatches(5), ledger=ledger)
     with pytest.raises(ValueError, match="could not convert string to float"):
         petdl.fit(words, Y[:30], X_public=PublicData(words.copy()))
     assert ledger.entries() == []

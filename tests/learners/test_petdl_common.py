@@ -13,13 +13,13 @@ from sklearn.utils.estimator_checks import check_estimator
 from torch import nn
 
 from sklearn_pate import PublicData
-from sklearn_pate.learners import PETDLClassifier
+from sklearn_pate.learners import Clusters, Hint, PETDLClassifier, RandomBatches
 from sklearn_pate.students import DistillationClassifier, FixMatchClassifier
 from sklearn_pate.testing import seeded_noise
 
 pytestmark = pytest.mark.slow
 
-SMALL = {"public_size": 0.4, "public_batch_size": 1, "n_teachers": 3}
+SMALL = {"public_size": 0.4, "batches": Clusters(1), "n_teachers": 3}
 QUIET = {"epsilon": None, "noise_scale": 0.01}
 
 
@@ -34,7 +34,10 @@ def perceptron(input_shape, n_classes):
 
 CONFIGURATIONS = {
     "random batches": PETDLClassifier(
-        LogisticRegression(), LogisticRegression(), batches="random", **SMALL, **QUIET
+        LogisticRegression(),
+        LogisticRegression(),
+        **SMALL | {"batches": RandomBatches(1)},
+        **QUIET,
     ),
     "clusters, soft labels": PETDLClassifier(
         GaussianNB(), DistillationClassifier(LogisticRegression()), **SMALL, **QUIET
@@ -43,7 +46,7 @@ CONFIGURATIONS = {
     "network, with a hint": PETDLClassifier(
         LogisticRegression(),
         FixMatchClassifier(perceptron, max_epochs=4, lr=0.03),
-        hint_epochs=1,
+        hint=Hint(1),
         **SMALL,
         **QUIET,
     ),
@@ -81,7 +84,7 @@ def test_fits_differ_as_their_tag_says(blobs):
     petdl = PETDLClassifier(
         GaussianNB(),
         GaussianNB(),
-        public_batch_size=20,
+        batches=Clusters(20),
         random_state=0,
     )
 
@@ -98,7 +101,7 @@ def test_the_tag_depends_on_the_noise_on_small_data(blobs, epsilon, poor):
     petdl = PETDLClassifier(
         GaussianNB(),
         GaussianNB(),
-        public_batch_size=20,
+        batches=Clusters(20),
         epsilon=epsilon,
         noise_scale=0.3 if epsilon is None else None,
         random_state=0,

@@ -14,6 +14,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PublicData, StudentWarning, TeacherWarning
+from sklearn_pate.learners import Clusters, Hint, RandomBatches
+from sklearn_pate.students import ConvSmall, FixMatchClassifier
 from tests.learners.test_petdl import fit, make
 
 NAMES = np.array(["ill", "unsure", "well"])
@@ -65,14 +67,18 @@ def test_one_class_in_y_gives_a_constant_student(blobs):
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
-@pytest.mark.parametrize("student", [None, GaussianNB()], ids=["network", "bayes"])
+@pytest.mark.parametrize(
+    "student",
+    [FixMatchClassifier(ConvSmall(), max_epochs=1), GaussianNB()],
+    ids=["network", "bayes"],
+)
 def test_frames(blobs, library, student):
     X, y, X_public, _ = blobs
 
     def frame(rows):
         return library({"age": rows[:, 0], "weight": rows[:, 1]})
 
-    petdl = make(student=student, distillation_epochs=1)
+    petdl = make(student=student)
     petdl.fit(frame(X), NAMES[y], X_public=PublicData(frame(X_public)))
     assert petdl.feature_names_in_.tolist() == ["age", "weight"]
     assert set(petdl.predict(frame(X))) <= set(NAMES)
@@ -83,16 +89,14 @@ def test_frames(blobs, library, student):
 def test_sparse_rows_in_random_batches(blobs):
     X, y, X_public, y_public = blobs
     logistic = LogisticRegression()
-    petdl = make(
-        estimator=logistic, student=logistic, batches="random", public_batch_size=1
-    )
+    petdl = make(estimator=logistic, student=logistic, batches=RandomBatches(1))
     petdl.fit(sp.csr_array(X), y, X_public=PublicData(sp.csr_array(X_public)))
     assert petdl.score(sp.csr_array(X_public), y_public) > 0.9
 
 
 def test_parameters_can_be_read_set_and_cloned():
-    petdl = make(hint_share=0.3)
-    assert petdl.get_params(deep=False)["hint_share"] == 0.3
+    petdl = make(hint=Hint(share=0.3))
+    assert petdl.get_params()["hint__share"] == 0.3
     petdl.set_params(estimator__var_smoothing=0.5, temperature=2.0)
     copied = clone(petdl)
     assert copied.estimator.var_smoothing == 0.5
@@ -103,9 +107,12 @@ def test_parameters_can_be_read_set_and_cloned():
 @pytest.mark.slow
 def test_pipeline_and_search(blobs):
     X, y, X_public, y_public = blobs
-    pipeline = make_pipeline(FunctionTransformer(), make(public_batch_size=30))
+    pipeline = make_pipeline(FunctionTransformer(), make(batches=Clusters(30)))
     search = GridSearchCV(
-        pipeline, {"petdlclassifier__core": [0.3, 0.6]}, cv=2, error_score="raise"
+        pipeline,
+        {"petdlclassifier__batches__core": [0.3, 0.6]},
+        cv=2,
+        error_score="raise",
     )
     search.fit(X, y, petdlclassifier__X_public=PublicData(X_public))
     assert search.best_score_ > 0.9

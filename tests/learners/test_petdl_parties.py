@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PrivacyLeakWarning, PublicData, StudentWarning
 from sklearn_pate._teachers._shards import shard_rows
-from sklearn_pate.learners import PETDLClassifier
+from sklearn_pate.learners import Clusters, Hint, PETDLClassifier, RandomBatches
 from sklearn_pate.students import FixMatchClassifier
 from tests.seeding import equal_noise
 
@@ -21,7 +21,7 @@ NAMES = np.array(["ill", "unsure", "well"])
 def make(**parameters):
     defaults = {
         "student": GaussianNB(),
-        "public_batch_size": 20,
+        "batches": Clusters(20),
         "classes": NAMES,
         "epsilon": None,
         "noise_scale": 0.3,
@@ -64,8 +64,8 @@ def test_the_statement_is_about_parties(blobs, outputs):
     [
         {},
         {"weighted": True, "temperature": 2.0},
-        {"hint_epochs": 1, "student": FixMatchClassifier(max_epochs=1)},
-        {"batches": "random"},
+        {"hint": Hint(1), "student": FixMatchClassifier(max_epochs=1)},
+        {"batches": RandomBatches(20)},
     ],
     ids=["plain", "weighted", "hint", "random"],
 )
@@ -80,7 +80,7 @@ def test_outputs_of_parties_give_the_same_release_as_a_fit(blobs, outputs, param
     np.testing.assert_array_equal(here.batch_of_row_, there.batch_of_row_)
     np.testing.assert_array_equal(here.released_, there.released_)
     np.testing.assert_array_equal(here.predict_proba(X), there.predict_proba(X))
-    if "hint_epochs" in parameters:
+    if "hint" in parameters:
         np.testing.assert_array_equal(here.similarities_, there.similarities_)
 
 
@@ -97,7 +97,7 @@ def test_the_order_of_parties_is_of_no_consequence(blobs, outputs):
 def test_a_representation_beside_the_outputs_makes_the_hint(blobs, outputs):
     X_public = blobs[2]
     hinted = make(
-        hint_epochs=1,
+        hint=Hint(1),
         student=FixMatchClassifier(max_epochs=1),
         noise_scale=1e-3,
     )

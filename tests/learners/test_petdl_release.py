@@ -20,17 +20,17 @@ from sklearn_pate import (
 )
 from sklearn_pate._votes._votes import SoftVotes
 from sklearn_pate.accounting import PrivacyAnalysis
-from sklearn_pate.learners import PETDLClassifier
+from sklearn_pate.learners import Clusters, Hint, PETDLClassifier, RandomBatches
 from sklearn_pate.mechanisms import Oracle
 from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.students import DistillationClassifier, FixMatchClassifier
+from sklearn_pate.students import ConvSmall, DistillationClassifier, FixMatchClassifier
 from sklearn_pate.testing import seeded_noise
 from tests._teachers.diary import Diary
 from tests.seeding import equal_noise
 
 PLANTED = 98765.4321
 PLANTED_ERROR = "planted words of a teacher"
-NETWORK = {"student": None, "compression": 4, "distillation_epochs": 2}
+NETWORK = {"student": FixMatchClassifier(ConvSmall(4), max_epochs=2)}
 
 
 class Speaking(Diary):
@@ -50,7 +50,7 @@ def make(**parameters):
         "estimator": GaussianNB(),
         "student": GaussianNB(),
         "n_teachers": 20,
-        "public_batch_size": 20,
+        "batches": Clusters(20),
         "epsilon": None,
         "noise_scale": 3.0,
         "random_state": 0,
@@ -69,7 +69,7 @@ def fit(blobs, **parameters):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "student",
-    [NETWORK, NETWORK | {"hint_epochs": 2}, {}],
+    [NETWORK, NETWORK | {"hint": Hint(2)}, {}],
     ids=["network", "hint", "bayes"],
 )
 def test_seeds_of_everything_repeat_the_student(blobs, student):
@@ -93,7 +93,7 @@ def test_random_state_fixes_everything_but_the_noise(blobs):
 
 @pytest.mark.slow
 def test_workers_do_not_change_the_release(blobs):
-    hint = {"hint_epochs": 1, "student": FixMatchClassifier(max_epochs=1)}
+    hint = {"hint": Hint(1), "student": FixMatchClassifier(max_epochs=1)}
     one, other = (equal_noise()(fit)(blobs, n_jobs=n, **hint) for n in (None, 2))
     np.testing.assert_array_equal(one.released_, other.released_)
     np.testing.assert_array_equal(one.similarities_, other.similarities_)
@@ -128,7 +128,7 @@ def test_a_fit_is_charged_its_cost_before_any_noise_is_drawn(
 def test_the_same_fit_gets_the_same_release_at_no_further_charge(
     blobs, ledger, monkeypatch
 ):
-    wanted = NETWORK | {"hint_epochs": 1, "noise_scale": 8.0, "ledger": ledger}
+    wanted = NETWORK | {"hint": Hint(1), "noise_scale": 8.0, "ledger": ledger}
     first = fit(blobs, **wanted)
 
     def draw(self, shape):
@@ -148,8 +148,8 @@ def test_the_same_fit_gets_the_same_release_at_no_further_charge(
 ANOTHER_FIT = {
     "the teacher": {"estimator": GaussianNB(var_smoothing=1e-8)},
     "n_teachers": {"n_teachers": 21},
-    "the core of batches": {"core": 0.6},
-    "the batches": {"batches": "random"},
+    "the core of batches": {"batches": Clusters(20, core=0.6)},
+    "the batches": {"batches": RandomBatches(20)},
     "temperature": {"temperature": 2.0},
     "the weights": {"weighted": True},
     "the bound": {"clipping_bound": 0.5},
@@ -337,8 +337,9 @@ def test_the_default_student_is_published_without_trust(blobs, tmp_path):
 def test_a_hinted_student_of_images_and_another_are_published(digits, tmp_path):
     X, y = digits
     soft = DistillationClassifier(LogisticRegression(C=1e-3, max_iter=2000))
+    of_images = FixMatchClassifier(ConvSmall(4), image_shape=(8, 8), max_epochs=2)
     for number, student in enumerate(
-        [NETWORK | {"image_shape": (8, 8), "hint_epochs": 1}, {"student": soft}]
+        [{"student": of_images, "hint": Hint(1)}, {"student": soft}]
     ):
         petdl = make(**student).fit(X[:600], y[:600], X_public=PublicData(X[600:900]))
         petdl.publish().save(tmp_path / f"{number}.skops")

@@ -16,7 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._cli._model_commands import read_released
-from sklearn_pate.learners import PETDLClassifier, PrivateKNNClassifier
+from sklearn_pate.learners import Clusters, PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
@@ -72,7 +72,7 @@ def distil(blobs, **parameters):
         GaussianNB(),
         DistillationClassifier(LogisticRegression()),
         n_teachers=30,
-        public_batch_size=20,
+        batches=Clusters(20),
         random_state=0,
         **({"epsilon": 3.0} | parameters),
     )

@@ -10,6 +10,7 @@ from sklearn.preprocessing import Normalizer
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.learners import (
+    Clusters,
     DPLinearSVC,
     DPLogisticRegression,
     DPNaiveBayesClassifier,
@@ -54,7 +55,7 @@ LEARNERS = {
         LogisticRegression(),
         LogisticRegression(),
         n_teachers=40,
-        public_batch_size=20,
+        batches=Clusters(20),
         classes=CLASSES,
         random_state=0,
     ),

@@ -19,6 +19,7 @@ from sklearn_pate import (
 )
 from sklearn_pate.accounting._value_checks import capitalised, read_table
 from sklearn_pate.learners import (
+    Clusters,
     DPLinearSVC,
     DPLogisticRegression,
     DPNaiveBayesClassifier,
@@ -87,7 +88,7 @@ def without_question(learner, **public):
             LogisticRegression(),
             DistillationClassifier(LogisticRegression()),
             n_teachers=20,
-            public_batch_size=20,
+            batches=Clusters(20),
         ),
     ],
 )

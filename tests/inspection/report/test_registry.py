@@ -15,6 +15,7 @@ from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.inspection.report._facts import REQUIRED
 from sklearn_pate.learners import (
+    Clusters,
     DPLinearSVC,
     DPLogisticRegression,
     DPNaiveBayesClassifier,
@@ -83,7 +84,7 @@ FITS = {
             GaussianNB(),
             DistillationClassifier(LogisticRegression()),
             n_teachers=20,
-            public_batch_size=20,
+            batches=Clusters(20),
         )
     ),
     "pure": linear,
