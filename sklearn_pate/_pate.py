@@ -1,12 +1,11 @@
 """PATEClassifier: plan, ledger entry, teachers, queries, student, analysis."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 
 from sklearn_pate._aggregation._aggregation import (
     ScoreAggregation,
@@ -21,7 +20,10 @@ from sklearn_pate._aggregation._checks import (
     check_strategy,
     memory_location,
 )
-from sklearn_pate._aggregation._classifier import StudentClassifier
+from sklearn_pate._aggregation._classifier import (
+    PublicRowsClassifier,
+    readers_of_teachers,
+)
 from sklearn_pate._aggregation._design import (
     Design,
     as_mechanism,
@@ -39,6 +41,7 @@ from sklearn_pate._aggregation._rows import (
     read_public_inputs,
     split_inputs,
 )
+from sklearn_pate._estimators._class_codes import check_classifier
 from sklearn_pate._estimators._isolation import Seeds
 from sklearn_pate._estimators._progress import (
     CallbackSupportMixin,
@@ -47,7 +50,6 @@ from sklearn_pate._estimators._progress import (
     progress_of,
     with_callbacks,
 )
-from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate._teachers._training import TeacherProblems
@@ -56,7 +58,7 @@ from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.mechanisms import MeanScores, PluralityMechanism
 
 
-class PATEClassifier(CallbackSupportMixin, StudentClassifier):
+class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassifier):
     """Private Aggregation of Teacher Ensembles.
 
     Teachers are trained on disjoint shards of the private rows. Each teacher labels
@@ -257,6 +259,7 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     _keeps_rows_apart = ("student_",)
 
     _constraints: ClassVar[dict[str, Constraint]] = {
+        "student": Constraint(check_classifier),
         "n_queries": Constraint.count(also=("auto",)),
     }
 
@@ -508,24 +511,19 @@ class PATEClassifier(CallbackSupportMixin, StudentClassifier):
     def _check_parameters(self) -> None:
         check_ensemble(self)
         super()._check_parameters()
-        check_strategy(self.query_strategy, self.mechanism, self._unfitted_student())
+        check_strategy(self.query_strategy, self.mechanism, self._unfitted_inner())
         if isinstance(as_mechanism(self.mechanism), MeanScores):
             check_scores(self)
 
-    def _chosen_representation(self, X_public: Table | None = None) -> Any:
-        return default_representation(self.estimator, self.representation, X_public)
+    def _readers(self) -> dict[str, Any]:
+        return readers_of_teachers(
+            default_representation(self.estimator, self.representation, None),
+            default_teacher(self.estimator),
+            self._unfitted_inner(),
+        )
 
-    def _sees_rows_first(self) -> Any:
-        # Teachers get the rows that the representation has transformed.
-        representation = self._chosen_representation()
-        teacher = default_teacher(self.estimator)
-        return teacher if representation is None else representation
-
-    def _unfitted_student(self, X_public: Table | None = None) -> BaseEstimator:
-        if self.student is None:
-            return default_student(self.estimator, X_public)
-        return self.student
-
-    def _possible_predictors(self) -> Sequence[Any]:
+    def _unfitted_inner(self) -> BaseEstimator:
         # A teacher that is the student has probabilities, as the default student has.
-        return [self._unfitted_student()]
+        if self.student is None:
+            return default_student(self.estimator, None)
+        return self.student

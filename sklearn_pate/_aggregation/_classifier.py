@@ -1,13 +1,13 @@
-"""Base classes of private classifiers with public rows, and with a student."""
+"""Base class of private classifiers with public rows."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import InputTags, Tags
 
 from sklearn_pate._aggregation._aggregation import Aggregation
@@ -21,8 +21,7 @@ from sklearn_pate._aggregation._entry import (
 from sklearn_pate._aggregation._fit_plan import why_counts_useless, why_domain_misses
 from sklearn_pate._aggregation._rows import PublicInputs, check_synthetic_rows
 from sklearn_pate._estimators._class_codes import (
-    StudentPredictionMixin,
-    check_classifier,
+    DelegatedPredictionMixin,
     check_transformer,
 )
 from sklearn_pate._estimators._progress import check_verbose, phase
@@ -50,11 +49,16 @@ from sklearn_pate.publication._model_file import without_caches
 _SHARE_OF_COUNTS = 0.1
 
 
-class PublicRowsClassifier(PrivateClassifier):
+class PublicRowsClassifier(DelegatedPredictionMixin, PrivateClassifier):
     """Base class of private classifiers that learn with the help of public rows.
 
-    They are given, held out, or drawn from noisy counts of the private rows.
+    They are given, held out, or drawn from noisy counts of the private rows. A subclass
+    provides `_plan`, `_readers` and `_unfitted_inner`.
     """
+
+    #: Returns the estimators that read public rows, by parameter. The first of them
+    #: gets the private rows, too.
+    _readers: Callable[[], dict[str, Any]]
 
     representation: Any
     epsilon: float | None
@@ -67,7 +71,12 @@ class PublicRowsClassifier(PrivateClassifier):
         "privacy_unit": Constraint(check_privacy_unit),
         "public_size": Constraint.number(0, 1, closed="neither", also=(None,)),
         "synthetic": Constraint(check_synthetic),
+        "verbose": Constraint(check_verbose),
     }
+
+    # For the data holder: gaps between public rows are positions of private rows.
+    _sensitive = ("privacy_analysis_", "data_problems_", "public_indices_")
+    _unfitted = ("query_strategy_",)
 
     #: Whether neighbours add or remove a unit, and replace none.
     _add_remove: ClassVar[bool] = False
@@ -88,7 +97,8 @@ class PublicRowsClassifier(PrivateClassifier):
         return tuple(assumptions)
 
     def _check_parameters(self) -> None:
-        check_transformer(self._chosen_representation())
+        if is_given(self.representation):
+            check_transformer(self.representation)
         if self.epsilon is not None:
             check_epsilon_is_small("epsilon", self.epsilon)
         super()._check_parameters()
@@ -183,52 +193,6 @@ class PublicRowsClassifier(PrivateClassifier):
             n_labels=len(public.classes) if by_class else 1,
         )
 
-    def _readers_of_public_rows(self) -> dict[str, Any]:
-        """Return the estimators that get public rows, by parameter."""
-        return {"representation": self._sees_rows_first()}
-
-    def _chosen_representation(self) -> Any:
-        """Return the representation that private rows get, None for the columns."""
-        return self.representation
-
-    def _sees_rows_first(self) -> Any:
-        """Return the estimator that gets the private rows."""
-        return self._chosen_representation()
-
-    def _input_tags(self) -> InputTags:
-        """Return the input tags of the estimator that gets the private rows."""
-        return input_tags(self._sees_rows_first())
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        first = self._input_tags()
-        tags.input_tags.sparse = first.sparse
-        tags.input_tags.allow_nan = first.allow_nan
-        # On a few dozen rows, the noise for an epsilon exceeds the signal.
-        tags.classifier_tags.poor_score = self.epsilon is not None
-        return tags
-
-
-class StudentClassifier(
-    MetaEstimatorMixin, StudentPredictionMixin, PublicRowsClassifier
-):
-    """Base class of classifiers whose student learns from a noisy release.
-
-    A subclass provides `_plan`, which returns an `Aggregation`, and
-    `_unfitted_student`.
-    """
-
-    student: Any
-
-    _constraints: ClassVar[dict[str, Constraint]] = {
-        "student": Constraint(check_classifier),
-        "verbose": Constraint(check_verbose),
-    }
-
-    # For the data holder: gaps between public rows are positions of private rows.
-    _sensitive = ("privacy_analysis_", "data_problems_", "public_indices_")
-    _unfitted = ("query_strategy_",)
-
     def _set_fitted(
         self,
         aggregation: Aggregation,
@@ -256,18 +220,28 @@ class StudentClassifier(
     def _published_model(self) -> BaseEstimator:
         return without_caches(self.student_)
 
-    def _readers_of_public_rows(self) -> dict[str, Any]:
-        """Return the estimators that get public rows, by parameter."""
-        first = self._sees_rows_first()
-        of_rows = first is self._chosen_representation()
-        return {
-            "representation" if of_rows else "estimator": first,
-            "student": self._unfitted_student(),
-        }
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        student = input_tags(self._unfitted_student())
-        tags.input_tags.sparse = tags.input_tags.sparse and student.sparse
-        tags.input_tags.allow_nan = tags.input_tags.allow_nan and student.allow_nan
+        # Without a representation, distances take arrays of finite numbers.
+        of_readers = [
+            InputTags() if one is None else input_tags(one)
+            for one in self._readers().values()
+        ]
+        tags.input_tags.sparse = all(one.sparse for one in of_readers)
+        tags.input_tags.allow_nan = all(one.allow_nan for one in of_readers)
+        # On a few dozen rows, the noise for an epsilon exceeds the signal.
+        tags.classifier_tags.poor_score = self.epsilon is not None
         return tags
+
+
+def readers_of_teachers(
+    representation: Any, teacher: Any, student: Any
+) -> dict[str, Any]:
+    """Return the estimators that read public rows, by parameter.
+
+    Teachers get the rows that the representation has transformed.
+    """
+    first: dict[str, Any] = {"representation": representation}
+    if representation is None:
+        first = {"estimator": teacher}
+    return first | {"student": student}

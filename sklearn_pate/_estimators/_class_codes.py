@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import joblib
 import numpy as np
@@ -488,6 +488,9 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
     as meta-estimators ask the unfitted classifier. A constant student has others.
     """
 
+    #: Attribute that holds the fitted inner classifier.
+    _inner: ClassVar[str] = "student_"
+
     classes_: NDArray[Any]
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -517,7 +520,7 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         """
         X = self._rows_to_predict(X)
         with _names_told():
-            codes = predict_codes(self._predictor(), X, len(self.classes_))
+            codes = predict_codes(getattr(self, self._inner), X, len(self.classes_))
         return self.classes_[codes]
 
     @available_if(_offers("predict_proba"))
@@ -574,7 +577,7 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
 
     def _scores(self, method: str, X: Any, *, absent: float) -> NDArray[np.floating]:
         X = self._rows_to_predict(X)
-        predictor, n_classes = self._predictor(), len(self.classes_)
+        predictor, n_classes = getattr(self, self._inner), len(self.classes_)
         with _names_told():
             if hasattr(predictor, method):
                 scores = getattr(predictor, method)(X)
@@ -594,16 +597,17 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         return X
 
     @abstractmethod
-    def _predictor(self) -> Any:
-        """Return the fitted inner classifier, None before `fit`."""
+    def _unfitted_inner(self) -> Any:
+        """Return the unfitted inner classifier."""
 
-    @abstractmethod
     def _possible_predictors(self) -> Sequence[Any]:
         """Return unfitted classifiers, of which `fit` trains one as the inner one."""
+        return [self._unfitted_inner()]
 
-    @abstractmethod
     def _check_before_predicting(self, X: Any) -> Any:
         """Check that the classifier is fitted; return the rows, checked."""
+        check_is_fitted(self, self._inner)
+        return check_features(self, X, reset=False)
 
 
 class RelabeledClassifier(
@@ -615,6 +619,7 @@ class RelabeledClassifier(
     """
 
     __module__ = "sklearn_pate.stored_types"  # its name in files
+    _inner = "estimator_"
 
     def __init__(self, estimator: Any, labels: NDArray[Any] | None = None) -> None:
         self.estimator = estimator
@@ -647,11 +652,8 @@ class RelabeledClassifier(
             f"{type(self).__name__!r} object has no attribute {name!r}"
         )
 
-    def _predictor(self) -> Any:
-        return getattr(self, "estimator_", None)
-
-    def _possible_predictors(self) -> Sequence[Any]:
-        return [self.estimator]
+    def _unfitted_inner(self) -> Any:
+        return self.estimator
 
     def _check_before_predicting(self, X: Any) -> Any:
         return X
@@ -681,23 +683,6 @@ def with_last_step(estimator: Any, last: Any) -> Any:
     return Pipeline([*front, (name, with_last_step(inner, last))])
 
 
-class StudentPredictionMixin(DelegatedPredictionMixin):
-    """Predict with ``student_``, in terms of ``classes_``."""
-
-    student_: Any
-    _unfitted_student: Callable[[], Any]
-
-    def _predictor(self) -> Any:
-        return getattr(self, "student_", None)
-
-    def _possible_predictors(self) -> Sequence[Any]:
-        return [self._unfitted_student()]
-
-    def _check_before_predicting(self, X: Any) -> Any:
-        check_is_fitted(self, "student_")
-        return check_features(self, X, reset=False)
-
-
 class WrappingClassifier(
     DelegatedPredictionMixin, MetaEstimatorMixin, ClassifierMixin, BaseEstimator
 ):
@@ -707,21 +692,17 @@ class WrappingClassifier(
     ``estimator_``, fitted on class indices, and ``classes_``.
     """
 
+    _inner = "estimator_"
+
     estimator: Any
     random_state: Any
     estimator_: Any
-
-    def _predictor(self) -> Any:
-        return getattr(self, "estimator_", None)
-
-    def _possible_predictors(self) -> Sequence[Any]:
-        return [self._unfitted()]
 
     def _check_before_predicting(self, X: Any) -> Any:
         check_is_fitted(self, "estimator_")
         return self._check_rows(X, reset=False)
 
-    def _unfitted(self) -> Any:
+    def _unfitted_inner(self) -> Any:
         from sklearn.ensemble import RandomForestClassifier  # slow to import
 
         return RandomForestClassifier() if self.estimator is None else self.estimator
@@ -750,7 +731,7 @@ class WrappingClassifier(
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        estimator = get_tags(self._unfitted()).input_tags
+        estimator = get_tags(self._unfitted_inner()).input_tags
         tags.input_tags.sparse = estimator.sparse
         tags.input_tags.allow_nan = estimator.allow_nan
         return tags

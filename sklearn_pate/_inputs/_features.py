@@ -423,7 +423,7 @@ def check_public_features(estimator: Any, X_public: Any, X: Any = None) -> Any:
         problem = str(error).rstrip().removesuffix(".") + "."
         remedy = "Give X_public the same columns and types as the private rows."
         if is_of_values(problem) and len(shape) == 2:
-            readers = estimator._readers_of_public_rows()
+            readers = estimator._readers()
             taken = {name: takes_missing(one) for name, one in readers.items()}
             # Those that refuse missing values, or else those that may.
             refused = False if False in taken.values() else None
@@ -445,7 +445,7 @@ def check_held_out(estimator: Any, X: Any) -> Any:
 
 def _check_values_of_frame(estimator: Any, X: Any, name: str) -> None:
     """Raise for NaN or infinity in a dataframe if the estimator is known to refuse."""
-    readers = estimator._readers_of_public_rows().values()
+    readers = estimator._readers().values()
     if is_frame(X) and False in map(takes_missing, readers):
         odd = np.bitwise_or.reduce(odd_rows(X))
         if odd & (MISSING | INFINITE):

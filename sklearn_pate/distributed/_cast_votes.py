@@ -38,7 +38,7 @@ class _Features(BaseEstimator):
     def __init__(self, teacher: Any = None) -> None:
         self.teacher = teacher
 
-    def _readers_of_public_rows(self) -> dict[str, Any]:
+    def _readers(self) -> dict[str, Any]:
         return {"estimator": self.teacher}
 
     def __sklearn_tags__(self) -> Any:

@@ -21,8 +21,8 @@ from sklearn_pate._aggregation._entry import (
 )
 from sklearn_pate._aggregation._fit_plan import why_domain_misses
 from sklearn_pate._estimators._class_codes import (
+    DelegatedPredictionMixin,
     ProbabilityScoresMixin,
-    StudentPredictionMixin,
 )
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._containers import Table
@@ -99,7 +99,7 @@ class _CountsPlan:
     statement: PrivacySpent
 
 
-class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
+class DPNaiveBayesClassifier(DelegatedPredictionMixin, PrivateClassifier):
     """Naive Bayes computed from noisy counts of each column's values in each class.
 
     The counts are released once, with Gaussian noise. Counts and classifier may be
@@ -350,7 +350,7 @@ class DPNaiveBayesClassifier(StudentPredictionMixin, PrivateClassifier):
         check_is_fitted(self, "student_")
         return check_features(self, X, reset=False, private=True)
 
-    def _unfitted_student(self) -> NaiveBayes:
+    def _unfitted_inner(self) -> NaiveBayes:
         return NaiveBayes()
 
     def _published_model(self) -> NaiveBayes:

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, ClassVar, Literal, Self, cast
@@ -14,7 +14,6 @@ from scipy.linalg import helmert
 from scipy.special import softmax
 from scipy.stats import entropy
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._aggregation._aggregation import (
     ScoredRows,
@@ -39,21 +38,18 @@ from sklearn_pate._aggregation._fit_plan import (
 )
 from sklearn_pate._aggregation._rows import PublicInputs, split_inputs
 from sklearn_pate._estimators._class_codes import (
-    DelegatedPredictionMixin,
     keeps_rows_apart,
 )
 from sklearn_pate._estimators._isolation import Seeds, check_cloneable
 from sklearn_pate._estimators._progress import (
     CallbackSupportMixin,
     announce,
-    check_verbose,
     phase,
     progress_of,
     steps_of,
     with_callbacks,
 )
 from sklearn_pate._inputs._containers import Table
-from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._known_columns import KnownColumns
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import LogOdds, PrivateMarginals
@@ -554,9 +550,7 @@ def _shift(
     return shift
 
 
-class DPNewtonClassifier(
-    CallbackSupportMixin, DelegatedPredictionMixin, PublicRowsClassifier
-):
+class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
     """Differentially private logistic regression by noisy Newton steps.
 
     The classifier has no teachers, so it is not PATE. Public rows alone determine the
@@ -718,17 +712,14 @@ class DPNewtonClassifier(
 
     epsilon: float
 
-    # For the data holder: gaps between public rows are positions of private rows.
-    _sensitive = ("data_problems_", "public_indices_")
-
-    _keeps_rows_apart = ("model_",)
+    _inner = "model_"
+    _keeps_rows_apart = (_inner,)
 
     _constraints: ClassVar[dict[str, Constraint]] = {
         "basis": Constraint.option(_BASES),
         "max_coordinates": Constraint.count(also=("auto",)),
         "threshold": Constraint(check_threshold),
         "n_groups": Constraint.count(also=(None,)),
-        "verbose": Constraint(check_verbose),
     }
 
     def __init__(
@@ -1085,15 +1076,11 @@ class DPNewtonClassifier(
                 "independently of the data."
             )
 
-    def _predictor(self) -> Any:
-        return getattr(self, "model_", None)
+    def _readers(self) -> dict[str, Any]:
+        return {"representation": self._chosen_representation()}
 
-    def _possible_predictors(self) -> Sequence[Any]:
-        return [ScoreFunction()]
-
-    def _check_before_predicting(self, X: Any) -> Any:
-        check_is_fitted(self, "model_")
-        return check_features(self, X, reset=False)
+    def _unfitted_inner(self) -> ScoreFunction:
+        return ScoreFunction()
 
     def _published_model(self) -> ScoreFunction:
         return without_caches(self.model_)

@@ -374,7 +374,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         """Return the number of features of "auto" for a table, by public numbers."""
         return "auto"
 
-    def _readers_of_public_rows(self) -> dict[str, Any]:
+    def _readers(self) -> dict[str, Any]:
         """Return the estimator that gets public rows, by its parameter."""
         return {"representation": self._chosen_representation()}
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import check_random_state
 
 from sklearn_pate._aggregation._aggregation import (
@@ -18,7 +18,10 @@ from sklearn_pate._aggregation._aggregation import (
     train_teachers,
 )
 from sklearn_pate._aggregation._checks import check_ensemble, memory_location
-from sklearn_pate._aggregation._classifier import StudentClassifier
+from sklearn_pate._aggregation._classifier import (
+    PublicRowsClassifier,
+    readers_of_teachers,
+)
 from sklearn_pate._aggregation._design import Design
 from sklearn_pate._aggregation._entry import (
     CountsFor,
@@ -34,7 +37,7 @@ from sklearn_pate._aggregation._rows import (
     read_public_inputs,
     split_inputs,
 )
-from sklearn_pate._estimators._class_codes import on_labels
+from sklearn_pate._estimators._class_codes import check_classifier, on_labels
 from sklearn_pate._estimators._isolation import MAX_SEED, Seeds
 from sklearn_pate._estimators._progress import (
     CallbackSupportMixin,
@@ -516,7 +519,7 @@ def _as_float32(values: Any) -> NDArray[np.float32]:
         return np.asarray(values).astype(np.float32)
 
 
-class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
+class PETDLClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassifier):
     """Private deep learning with teacher ensembles (PETDL), with a valid guarantee.
 
     Teachers are trained on disjoint shards of the private rows. Each teacher computes
@@ -697,6 +700,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {
+        "student": Constraint(check_classifier),
         "temperature": Constraint.positive(),
         "clipping_bound": Constraint.positive(),
         "weighted": Constraint.boolean(),
@@ -882,7 +886,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
                 f"estimator={teacher!r} has no predict_proba, but teachers vote with "
                 "class probabilities; use another classifier, or PATEClassifier."
             )
-        if self.hint is not None and not accepts_hints(self._unfitted_student()):
+        if self.hint is not None and not accepts_hints(self._unfitted_inner()):
             raise ValueError(
                 f"hint={self.hint!r} releases a hint, which {self.student!r} cannot "
                 "use; set hint=None, or use a student such as FixMatchClassifier()."
@@ -921,7 +925,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
         return Design(
             self._teacher(),
             self.representation,
-            self._unfitted_student(),
+            self._unfitted_inner(),
             self._mechanism(),
             n_teachers,
             0,
@@ -983,7 +987,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
 
         return RandomForestClassifier() if self.estimator is None else self.estimator
 
-    def _unfitted_student(self) -> Any:
+    def _unfitted_inner(self) -> Any:
         """Return the student, by default a small network."""
         if self.student is not None:
             return self.student
@@ -997,8 +1001,7 @@ class PETDLClassifier(CallbackSupportMixin, StudentClassifier):
             labeled_batch_size=min(64, size),
         )
 
-    def _sees_rows_first(self) -> Any:
-        # Teachers get the rows that the representation has transformed.
-        if self.representation is None:
-            return self._teacher()
-        return self.representation
+    def _readers(self) -> dict[str, Any]:
+        return readers_of_teachers(
+            self.representation, self._teacher(), self._unfitted_inner()
+        )

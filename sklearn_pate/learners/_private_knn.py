@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import InputTags
+from sklearn.base import MetaEstimatorMixin
 
 from sklearn_pate._aggregation._aggregation import (
     Queries,
@@ -16,12 +16,12 @@ from sklearn_pate._aggregation._aggregation import (
     prepare_queries,
 )
 from sklearn_pate._aggregation._checks import check_strategy
-from sklearn_pate._aggregation._classifier import StudentClassifier
+from sklearn_pate._aggregation._classifier import PublicRowsClassifier
 from sklearn_pate._aggregation._design import Design, as_mechanism, resolve_n_queries
 from sklearn_pate._aggregation._entry import ReleasePlan, open_entry
 from sklearn_pate._aggregation._fit_plan import why_useless
 from sklearn_pate._aggregation._rows import PublicInputs, split_inputs
-from sklearn_pate._estimators._class_codes import accepts_unlabeled
+from sklearn_pate._estimators._class_codes import accepts_unlabeled, check_classifier
 from sklearn_pate._estimators._isolation import Seeds
 from sklearn_pate._estimators._progress import phase, progress_of
 from sklearn_pate._inputs._labels import private_rows_by_position
@@ -240,7 +240,7 @@ def _first(distances: NDArray[np.float64], k: int) -> NDArray[np.intp]:
     return np.concatenate([nearer, equal[: k - len(nearer)]])
 
 
-class PrivateKNNClassifier(StudentClassifier):
+class PrivateKNNClassifier(MetaEstimatorMixin, PublicRowsClassifier):
     """Private nearest-neighbour votes from secret random samples of the private rows.
 
     For each query, every private row is sampled independently with a small probability.
@@ -430,6 +430,7 @@ class PrivateKNNClassifier(StudentClassifier):
     """
 
     _constraints: ClassVar[dict[str, Constraint]] = {
+        "student": Constraint(check_classifier),
         "n_neighbors": Constraint.count(also=("auto",)),
         "n_queries": Constraint.count(also=("auto",)),
         "metric": Constraint.option(METRICS),
@@ -547,7 +548,7 @@ class PrivateKNNClassifier(StudentClassifier):
             self, X, y, X_public, groups, seed=seeds.public_rows
         )
         public = replace(public, assumptions=self._assumptions_of_samples(public))
-        student = self._unfitted_student()
+        student = self._unfitted_inner()
         design = Design(
             None,
             self.representation,
@@ -598,7 +599,7 @@ class PrivateKNNClassifier(StudentClassifier):
                 f"use one of {[*MECHANISMS]}, which have Gaussian noise."
             )
         super()._check_parameters()
-        check_strategy(self.query_strategy, self.mechanism, self._unfitted_student())
+        check_strategy(self.query_strategy, self.mechanism, self._unfitted_inner())
         mechanism = as_mechanism(self.mechanism)
         SampledMechanism(mechanism, self.sampling_rate).check()
 
@@ -638,10 +639,13 @@ class PrivateKNNClassifier(StudentClassifier):
             sampler=plan.release.mechanism.sampler(plan.release.noise()),
         )
 
-    def _input_tags(self) -> InputTags:
-        return InputTags() if self.representation is None else super()._input_tags()
+    def _readers(self) -> dict[str, Any]:
+        return {
+            "representation": self.representation,
+            "student": self._unfitted_inner(),
+        }
 
-    def _unfitted_student(self) -> Any:
+    def _unfitted_inner(self) -> Any:
         if self.student is None:
             return GraphSelfTrainingClassifier(representation=self.representation)
         return self.student

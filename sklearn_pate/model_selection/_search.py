@@ -16,7 +16,6 @@ from sklearn.utils.metadata_routing import (
     MethodMapping,
     process_routing,
 )
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._aggregation._entry import record_release
 from sklearn_pate._estimators._class_codes import (
@@ -420,6 +419,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         self.verbose = verbose
         self.random_state = random_state
 
+    _inner = "best_estimator_"
     _unfitted = ("best_params_",)
 
     best_params_: dict[str, Any]
@@ -602,8 +602,8 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
         return FitArguments.read(X, y, self.classes, fit_params)
 
-    def _predictor(self) -> Any:
-        return getattr(self, "best_estimator_", None)
+    def _unfitted_inner(self) -> Any:
+        return self.estimator
 
     def _possible_predictors(self) -> Sequence[Any]:
         try:
@@ -613,10 +613,6 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
             ]
         except (TypeError, ValueError):  # `fit` explains what is wrong
             return [self.estimator]
-
-    def _check_before_predicting(self, X: Any) -> Any:
-        check_is_fitted(self, "best_estimator_")
-        return check_features(self, X, reset=False)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -22,8 +22,8 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._estimators._class_codes import (
+    DelegatedPredictionMixin,
     RelabeledClassifier,
-    StudentPredictionMixin,
     is_of,
 )
 from sklearn_pate._estimators._model_digest import model_fingerprint
@@ -67,7 +67,7 @@ from sklearn_pate.publication._privacy_card import (
 from sklearn_pate.stored_types import OF_MODELS
 
 
-class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator):
+class PublishedClassifier(DelegatedPredictionMixin, ClassifierMixin, BaseEstimator):
     """Published model with its privacy statement.
 
     Created by ``publish()`` of a private classifier, such as
@@ -452,7 +452,7 @@ class PublishedClassifier(StudentPredictionMixin, ClassifierMixin, BaseEstimator
             find_problems(X, y, groups, self.classes_, takes_missing=allow_nan)
         )
 
-    def _unfitted_student(self) -> Any:
+    def _unfitted_inner(self) -> Any:
         return getattr(self, "student_", None)  # fitted from the start
 
     def _check_before_predicting(self, X: Any) -> Any:

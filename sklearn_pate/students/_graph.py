@@ -252,7 +252,7 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
             most_confident_first = rows[np.argsort(-confidence[rows], kind="stable")]
             chosen.append(most_confident_first[: math.ceil(self.share * len(rows))])
         rows = np.sort(np.concatenate(chosen))
-        estimator = self._seeded(self._unfitted(), seed)
+        estimator = self._seeded(self._unfitted_inner(), seed)
         estimator = on_labels("estimator", estimator, classes)
         if accepts_unlabeled(estimator):
             targets = np.full(len(labels), UNLABELED)
@@ -261,7 +261,7 @@ class GraphSelfTrainingClassifier(WrappingClassifier):
         return fit_class_indices(estimator, _safe_indexing(X, rows), labels[rows])
 
     def _check_parameters(self) -> None:
-        estimator = self._unfitted()
+        estimator = self._unfitted_inner()
         check_classifier("estimator", estimator)
         check_transformer(self.representation)
         check_parameters(self)

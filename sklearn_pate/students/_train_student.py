@@ -163,12 +163,12 @@ class DistillationClassifier(WrappingClassifier):
             If a parameter is invalid, y has one class only, or histograms are not
             numbers.
         """
-        check_classifier("estimator", self._unfitted())
+        check_classifier("estimator", self._unfitted_inner())
         check_number("temperature", self.temperature, 0, math.inf, closed="neither")
         X = self._check_rows(X, reset=True)
         check_consistent_length(X, y)
         seed = check_random_state(self.random_state).randint(MAX_SEED)
-        estimator = self._seeded(self._unfitted(), seed)
+        estimator = self._seeded(self._unfitted_inner(), seed)
         y = y if hasattr(y, "shape") else np.asarray(y)
         if len(y.shape) > 1 and y.shape[1] > 1:
             probabilities = soften(y, self.temperature)

@@ -403,7 +403,6 @@ def test_a_fitted_classifier_holds_only_what_is_released(
         "n_features_in_",
         "mechanism_",
         "privacy_spent_",
-        "representation_",
     }
     # None of them depends on the rows but by the noisy weights.
     again = learner(method=method, data_norm=20).fit(X[::-1] / 3, y)
