@@ -10,7 +10,7 @@ import torch
 from sklearn.base import BaseEstimator
 
 from sklearn_pate.learners import _linear
-from sklearn_pate.learners._dpsgd import NoisyOptimizer
+from sklearn_pate.learners._dpsgd_training import NoisyOptimizer
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_training import NoisyScores
 

@@ -24,7 +24,7 @@ from benchmarks.petdl.teachers import (
     network_outputs,
 )
 from benchmarks.record import command, save, summary
-from sklearn_pate._estimators._class_codes import hidden_of_batch
+from sklearn_pate._estimators._hidden_layer import hidden_of_batch
 from sklearn_pate._estimators._isolation import one_thread, seeded_globals
 from sklearn_pate.students import ConvSmall
 from sklearn_pate.students.networks._images import PublicRows

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Self
 
 import joblib
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
     BaseEstimator,
@@ -27,7 +26,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import Tensor, nn
 
 from sklearn_pate._estimators._isolation import check_cloneable, seeded_clone
 from sklearn_pate._inputs._features import check_features
@@ -49,60 +47,6 @@ _NUMBERING = {
 # Parameters that name labels, and parameters that name labels if they are dicts.
 _OF_LABELS = {"class_names", "classes", "labels", "outlier_label", "pos_label"}
 _OF_DICTS = {"class_weight", "class_weights", "sampling_strategy"}
-
-
-def hidden_layer(module: nn.Module) -> nn.Linear:
-    """Find the last linear layer of a module that maps inputs to logits."""
-    linear = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
-    if not linear:
-        raise ValueError(
-            f"module is a {type(module).__name__} without a torch.nn.Linear; make its "
-            "last layer one, as the inputs of this layer are the hidden representation."
-        )
-    return linear[-1]
-
-
-@contextmanager
-def hidden_passes(module: nn.Module) -> Iterator[list[Tensor]]:
-    """Collect the hidden representations of all calls of a module in a list."""
-    passes = []
-    handle = hidden_layer(module).register_forward_pre_hook(
-        lambda layer, inputs: passes.append(inputs[0])
-    )
-    try:
-        yield passes
-    finally:
-        handle.remove()
-
-
-def hidden_of_batch(module: nn.Module, inputs: Tensor) -> Tensor:
-    """Compute the hidden representation of a batch, of shape (n_rows, n_hidden).
-
-    The module stays in its mode, training or evaluation, and gradients are kept.
-    """
-    with hidden_passes(module) as seen:
-        module(inputs)
-    if not seen:
-        raise ValueError(
-            f"module is a {type(module).__name__} that does not use its last "
-            "torch.nn.Linear; remove that layer, or set hint=None."
-        )
-    return seen[-1].flatten(1)
-
-
-def hidden_representation(
-    module: nn.Module, inputs: Tensor, batch_size: int = 1000
-) -> Tensor:
-    """Compute the hidden representation of many inputs, in evaluation mode."""
-    device = hidden_layer(module).weight.device
-    module.eval()
-    with torch.no_grad():
-        return torch.cat(
-            [
-                hidden_of_batch(module, part.to(device)).cpu()
-                for part in inputs.split(batch_size)
-            ]
-        )
 
 
 def estimator_hash(*estimators: object) -> str:

@@ -292,7 +292,7 @@ def _representation(
         return probabilities
     import torch  # optional
 
-    from sklearn_pate._estimators._class_codes import hidden_representation
+    from sklearn_pate._estimators._hidden_layer import hidden_representation
 
     inputs = torch.as_tensor(np.asarray(X_public))
     return hidden_representation(teacher.module_, inputs).numpy().astype(np.float32)

@@ -17,8 +17,8 @@ from torch import nn
 
 from sklearn_pate._estimators._class_codes import (
     fit_class_indices,
-    hidden_representation,
 )
+from sklearn_pate._estimators._hidden_layer import hidden_representation
 from sklearn_pate._teachers._shards import shard_rows
 from sklearn_pate._teachers._training import SoftVoteForm, collect
 from sklearn_pate._votes._votes import STEPS, SoftVoteLayout, SoftVotes

@@ -6,8 +6,8 @@ import torch
 from scipy.stats import binom, kstest
 from torch import nn
 
-from sklearn_pate.learners import _dpsgd
-from sklearn_pate.learners._dpsgd import NoisySteps
+from sklearn_pate.learners import _dpsgd_training
+from sklearn_pate.learners._dpsgd_training import NoisySteps
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_training import DPSGDSteps
 from tests.learners.networks import (
@@ -93,8 +93,8 @@ def sums_of_gradients(net, rows, indices, plan):
     X, y = (torch.from_numpy(one) for one in rows)
     with equal_noise():
         noise = NoiseSource()
-    with _dpsgd.one_thread_quietly():
-        initialized = _dpsgd.initialized(net, N_CLASSES, 0)
+    with _dpsgd_training.one_thread_quietly():
+        initialized = _dpsgd_training.initialized(net, N_CLASSES, 0)
         steps = NoisySteps(initialized, X, y.long(), plan, noise)
         steps.step(indices)
         sums = [p.summed_grad.flatten() for p in steps.optimizer.params]
@@ -211,7 +211,7 @@ def test_large_samples_are_taken_in_parts(rows, monkeypatch):
     net = network(max_epochs=2, module=nn.Linear(N_FEATURES, N_CLASSES))
     fit = equal_noise()(make(net).fit)
     whole = weights(fit(*rows))
-    monkeypatch.setattr(_dpsgd, "_NUMBERS_AT_ONCE", 1)
+    monkeypatch.setattr(_dpsgd_training, "_NUMBERS_AT_ONCE", 1)
     parts = weights(fit(*rows))
     torch.testing.assert_close(whole, parts, rtol=1e-4, atol=1e-6)
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from sklearn_pate import PrivacyLedger
 from sklearn_pate.learners import DPSGDClassifier
-from sklearn_pate.learners._dpsgd import (
+from sklearn_pate.learners._dpsgd_training import (
     NoisySteps,
     check_trainable,
     one_thread_quietly,

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import parametrize
 
-from sklearn_pate._estimators._class_codes import hidden_layer, hidden_passes
+from sklearn_pate._estimators._hidden_layer import hidden_layer, hidden_passes
 from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.students.networks._images import (
     Discriminator,

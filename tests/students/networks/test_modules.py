@@ -8,7 +8,7 @@ import torch
 from sklearn.base import clone
 from torch import nn
 
-from sklearn_pate._estimators._class_codes import hidden_representation
+from sklearn_pate._estimators._hidden_layer import hidden_representation
 from sklearn_pate.students import ConvSmall, FixMatchClassifier
 
 MNIST = (1, 28, 28)

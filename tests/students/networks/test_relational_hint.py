@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from sklearn_pate._estimators._class_codes import hidden_representation
+from sklearn_pate._estimators._hidden_layer import hidden_representation
 from sklearn_pate.students import (
     ConvSmall,
     FixMatchClassifier,
