@@ -209,7 +209,6 @@ class NoisyHistogram(GNMax):
         counts: ArrayLike,
         noise: NoiseSource | None = None,
         max_answers: int | None = None,
-        probabilities: ArrayLike | None = None,
     ) -> Response:
         noise = noise or NoiseSource()
         histograms = self.release(self._checked(counts, max_answers), noise)

@@ -487,10 +487,9 @@ class SampledMechanism(Mechanism):
         counts: ArrayLike,
         noise: NoiseSource | None = None,
         max_answers: int | None = None,
-        probabilities: ArrayLike | None = None,
     ) -> Response:
         self._check_ready()
-        return self.mechanism.respond(counts, noise, max_answers, probabilities)
+        return self.mechanism.respond(counts, noise, max_answers)
 
     def calibrated(
         self,

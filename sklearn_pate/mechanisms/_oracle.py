@@ -281,8 +281,10 @@ class Oracle:
     def _draw(
         self, rows: NDArray[np.intp], probabilities: NDArray[np.float64] | None
     ) -> Response:
+        # Only a mechanism that needs probabilities takes them.
+        needed = {} if probabilities is None else {"probabilities": probabilities}
         response = self._mechanism.respond(
-            self._votes.counts(rows), self._noise, self._answers_left, probabilities
+            self._votes.counts(rows), self._noise, self._answers_left, **needed
         )
         self._answers_left -= response.n_given
         return response

@@ -384,7 +384,6 @@ class PluralityMechanism(Mechanism):
         counts: ArrayLike,
         noise: NoiseSource | None = None,
         max_answers: int | None = None,
-        probabilities: ArrayLike | None = None,
     ) -> Response:
         """Answer one batch of queries of a fit, as called by `Oracle`.
 
@@ -399,9 +398,6 @@ class PluralityMechanism(Mechanism):
         max_answers : int, default=None
             Number of answers that are still allowed. None is the limit of the
             mechanism.
-
-        probabilities : array-like of shape (n_queries, n_classes), default=None
-            The student's class probabilities, for a mechanism that needs probabilities.
 
         Returns
         -------
