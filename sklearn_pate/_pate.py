@@ -444,7 +444,7 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
             units = "parties" if privacy_unit is None else "teachers"
             check_parties(n_parties, self.n_teachers, self.delta, units, sent="voted")
             design = replace(design, n_teachers=n_parties)
-            release = self._release(design, public)
+            release = self._plan_release(design, public)
             planned = public, design, release, seeds, None, ()
             aggregation = VoteAggregation(*planned, queries)
             aggregation.warn_if_useless()
@@ -473,16 +473,14 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
             n_classes=len(public.classes),
         )
         shards = private.shards(design.n_teachers, seeds.key)
-        release = self._release(design, public)
-        planned = public, design, release, seeds, private, shards
-        aggregation: VoteAggregation | ScoreAggregation
+        kind: Any = VoteAggregation
+        prepare: Any = prepare_queries
         if isinstance(design.mechanism, MeanScores):
-            scored = prepare_scores(public.X_public, design, seeds.representation)
-            aggregation = ScoreAggregation(*planned, scored)
-        else:
-            queries = prepare_queries(public.X_public, design, seeds.representation)
-            aggregation = VoteAggregation(*planned, queries)
-        self._warn_of_counts(private, public, aggregation.release)
+            kind, prepare = ScoreAggregation, prepare_scores
+        release = self._plan_release(design, public)
+        rows = prepare(public.X_public, design, seeds.representation)
+        aggregation = kind(public, design, release, seeds, private, shards, rows)
+        self._warn_of_counts(private, public, release)
         aggregation.warn_if_useless()
         aggregation.rehearse()
         return aggregation
@@ -496,7 +494,8 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
             self, X, y, X_public, groups, seed=seeds.public_rows, key=seeds.key
         )
 
-    def _release(self, design: Design, public: PublicInputs) -> ReleasePlan:
+    @phase("calibrating the noise")
+    def _plan_release(self, design: Design, public: PublicInputs) -> ReleasePlan:
         """Calibrate the mechanism of a design, and state its privacy cost."""
         return ReleasePlan.of_design(
             design,

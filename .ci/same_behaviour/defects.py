@@ -120,6 +120,10 @@ DEFECTS = [
                     r"(mechanism\.prepared\(\s+epsilon=epsilon, delta=)(delta)",
                     r"\g<1>10 * \2",
                 ),
+                (
+                    r"(partial\(design\.mechanism\.prepared, delta=)(delta)",
+                    r"\g<1>10 * \2",
+                ),
             ]
         ],
     ),

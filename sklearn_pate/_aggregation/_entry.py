@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
 from typing import Any, Protocol, Self, cast
@@ -20,7 +20,6 @@ from sklearn.utils import _safe_indexing
 
 from sklearn_pate._aggregation._design import Design
 from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
-from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._synthetic._domain import Domain
 from sklearn_pate._synthetic._marginals import (
@@ -70,7 +69,10 @@ CountsFor = Callable[[float | None], MarginalCounts | None]
 
 @dataclass(frozen=True, kw_only=True)
 class ReleasePlan:
-    """Plan of a release: its mechanism and its statement, before any noise is drawn."""
+    """Plan of a release: its mechanism and its statement, before any noise is drawn.
+
+    `replace` with another `target` plans the same release for another epsilon.
+    """
 
     #: Returns the mechanism with its noise for `epsilon`, after the cost `before`.
     prepare: Callable[..., Mechanism]
@@ -80,29 +82,30 @@ class ReleasePlan:
     delta: float
     unit: str
     assumptions: tuple[Assumption, ...]
-    #: 0 for a learner without teachers.
-    n_teachers: int = 0
+    #: Number of teachers, or its rule by the mechanism; 0 for a learner without them.
+    teachers: int | Callable[[Any], int] = 0
     #: Number of queries, as the mechanism counts them; 0 for a release without queries.
     n_queries: int = 0
+    #: Number of parts of a query, which the statement counts as queries.
+    n_parts: int = 1
     #: Number of values of a query: the number of classes.
     n_values: int
-    #: Number of draws of noise after that of counts, where these are no queries.
+    #: Number of draws of noise after that of counts, where there are no queries.
     n_steps: int = 0
-    #: What is released, with all its parameters: answers, perhaps after counts. It
-    #: follows from the fields above, as the statement does.
-    accounted: Mechanism = None  # type: ignore[assignment]
-    statement: PrivacySpent = None  # type: ignore[assignment]
+    #: What is released, with all its parameters: answers, perhaps after counts.
+    accounted: Mechanism = field(init=False)
+    statement: PrivacySpent = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.statement is not None:
-            return
         counts, before = self.counts_for(self.target), None
         if counts is not None:
             before = counts.cost(unit=self.unit)
-        with phase("calibrating the noise"):
-            accounted = self.prepare(epsilon=self.target, before=before)
+        accounted = mechanism = self.prepare(epsilon=self.target, before=before)
         if counts is not None:
-            accounted = TwoPartRelease(counts, accounted)
+            accounted = TwoPartRelease(counts, mechanism)
+        teachers = (
+            self.teachers(mechanism) if callable(self.teachers) else self.teachers
+        )
         cost = accounted.cost(self.n_queries, self.n_values, unit=self.unit)
         cost, assumptions = as_drawn(cost, self.assumptions)
         statement = state_cost(
@@ -111,37 +114,34 @@ class ReleasePlan:
             release=accounted.released,
             mechanism=accounted.in_one_line(),
             assumptions=assumptions,
-            n_teachers=int(self.n_teachers) or None,
-            n_queries=int(self.n_queries) or None,
+            n_teachers=int(teachers) or None,
+            n_queries=int(self.n_queries * self.n_parts) or None,
             n_tables=None if counts is None else counts.n_tables,
         )
         object.__setattr__(self, "accounted", accounted)
         object.__setattr__(self, "statement", statement)
 
     @classmethod
-    def of_design(cls, design: Design, *, n_classes: int, **budget: Any) -> Self:
+    def of_design(
+        cls, design: Design, *, delta: float, n_classes: int, **given: Any
+    ) -> Self:
         """Calibrate the mechanism of a design, and state its privacy cost."""
-        prepare = partial(design.mechanism.prepared, delta=budget["delta"])
+        numbers = {}
         if isinstance(design.mechanism, PluralityMechanism):
-            prepare = partial(
-                prepare,
-                n_teachers=design.n_teachers,
-                n_queries=design.n_queries,
-                n_classes=n_classes,
-            )
+            numbers = {
+                "n_teachers": design.n_teachers,
+                "n_queries": design.n_queries,
+                "n_classes": n_classes,
+            }
         return cls(
-            prepare=prepare,
-            n_teachers=design.n_teachers,
+            prepare=partial(design.mechanism.prepared, delta=delta, **numbers),
+            delta=delta,
+            teachers=design.n_teachers,
             n_queries=design.n_queries,
             n_values=n_classes,
             n_steps=0 if design.n_queries else design.mechanism.n_steps,
-            **budget,
+            **given,
         )
-
-    def for_epsilon(self, epsilon: float) -> Self:
-        """Plan the same release for another epsilon."""
-        unset: Any = {"accounted": None, "statement": None}
-        return replace(self, target=epsilon, **unset)
 
     @property
     def counts(self) -> MarginalCounts | None:
@@ -152,6 +152,11 @@ class ReleasePlan:
     def mechanism(self) -> Any:
         """The mechanism that answers."""
         return self.accounted.parts[1]
+
+    @property
+    def n_teachers(self) -> int:
+        """Number of teachers; 0 for a learner without teachers."""
+        return self.statement.n_teachers or 0
 
     @property
     def n_draws(self) -> int:
@@ -411,7 +416,7 @@ def _what_fits(
         return f"n_queries={n_affordable} would fit this budget; or use more noise."
 
     def excess(epsilon: float) -> float:
-        other = release.for_epsilon(epsilon).statement
+        other = replace(release, target=epsilon).statement
         if ledger.fits(other.curve, other.profile):
             return 0.0
         share, left = ledger.budget_fractions(other.curve)

@@ -537,7 +537,7 @@ class _Sizes:
             )
 
         if isinstance(learner, DPNewtonClassifier):
-            release = learner._release(n_classes, counts_for, (CHOSEN_BLINDLY,))
+            release = learner._plan_release(n_classes, counts_for, (CHOSEN_BLINDLY,))
             most = learner._most_coordinates(release, n_public, cast(int, n_units))
             return cls(release, None, n_units, n_public, most)
         design = design_fit(

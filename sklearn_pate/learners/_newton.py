@@ -869,7 +869,8 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
             private, public = split_inputs(
                 self, X, y, X_public, groups, seed=seeds.public_rows
             )
-        release = self._plan_release(public)
+        counts_for, assumed = partial(self._counts, public), self._assumptions(public)
+        release = self._plan_release(len(public.classes), counts_for, assumed)
         self._warn_of_counts(private, public, release)
         n_units = self._n_units(private)
         basis = self._public_basis(release, public, n_units, seeds)
@@ -887,16 +888,12 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
         plan.warn_if_useless()
         return plan
 
-    def _plan_release(self, public: PublicInputs) -> ReleasePlan:
-        """Calibrate the noise of the steps, and state the cost."""
-        counts_for, assumed = partial(self._counts, public), self._assumptions(public)
-        return self._release(len(public.classes), counts_for, assumed)
-
-    def _release(
+    @phase("calibrating the noise")
+    def _plan_release(
         self,
         n_classes: int,
         counts_for: CountsFor,
-        assumptions: tuple[Assumption, ...] = (),
+        assumptions: tuple[Assumption, ...],
     ) -> ReleasePlan:
         """Calibrate the noise of the steps after that of counts, and state the cost."""
         check_two_classes(self.threshold, n_classes)

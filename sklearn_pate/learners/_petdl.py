@@ -24,7 +24,6 @@ from sklearn_pate._aggregation._classifier import (
 )
 from sklearn_pate._aggregation._design import Design
 from sklearn_pate._aggregation._entry import (
-    CountsFor,
     ReleasePlan,
     analyse_release,
     open_entry,
@@ -51,7 +50,6 @@ from sklearn_pate._synthetic._marginals import PrivateMarginals, nearest_on_simp
 from sklearn_pate._teachers._training import SoftVoteForm, TeacherProblems
 from sklearn_pate._votes._votes import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.accounting._ledger import FitEntry, PrivacyLedger
-from sklearn_pate.accounting._statement import Assumption
 from sklearn_pate.accounting._value_checks import Constraint, check_parameters, counted
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.mechanisms import NoisySum
@@ -420,37 +418,6 @@ def vector_layout(n_batches: int, n_classes: int, hint: Hint | None) -> SoftVote
     if hint is not None:
         n_hint_parts = math.ceil(n_batches * hint.share / (1 - hint.share))
     return SoftVoteLayout(n_batches, n_classes, n_hint_parts)
-
-
-def plan_sum(
-    mechanism: NoisySum,
-    layout: SoftVoteLayout,
-    *,
-    epsilon: float | None,
-    delta: float,
-    unit: str,
-    assumptions: tuple[Assumption, ...],
-    n_teachers: int,
-    counts_for: CountsFor,
-) -> ReleasePlan:
-    """Calibrate the noise of the sum, and state its cost.
-
-    `counts_for` returns what is released before, for an epsilon.
-    """
-    release = ReleasePlan(
-        prepare=partial(mechanism.prepared, n_parts=layout.n_parts, delta=delta),
-        counts_for=counts_for,
-        target=epsilon,
-        delta=delta,
-        unit=unit,
-        assumptions=assumptions,
-        n_teachers=n_teachers,
-        n_queries=1,
-        n_values=layout.size,
-    )
-    # One release of a vector; the statement counts its parts.
-    statement = replace(release.statement, n_queries=layout.n_parts)
-    return replace(release, statement=statement)
 
 
 def without_noise(values: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -971,15 +938,18 @@ class PETDLClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassi
             layout = vector_layout(
                 public.n_public // self._batches().size, len(public.classes), self.hint
             )
-        return plan_sum(
-            self._mechanism(),
-            layout,
-            epsilon=self.epsilon,
+        mechanism, n_parts = self._mechanism(), layout.n_parts
+        return ReleasePlan(
+            prepare=partial(mechanism.prepared, n_parts=n_parts, delta=self.delta),
+            counts_for=partial(self._counts, public),
+            target=self.epsilon,
             delta=self.delta,
             unit=public.unit,
             assumptions=self._assumptions(public),
-            n_teachers=n_teachers,
-            counts_for=partial(self._counts, public),
+            teachers=n_teachers,
+            n_queries=1,
+            n_parts=n_parts,
+            n_values=layout.size,
         )
 
     def _teacher(self) -> Any:

@@ -577,13 +577,10 @@ class PrivateKNNClassifier(MetaEstimatorMixin, PublicRowsClassifier):
             delta=self.delta,
             unit=public.unit,
             assumptions=self._assumptions(public),
-            n_teachers=1,  # replaced below: neighbours depend on the noise
+            teachers=self._count_neighbors,
             n_queries=design.n_queries,
             n_values=len(public.classes),
         )
-        n_neighbors = self._count_neighbors(release.mechanism)
-        statement = replace(release.statement, n_teachers=n_neighbors)
-        release = replace(release, n_teachers=n_neighbors, statement=statement)
         self._warn_of_counts(private, public, release)
         aggregation = _NeighbourAggregation(
             public, design, release, seeds, private, (), queries
