@@ -245,7 +245,7 @@ PREPARED = {
     "NoisySum": partial(NoisySum(4.0).prepared, n_parts=1),
     "NewtonSteps": partial(NewtonSteps().prepared, epsilon=1.0, delta=1e-5),
     "SampledMechanism": partial(
-        SampledMechanism(GNMax(), 0.1).calibrated, n_queries=10, epsilon=1.0
+        SampledMechanism(GNMax(), 0.1).prepared, n_queries=10, epsilon=1.0
     ),
 }
 

@@ -565,7 +565,7 @@ class PrivateKNNClassifier(MetaEstimatorMixin, PublicRowsClassifier):
         sampled = SampledMechanism(design.mechanism, self.sampling_rate)
 
         def prepare(**target: Any) -> SampledMechanism:
-            mechanism = sampled.calibrated(
+            mechanism = sampled.prepared(
                 n_queries=design.n_queries, delta=self.delta, **target
             )
             return mechanism.for_neighbors(self._count_neighbors(mechanism))

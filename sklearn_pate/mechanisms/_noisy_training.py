@@ -491,7 +491,7 @@ class SampledMechanism(Mechanism):
         self._check_ready()
         return self.mechanism.respond(counts, noise, max_answers)
 
-    def calibrated(
+    def prepared(
         self,
         *,
         n_queries: int,
@@ -499,7 +499,7 @@ class SampledMechanism(Mechanism):
         delta: float = 1e-5,
         before: Cost | None = None,
     ) -> Self:
-        """Return a clone whose noise is set, or calibrated for a whole fit.
+        """Return a clone with its noise set for a whole fit, after another release.
 
         Epsilon covers what is released before, too.
         """

@@ -302,7 +302,8 @@ class PluralityMechanism(Mechanism):
     and `_cost`. For the guarantee, `_cost` must bound the Renyi divergence of all
     answers between any two neighbouring data sets, for any votes. A subclass that
     states the distribution of an answer, by `_plurality` and `_guarantee`, also has
-    data-dependent costs.
+    data-dependent costs. A subclass of a mechanism that overrides `_cost` or `_answer`
+    does not inherit its exact epsilon, which may be too small for the subclass.
 
     Notes
     -----

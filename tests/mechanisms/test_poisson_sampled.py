@@ -202,7 +202,7 @@ def test_there_is_no_data_dependent_figure_to_publish():
 @pytest.mark.parametrize("base", [GNMax(), NoisyHistogram(), ConfidentGNMax()])
 def test_noise_is_calibrated_to_the_target_from_below(base, epsilon):
     mechanism = SampledMechanism(base, 0.15)
-    ready = mechanism.calibrated(n_queries=100, epsilon=epsilon, delta=1e-6)
+    ready = mechanism.prepared(n_queries=100, epsilon=epsilon, delta=1e-6)
     assert 0.999 * epsilon < ready.cost(100, 10).epsilon(1e-6) <= epsilon
     assert mechanism.mechanism.sigma is None
     if isinstance(base, ConfidentGNMax):
@@ -224,14 +224,14 @@ WITHOUT_COST = {
     "nothing": None,
 }
 CALLS = {
-    "calibrated": lambda one: one.calibrated(n_queries=3),
+    "prepared": lambda one: one.prepared(n_queries=3),
     "for_neighbors": lambda one: one.for_neighbors(10),
     "respond": lambda one: one.respond([[3, 1]], NoiseSource(), 1),
     "cost": lambda one: one.cost(1, 2),
 }
 
 
-@pytest.mark.parametrize("call", ["calibrated", "for_neighbors", "respond"])
+@pytest.mark.parametrize("call", ["prepared", "for_neighbors", "respond"])
 @pytest.mark.parametrize("case", WITHOUT_COST)
 def test_mechanisms_without_a_cost_on_a_sample_are_refused(case, call):
     with pytest.raises(ValueError, match="has no known cost on a secret sample"):
@@ -266,7 +266,7 @@ def test_parameters_out_of_range_are_refused_by_every_method(base, rate, message
 
 def test_a_target_and_given_noise_exclude_each_other():
     with pytest.raises(ValueError, match=r"epsilon=1.0 and GNMax\(sigma=9.0\) both"):
-        SampledMechanism(GNMax(9.0), 0.1).calibrated(n_queries=3, epsilon=1.0)
+        SampledMechanism(GNMax(9.0), 0.1).prepared(n_queries=3, epsilon=1.0)
 
 
 def test_pate_refuses_it_as_it_draws_no_samples(blobs):

@@ -144,7 +144,7 @@ def test_a_larger_share_is_more_noise_on_answers_and_less_on_counts(release):
 def sampled(rate, epsilon=2.0, delta=1e-5, n_queries=30):
     counts = MarginalCounts(n_tables=N_TABLES, add_remove=True)
     counts = counts.for_share(SHARE, epsilon, delta)
-    mechanism = SampledMechanism(GNMax(), rate).calibrated(
+    mechanism = SampledMechanism(GNMax(), rate).prepared(
         n_queries=n_queries, epsilon=epsilon, delta=delta, before=counts.cost()
     )
     return TwoPartRelease(counts, mechanism)
