@@ -362,17 +362,17 @@ class Measurement:
         middles, middle_errors = map(list, zip(*means, strict=True))
         self._warn_if_missed(confusion, n_rows)
         return PrivateMetrics(
-            classes,
-            rows.subgroups,
-            confusion,
-            histograms,
-            edges,
-            middles,
-            middle_errors,
-            (float(self.first.sigma), float(self.second.sigma)),
-            self.n_rows,
-            self.statement,
-            of_model,
+            classes_=classes,
+            subgroups_=rows.subgroups,
+            confusion_=confusion,
+            histograms_=histograms,
+            edges_=edges,
+            middles_=middles,
+            middle_errors_=middle_errors,
+            noise_scales_=(float(self.first.sigma), float(self.second.sigma)),
+            n_rows_=self.n_rows,
+            privacy_spent_=self.statement,
+            model_fingerprint_=of_model,
         )
 
     def _warn_if_missed(self, confusion: NDArray[Any], n_rows: float) -> None:

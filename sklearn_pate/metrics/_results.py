@@ -424,7 +424,7 @@ class _Estimates(dict[Any, Estimate]):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PrivateMetrics(Mapping[Any, Estimate]):
     """Metrics of a classifier on private rows, computed from noisy counts.
 

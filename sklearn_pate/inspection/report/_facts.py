@@ -5,11 +5,12 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from numbers import Real
 from string import Formatter
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -279,75 +280,147 @@ def name_file(learner: Any, model_file: str | os.PathLike[str]) -> dict[str, str
     return {"name": name, "sha256": hashlib.sha256(model).hexdigest()}
 
 
-def collect_facts(
-    clf: Any,
-    title: str | None,
-    quality: Any,
-    evaluated_on: str | None,
-    quality_is_public: bool | None,
-    metrics: PrivateMetrics | None,
-    ledger: PrivacyLedger | None,
-    model_file: Any,
-    deployment: Deployment | None,
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ReportInputs:
+    """Checked inputs of a report: a model, its statements, and their evidence."""
+
+    learner: Any
+    #: Names and steps of pipelines in front of the learner.
+    steps: list[tuple[str, Any]]
+    of_model: PrivacySpent
+    #: Statement of all that is published: the model, and its metrics.
+    whole: PrivacySpent
+    deployment: dict[str, Any]
+    title: str
+    quality: dict[str, Any] | None
+    metrics: PrivateMetrics | None
+    ledger: dict[str, Any] | None
+    model_file: dict[str, str] | None
+
+    @classmethod
+    def read(
+        cls,
+        clf: Any,
+        *,
+        title: str | None,
+        quality: Any,
+        evaluated_on: str | None,
+        quality_is_public: bool | None,
+        metrics: PrivateMetrics | None,
+        ledger: PrivacyLedger | None,
+        model_file: Any,
+        deployment: Deployment | None,
+    ) -> Self:
+        """Check the arguments of :meth:`PrivacyReport.from_estimator`."""
+        learner, steps = _unwrapped(clf)
+        spent = _statement_of(learner, clf)
+        described = deployment_of(learner, deployment, spent)
+        title = _title(described) if title is None else one_line("title", title)
+        figures = _quality(quality, evaluated_on, quality_is_public)
+        metrics = metrics_of(learner, clf, metrics, spent)
+        whole = spent
+        if metrics is not None:
+            whole = with_metrics(spent, metrics.privacy_spent_)
+        return cls(
+            learner,
+            steps,
+            spent,
+            whole,
+            described,
+            title,
+            figures,
+            metrics,
+            _ledger_facts(ledger, spent),
+            None if model_file is None else name_file(learner, model_file),
+        )
+
+    @cached_property
+    def leaks(self) -> list[dict[str, Any]]:
+        """Leaks of the steps, which no statement covers."""
+        return [
+            {"name": leak.name, "estimator": leak.estimator, "what": str(leak)}
+            for leak in leaks_of_steps(self.steps, self.learner)
+        ]
+
+    @property
+    def is_private(self) -> bool:
+        """Whether all that is published has a guarantee."""
+        return bool(np.isfinite(self.of_model.epsilon)) and not self.leaks
+
+
+def collect_facts(given: ReportInputs) -> dict[str, Any]:
     """Collect all facts of a report, as values that strict JSON can hold.
 
-    Parameters and errors are those of :meth:`PrivacyReport.from_estimator`. Bounds are
-    rounded up.
+    Bounds are rounded up.
     """
-    learner, steps = _unwrapped(clf)
-    spent = _statement_of(learner, clf)
-    described = deployment_of(learner, deployment, spent)
-    title = _title(described) if title is None else one_line("title", title)
-    figures = _quality(quality, evaluated_on, quality_is_public)
-    metrics = metrics_of(learner, clf, metrics, spent)
-    whole = spent if metrics is None else with_metrics(spent, metrics.privacy_spent_)
-    history = _ledger_facts(ledger, spent)
-    leaks = [
-        {"name": leak.name, "estimator": leak.estimator, "what": str(leak)}
-        for leak in leaks_of_steps(steps, learner)
-    ]
+    return {
+        **_heading(given),
+        **_privacy(given),
+        **_publication(given),
+        **_model(given),
+        **_evidence(given),
+    }
+
+
+def _heading(given: ReportInputs) -> dict[str, Any]:
     internal_because = []
-    if figures is not None and not figures["public"]:
+    if given.quality is not None and not given.quality["public"]:
         internal_because.append(QUALITY_IS_PRIVATE)
-    if history is not None:
+    if given.ledger is not None:
         internal_because.append(LEDGER_IS_PRIVATE)
-    private = bool(np.isfinite(spent.epsilon)) and not leaks
-    kind = kind_of(spent)
-    model = _model_of(learner)
-    card = learner.card if has_card(learner) else None
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "title": title,
+        "title": given.title,
         "date": datetime.now(UTC).date().isoformat(),
         "internal": bool(internal_because),
         "internal_because": internal_because,
+    }
+
+
+def _privacy(given: ReportInputs) -> dict[str, Any]:
+    whole, private = given.whole, given.is_private
+    unit_name = given.deployment.get("unit_name")
+    assumptions = _assumptions(whole, given.steps, given.quality, unit_name)
+    return {
         "private": private,
-        # Of all that is published: the model, and its metrics.
-        **_stated(whole, spent),
+        **_stated(whole, given.of_model),
         "promise": _promise(whole) if private else None,
         "costs": _costs(whole) if private else None,
-        "model_alone": None if metrics is None else _part(spent),
-        "kind": kind,
-        "not_covered": leaks,
-        "assumptions": [
-            asdict(one)
-            for one in _assumptions(whole, steps, figures, described.get("unit_name"))
-        ],
-        "deployment": described,
-        "to_fill_in": missing_in(described, figures, metrics) if private else [],
+        "model_alone": None if given.metrics is None else _part(given.of_model),
+        "kind": kind_of(given.of_model),
+        "not_covered": given.leaks,
+        "assumptions": [asdict(one) for one in assumptions],
+    }
+
+
+def _publication(given: ReportInputs) -> dict[str, Any]:
+    to_fill_in = []
+    if given.is_private:
+        to_fill_in = missing_in(given.deployment, given.quality, given.metrics)
+    return {"deployment": given.deployment, "to_fill_in": to_fill_in}
+
+
+def _model(given: ReportInputs) -> dict[str, Any]:
+    learner, model = given.learner, _model_of(given.learner)
+    card = learner.card if has_card(learner) else None
+    return {
         # A PublishedClassifier was not fitted, and its card does not name the fit.
         "classifier": None if card else type(learner).__name__,
         "model": _name_of(model),
-        "model_file": None if model_file is None else name_file(learner, model_file),
+        "model_file": given.model_file,
         "published": card and card.get("date"),
         "n_classes": len(learner.classes_),
         "n_features": int(learner.n_features_in_),
-        "quality": figures,
-        "metrics": None if metrics is None else _metrics(metrics),
-        "ledger": history,
         "versions": card["versions"] if card else versions_of(model),
+    }
+
+
+def _evidence(given: ReportInputs) -> dict[str, Any]:
+    return {
+        "quality": given.quality,
+        "metrics": None if given.metrics is None else _metrics(given.metrics),
+        "ledger": given.ledger,
     }
 
 

@@ -13,6 +13,7 @@ from typing import Any, Self
 from sklearn_pate._inputs._file_content import check_can_write, write_files
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.inspection.report._facts import (
+    ReportInputs,
     collect_facts,
     registry_record,
     registry_yaml,
@@ -339,19 +340,18 @@ class PrivacyReport:
         LedgerError
             If the file of the `ledger` cannot be read.
         """
-        return cls(
-            collect_facts(
-                clf,
-                title,
-                quality,
-                evaluated_on,
-                quality_is_public,
-                metrics,
-                ledger,
-                model_file,
-                deployment,
-            )
+        given = ReportInputs.read(
+            clf,
+            title=title,
+            quality=quality,
+            evaluated_on=evaluated_on,
+            quality_is_public=quality_is_public,
+            metrics=metrics,
+            ledger=ledger,
+            model_file=model_file,
+            deployment=deployment,
         )
+        return cls(collect_facts(given))
 
     @property
     def internal(self) -> bool:
