@@ -1,0 +1,240 @@
+"""Files of every format that earlier versions wrote, whole and broken."""
+
+import json
+import shutil
+import sqlite3
+import warnings
+
+import pytest
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils.fixes import parse_version
+
+from sklearn_pate import PrivacyLedger, PublishedClassifier, Votes
+from sklearn_pate._cli import _site_commands, main
+from sklearn_pate._cli._model_commands import read_released
+from sklearn_pate._votes import _votes
+from sklearn_pate.accounting import _ledger
+from sklearn_pate.exceptions import LedgerError
+from sklearn_pate.metrics import PrivateMetrics, _results
+from sklearn_pate.publication import _privacy_card
+from tests._cli.site_files import SITES, fit_votes
+from tests.publication.write_stored import ANSWERS, MODELS, STORED, fresh
+
+READ = json.loads(ANSWERS.read_text())
+OF_MODELS = {name: READ[name] for name in MODELS}
+OF_MODELS["with_metrics"] = READ["metrics"]["model"]
+MODULES = {"scikit-learn": "sklearn"}
+
+
+def load(path, **parameters):
+    """Load a model that another version of scikit-learn may have saved."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InconsistentVersionWarning)
+        return PublishedClassifier.load(path, **parameters)
+
+
+def skip_unless_later(card):
+    """Skip where a package is missing, or is older than the one that wrote a file."""
+    for name, version in card["versions"].items():
+        if name in ("python", "tests"):
+            continue
+        module = pytest.importorskip(MODULES.get(name, name))
+        if parse_version(module.__version__) < parse_version(version):
+            pytest.skip(f"{name} is older than the version that wrote the file")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OF_MODELS)
+def test_a_stored_model_predicts_and_states_as_it_did(name):
+    path, answers = STORED / f"{name}.skops", OF_MODELS[name]
+    card = json.loads(path.with_suffix(".json").read_text())
+    skip_unless_later(card)
+    loaded = load(path, trusted=answers["trusted"])
+    assert loaded.predict(fresh(name)).tolist() == answers["predictions"]
+    assert loaded.card["epsilon"] == answers["epsilon"]
+    for one in (loaded, read_released(path)):
+        assert one.privacy_spent_.in_one_line() == card["statement"]
+        is_private = answers["epsilon"] is not None
+        assert (one.privacy_spent_.epsilon < 10) == is_private
+
+
+def test_stored_metrics_are_read():
+    metrics, answers = PrivateMetrics.load(STORED / "metrics.json"), READ["metrics"]
+    assert metrics.privacy_spent_.epsilon == pytest.approx(answers["epsilon"], rel=1e-9)
+    assert metrics["accuracy"].value == pytest.approx(answers["accuracy"], abs=1e-9)
+    assert metrics.n_rows_ == answers["n_rows"]
+    other = load(STORED / "with_metrics.skops").metrics_
+    assert {**other} == {**metrics}
+
+
+@pytest.mark.slow
+def test_a_stored_study_and_its_votes_become_a_model(tmp_path, monkeypatch):
+    shutil.copytree(STORED / "study", tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    votes = Votes.merge([Votes.load(f"{site}.votes") for site in SITES])
+    assert repr(votes) == READ["study"]["votes"]
+    assert main(fit_votes()) == 0
+    assert load("model.skops").classes_.tolist() == ["no", "yes"]
+
+
+def test_a_stored_ledger_is_read_and_goes_on(ledger):
+    found = PrivacyLedger(ledger)
+    [entry] = found.entries()
+    assert entry.epsilon == pytest.approx(READ["ledger"]["epsilon"], rel=1e-9)
+    assert found.spent == pytest.approx(READ["ledger"]["spent"], rel=1e-9)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    for end in ("", ".key"):
+        shutil.copy(STORED / f"ledger.sqlite{end}", tmp_path)
+    return tmp_path / "ledger.sqlite"
+
+
+def test_stored_files_have_the_versions_that_are_written_now(ledger):
+    """If this fails, write the files again: see write_stored.py."""
+    card = {"format": _privacy_card.FORMAT}
+    card["format_version"] = _privacy_card.FORMAT_VERSION
+    expected = {f"{name}.json": card for name in OF_MODELS}
+    expected["metrics.json"] = _results._FORMAT
+    expected["study/study.json"] = _site_commands._FORMAT
+    for name, form in expected.items():
+        values = json.loads((STORED / name).read_text())
+        assert {one: values[one] for one in form} == form, name
+    for site in SITES:
+        content = (STORED / f"study/{site}.votes").read_bytes()
+        assert content.startswith(_votes._FIRST_LINE)
+    connection = sqlite3.connect(ledger)
+    assert connection.execute("PRAGMA user_version").fetchone() == (
+        _ledger.FORMAT_VERSION,
+    )
+    connection.close()
+
+
+def test_no_file_is_stored_without_an_answer():
+    models = [f"{name}.{end}" for name in OF_MODELS for end in ("json", "skops")]
+    others = ["answers.json", "metrics.json", "ledger.sqlite", "ledger.sqlite.key"]
+    others += ["study.json", "public.csv", *(f"{site}.votes" for site in SITES)]
+    files = [path.name for path in STORED.rglob("*") if path.is_file()]
+    assert sorted(files) == sorted([*models, *others])
+
+
+# Broken files.
+
+
+def without_end(content):
+    return content[: len(content) // 2]
+
+
+def with_other_byte(content):
+    place = 2 * len(content) // 3
+    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+
+def not_utf8(content):
+    return b"\xff\xfe" + content
+
+
+def empty(content):
+    return b""
+
+
+def of_version(step):
+    """Change the version in a file of JSON, or in the first line of votes."""
+
+    def change(content):
+        if not content.startswith(b"{"):
+            return content.replace(b"format 1", f"format {1 + step}".encode(), 1)
+        values = json.loads(content)
+        values["format_version"] += step
+        return json.dumps(values).encode()
+
+    return change
+
+
+def of_file(name):
+    """Put another stored file in its place."""
+    return lambda content: (STORED / name).read_bytes()
+
+
+DAMAGED = "strict JSON"
+NO_CARD = "does not have the sha256 on"
+OTHER_VERSION = "use the version that wrote the file, or publish the model again"
+NO_METRICS, NO_STUDY = "is not a file of private metrics", "is not a study"
+NO_VOTES, CUT = "is not a file of votes; pass one", "was cut off or changed; ask"
+#: File, change, and what the error says.
+BROKEN = [
+    ("pate.skops", without_end, NO_CARD),
+    ("pate.skops", with_other_byte, NO_CARD),
+    ("pate.skops", empty, NO_CARD),
+    ("pate.skops", of_file("knn.skops"), NO_CARD),
+    ("pate.json", without_end, DAMAGED),
+    ("pate.json", not_utf8, DAMAGED),
+    ("pate.json", empty, DAMAGED),
+    ("pate.json", of_version(-1), OTHER_VERSION),
+    ("pate.json", of_version(1), OTHER_VERSION),
+    ("pate.json", of_file("knn.json"), NO_CARD),
+    ("pate.json", of_file("metrics.json"), "is not a sklearn_pate privacy card"),
+    ("metrics.json", without_end, NO_METRICS),
+    ("metrics.json", not_utf8, NO_METRICS),
+    ("metrics.json", empty, NO_METRICS),
+    ("metrics.json", of_version(-1), "their format_version does not match"),
+    ("metrics.json", of_version(1), "their format_version does not match"),
+    ("metrics.json", of_file("pate.json"), NO_METRICS),
+    ("study/study.json", without_end, NO_STUDY),
+    ("study/study.json", not_utf8, NO_STUDY),
+    ("study/study.json", empty, NO_STUDY),
+    ("study/study.json", of_version(1), "install the version of sklearn-pate that"),
+    ("study/study.json", of_file("metrics.json"), "has format 3"),
+    ("study/north.votes", without_end, CUT),
+    ("study/north.votes", with_other_byte, CUT),
+    ("study/north.votes", not_utf8, NO_VOTES),
+    ("study/north.votes", empty, NO_VOTES),
+    ("study/north.votes", of_version(1), NO_VOTES),
+    ("study/north.votes", of_file("study/public.csv"), NO_VOTES),
+    ("ledger.sqlite", without_end, "ledger"),
+    ("ledger.sqlite", not_utf8, "is not a ledger"),
+    ("ledger.sqlite", of_file("pate.json"), "is not a ledger"),
+]
+READERS = {
+    "pate.skops": load,
+    "pate.json": lambda path: load(path.with_suffix(".skops")),
+    "metrics.json": PrivateMetrics.load,
+    "study.json": _site_commands.Study.read,
+    "north.votes": Votes.load,
+    "ledger.sqlite": lambda path: PrivacyLedger(path).entries(),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    BROKEN,
+    ids=[f"{number}-{one[0]}" for number, one in enumerate(BROKEN)],
+)
+def test_a_broken_file_is_refused_in_one_sentence(name, change, message, tmp_path):
+    file = (STORED / name).name
+    for one in (STORED / name).parent.glob(f"{file.partition('.')[0]}.*"):
+        shutil.copy(one, tmp_path)
+    path = tmp_path / file
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises((ValueError, LedgerError), match=message) as caught:
+        READERS[file](path)
+    assert str(path.with_suffix("")) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("pragma", "message"),
+    [
+        ("user_version = 2", "has format 2, but this version of sklearn_pate reads"),
+        ("user_version = 99", "has format 99, but this version of sklearn_pate reads"),
+        ("application_id = 7", "is not a ledger; pass another file"),
+    ],
+)
+def test_a_ledger_of_another_version_or_application_is_refused(ledger, pragma, message):
+    connection = sqlite3.connect(ledger)
+    connection.execute(f"PRAGMA {pragma}")
+    connection.commit()
+    connection.close()
+    with pytest.raises(LedgerError, match=message):
+        PrivacyLedger(ledger)
