@@ -464,7 +464,10 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         """Check everything, make all choices, and calibrate the noise."""
         self._check_parameters()
         seeds = Seeds.drawn(self.random_state)
-        private, public = self._read_inputs(X, y, X_public, groups, seeds)
+        with phase("reading the rows"):
+            private, public = split_inputs(
+                self, X, y, X_public, groups, seed=seeds.public_rows, key=seeds.key
+            )
         design = design_fit(
             self,
             public.X_public,
@@ -484,15 +487,6 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         aggregation.warn_if_useless()
         aggregation.rehearse()
         return aggregation
-
-    @phase("reading the rows")
-    def _read_inputs(
-        self, X: Any, y: Any, X_public: Any, groups: Any, seeds: Seeds
-    ) -> tuple[Any, PublicInputs]:
-        """Check the data; private rows stay where they are."""
-        return split_inputs(
-            self, X, y, X_public, groups, seed=seeds.public_rows, key=seeds.key
-        )
 
     @phase("calibrating the noise")
     def _plan_release(self, design: Design, public: PublicInputs) -> ReleasePlan:

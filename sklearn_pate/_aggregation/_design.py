@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, Protocol, cast
 
 from scipy.stats import norm
@@ -239,9 +240,10 @@ def default_representation(
     """
     if representation is None or is_given(representation):
         return representation
-    if _learns_from_representation(estimator):
-        return _of_rows_or_images(X_public)
-    return None
+    if not _learns_from_representation(estimator):
+        return None
+    of_images = X_public is not None and not is_table(X_public)
+    return ImageRepresentation() if of_images else TableRepresentation()
 
 
 def _learns_from_representation(teacher: Any) -> bool:
@@ -272,12 +274,6 @@ def is_given(representation: Any) -> bool:
     return representation is not None and not is_auto
 
 
-def _of_rows_or_images(X_public: Table | None) -> BaseEstimator:
-    if X_public is None or is_table(X_public):
-        return TableRepresentation()
-    return ImageRepresentation()
-
-
 def default_student(estimator: Any, X_public: Table | None) -> Any:
     """Return the student of noisy answers; it averages over them.
 
@@ -286,8 +282,14 @@ def default_student(estimator: Any, X_public: Table | None) -> Any:
     of_images = X_public is not None and not is_table(X_public)
     if is_of(estimator, "skorch") or (of_images and _has_probabilities(estimator)):
         return estimator
+    return _averaging_student(of_images)
+
+
+@cache
+def _averaging_student(of_images: bool) -> BaseEstimator:
+    """Return a student that averages over answers; only its clones are fitted."""
     return make_pipeline(
-        _of_rows_or_images(X_public),
+        ImageRepresentation() if of_images else TableRepresentation(),
         ScoreBasis(
             _OF_STUDENT, rbf=True, random_state=0, rows_per_coordinate=_ROWS_OF_STUDENT
         ),

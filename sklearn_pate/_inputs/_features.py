@@ -445,8 +445,7 @@ def check_held_out(estimator: Any, X: Any) -> Any:
 
 def _check_values_of_frame(estimator: Any, X: Any, name: str) -> None:
     """Raise for NaN or infinity in a dataframe if the estimator is known to refuse."""
-    readers = estimator._readers().values()
-    if is_frame(X) and False in map(takes_missing, readers):
+    if is_frame(X) and False in map(takes_missing, estimator._readers().values()):
         odd = np.bitwise_or.reduce(odd_rows(X))
         if odd & (MISSING | INFINITE):
             what = "NaN" if odd & MISSING else "infinity"
