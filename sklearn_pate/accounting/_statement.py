@@ -49,6 +49,8 @@ HEADINGS: dict[str, str] = _TEXTS["heading"]
 _SUBJECTS: dict[str, list[str]] = _TEXTS["subject"]
 # Sentences of the codes. Cards contain the codes alone.
 _SENTENCES: dict[str, dict[str, str]] = _TEXTS["sentence"]
+# Sentences of all statements.
+_OF_ALL: dict[str, str] = _TEXTS["always"]
 _NUMBER = {"row": "number of rows", "party": "number of parties"}
 _POST_PROCESSING = {
     "scores": "function",
@@ -189,15 +191,6 @@ class StatementFacts:
     count_is_public : bool
         Whether the number of units is among the unprotected quantities.
 
-    release_type : {"one"}
-        "one": results about the private data are published once.
-
-    data_source : {"static"}
-        "static": the private rows do not change during the release.
-
-    access : {"non-interactive"}
-        "non-interactive": users of the model do not query private rows.
-
     trust_model : {"central", "collector"}
         "central": one data holder has the raw data and adds the noise. "collector":
         parties keep their raw data, and a collector of their votes adds the noise.
@@ -219,9 +212,6 @@ class StatementFacts:
 
     randomness : {"operating-system", "seeded", "unknown"}
         Source of the noise.
-
-    timing : {"variable"}
-        "variable": run time is not protected.
 
     Notes
     -----
@@ -249,16 +239,12 @@ class StatementFacts:
     protected: str
     unprotected: tuple[str, ...]
     count_is_public: bool
-    release_type: str
-    data_source: str
-    access: str
     trust_model: str
     tuning: str
     composition: str
     post_processing: str
     arithmetic: str
     randomness: str
-    timing: str
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as plain values.
@@ -276,7 +262,8 @@ class StatementFacts:
         Returns
         -------
         sentences : dict
-            A sentence or number for each field that has one.
+            A sentence or number for each field that has one. Four sentences are of all
+            statements: `release_type`, `data_source`, `access` and `timing`.
         """
         return sentences_of(self.to_dict())
 
@@ -304,16 +291,12 @@ def facts_of(spent: "PrivacySpent") -> StatementFacts:
         protected=PROTECTED[spent.unit, spent.relation] if private else "",
         unprotected=tuple(dict.fromkeys(unprotected)),
         count_is_public=_NUMBER.get(spent.unit) in unprotected,
-        release_type="one",
-        data_source="static",
-        access="non-interactive",
         trust_model="collector" if spent.unit == "party" else "central",
         tuning="paid" if kind == "search" else tuning,
         composition=_composition_of(spent, kind, codes),
         post_processing=_POST_PROCESSING.get(kind, "student"),
         arithmetic=("floating-point" if FLOATING_POINT.code in codes else arithmetic),
         randomness="seeded" if SEEDED.code in codes else randomness,
-        timing="variable",
     )
 
 
@@ -333,10 +316,11 @@ def sentences_of(facts: Mapping[str, Any]) -> dict[str, str]:
     """Write the facts of a dictionary in words, in the order of HEADINGS."""
     found = {}
     for name in HEADINGS:
-        value = facts[name]
-        if name in _SENTENCES:
-            found[name] = _SENTENCES[name][value]
-        elif value:
+        if name in _OF_ALL:
+            found[name] = _OF_ALL[name]
+        elif name in _SENTENCES:
+            found[name] = _SENTENCES[name][facts[name]]
+        elif value := facts[name]:
             if isinstance(value, float):
                 value = f"{six_digits(value, np.ceil):g}"
             text = ", ".join(value) if isinstance(value, (list, tuple)) else value

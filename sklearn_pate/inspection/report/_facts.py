@@ -336,7 +336,7 @@ class ReportInputs:
 
     @cached_property
     def leaks(self) -> list[dict[str, Any]]:
-        """Leaks of the steps, which no statement covers."""
+        """List of leaks of the steps, which no statement covers."""
         return [
             {"name": leak.name, "estimator": leak.estimator, "what": str(leak)}
             for leak in leaks_of_steps(self.steps, self.learner)
