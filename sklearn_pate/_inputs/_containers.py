@@ -5,6 +5,7 @@ from math import prod
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import validate_data
@@ -119,6 +120,28 @@ def as_objects(values: Any) -> NDArray[np.object_]:
     return array
 
 
+def as_table(X: Any, name: str = "X", *, private: bool = True) -> Any:
+    """Return an array, a CSR matrix or the same dataframe.
+
+    No value of `private` rows decides about a type or an error. `name` stands for the
+    rows in messages.
+    """
+    check_container(name, X)
+    if is_frame(X):
+        return X
+    if sp.issparse(X):
+        return X.tocsr()
+    X = as_array(X) if private else as_public_array(X)
+    if X.ndim < 2:  # scikit-learn's error would show values
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array: {name} has shape {X.shape}. "
+            "Reshape your data to (n_rows, n_features): texts to a dataframe with one "
+            "column. Check that X and y are not swapped. Read a file first, such as by "
+            "pandas.read_csv."
+        )
+    return X
+
+
 def as_array(X: Any) -> NDArray[Any]:
     """Return an array, of dtype object unless X has a dtype: no value may set it."""
     if hasattr(X, "dtype"):
@@ -138,17 +161,6 @@ def as_public_array(X: Any) -> NDArray[Any]:
     if array.dtype.kind == "T" or (is_list and array.dtype.kind in "US"):
         return np.asarray(X, dtype=object)
     return array
-
-
-def check_dimensions(name: str, X: Any) -> None:
-    """Raise for rows without columns; scikit-learn's error would show their values."""
-    if len(shape := np.shape(X)) < 2:
-        raise ValueError(
-            f"Expected 2D array, got {len(shape)}D array: {name} has shape {shape}. "
-            "Reshape your data to (n_rows, n_features): texts to a dataframe with one "
-            "column. Check that X and y are not swapped. Read a file first, such as by "
-            "pandas.read_csv."
-        )
 
 
 def check_columns(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> None:

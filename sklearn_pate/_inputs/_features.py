@@ -22,11 +22,10 @@ from sklearn.utils.validation import check_array
 from sklearn_pate._inputs._containers import (
     NUMBERS,
     Table,
-    as_array,
     as_public_array,
+    as_table,
     check_columns,
     check_container,
-    check_dimensions,
     column_kinds,
     column_of,
     holds_text,
@@ -331,12 +330,9 @@ def check_features(
     an error, as that would reveal something about its row: values are read later, by
     `read_like_public` or by the teachers. `name` stands for the features in messages.
     """
-    check_container(name, X)
+    X = as_table(X, name, private=private)
     if not is_frame(X):
         tags = get_tags(estimator).input_tags
-        if not sp.issparse(X):
-            X = as_array(X) if private else as_public_array(X)
-            check_dimensions(name, X)
         finite = "allow-nan" if tags.allow_nan else True
         X = check_array(
             X,
@@ -361,14 +357,10 @@ def check_numbers(
     Numbers may be infinite; what is missing, and text among numbers, is NaN. `reset` is
     that of `check_features`; with `allow_nd`, rows may have any shape.
     """
-    check_container("X", X)
-    received = X
-    if not sp.issparse(X):
-        X = X if is_frame(X) else as_array(X)
-        check_dimensions("X", X)
-        # Integers too, so that they are rounded via float64 as objects are.
-        if is_frame(X) or (X.ndim > 1 and X.size and X.dtype.kind in "biuOUST"):
-            X = read_numbers(X)
+    X = received = as_table(X)
+    # Integers too, so that they are rounded via float64 as objects are.
+    if is_frame(X) or (not sp.issparse(X) and X.size and X.dtype.kind in "biuOUST"):
+        X = read_numbers(X)
     # numpy would warn of a number that is too large for float32.
     with np.errstate(over="ignore"):
         X = check_array(

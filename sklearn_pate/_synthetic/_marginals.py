@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import helmert
 from scipy.optimize import brentq
@@ -17,13 +16,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_pate._estimators._class_codes import log_odds
 from sklearn_pate._estimators._isolation import MAX_SEED
-from sklearn_pate._inputs._containers import (
-    Table,
-    as_array,
-    check_container,
-    column_names,
-    is_frame,
-)
+from sklearn_pate._inputs._containers import Table, as_table, column_names
 from sklearn_pate._synthetic._domain import OUTSIDE, Bins, Domain, cell_of, read_domain
 from sklearn_pate.accounting._value_checks import (
     Constraint,
@@ -572,8 +565,7 @@ class PrivateMarginals(BaseEstimator):
             If a parameter or the domain cannot be used.
         """
         check_parameters(self)
-        check_container("X", X)
-        X = X if is_frame(X) or sp.issparse(X) else as_array(X)
+        X = as_table(X)
         check_count("n_rows", n_rows)
         seed = check_random_state(random_state).randint(MAX_SEED)
         return self._read(X).uniform(n_rows, seed)
@@ -601,7 +593,7 @@ class PrivateMarginals(BaseEstimator):
 
     def _problems(self, X: Any) -> Iterator[str]:
         """Describe values outside of the declared domain. Sensitive."""
-        X = X if is_frame(X) else as_array(X)
+        X = as_table(X)
         domain = read_domain(self.domain, X, _N_BINS)
         names = column_names(X) or range(X.shape[1])
         for column in domain.counted:

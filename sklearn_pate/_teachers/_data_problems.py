@@ -13,13 +13,12 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from sklearn_pate._inputs._containers import (
     NUMBERS,
     Table,
-    as_array,
     as_objects,
+    as_table,
     check_container,
     column_kinds,
     column_names,
     column_of,
-    is_frame,
 )
 from sklearn_pate._inputs._labels import (
     check_label_type,
@@ -87,9 +86,8 @@ def find_problems(
 
     Raises ValueError for containers and shapes alone.
     """
-    check_container("X", X)
+    X = as_table(X)
     check_container("y", y)
-    X = X if is_frame(X) or sp.issparse(X) else as_array(X)
     labels = column_or_1d(as_objects(y))
     check_consistent_length(X, labels)
     problems, has_id = [], np.ones(len(labels), dtype=bool)
@@ -215,8 +213,7 @@ def _of_columns(X: Table, X_public: Any, takes_missing: bool) -> Iterator[str]:
     if len(X.shape) != 2 or sp.issparse(X):
         return
     public = public_table(X_public)
-    if public is not None and not (is_frame(public) or sp.issparse(public)):
-        public = as_array(public)
+    public = None if public is None else as_table(public, "X_public")
     of_public = None if public is None else column_kinds(public)
     names = column_names(X) or range(X.shape[1])
     unlike = []

@@ -13,10 +13,7 @@ from sklearn_pate._inputs._features import (
     check_public_features,
     input_tags,
 )
-from sklearn_pate._inputs._labels import (
-    check_classes,
-    public_table,
-)
+from sklearn_pate._inputs._labels import check_classes, public_table
 from sklearn_pate._inputs._odd_values import read_like_public
 from sklearn_pate._teachers._private_rows import PrivateRows
 from sklearn_pate._teachers._shards import teacher_seeds

@@ -21,7 +21,7 @@ from sklearn_pate._aggregation._fit_plan import (
     why_only_noise,
 )
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
-from sklearn_pate._inputs._containers import as_array, column_names, is_frame
+from sklearn_pate._inputs._containers import as_table, column_names
 from sklearn_pate._inputs._features import check_numbers
 from sklearn_pate._inputs._odd_values import read_numbers
 from sklearn_pate.accounting._calibrate import (
@@ -701,7 +701,7 @@ class PrivateLinearClassifier(NoisyTraining[LinearPlan]):
     def _problems_of_values(self, X: Any) -> Iterator[str]:
         if self.representation is not None or sp.issparse(X):
             return
-        X = X if is_frame(X) else as_array(X)
+        X = as_table(X)
         numbers = read_numbers(X, refuse=False)
         if self.feature_bounds is not None:
             low, width = read_feature_bounds(self.feature_bounds, X.shape[1])

@@ -25,7 +25,7 @@ from sklearn_pate._aggregation._design import is_given, is_table
 from sklearn_pate._aggregation._entry import record_release
 from sklearn_pate._estimators._class_codes import check_transformer, keeps_rows_apart
 from sklearn_pate._estimators._isolation import autologging_off, quiet
-from sklearn_pate._inputs._containers import Table, as_array, is_frame
+from sklearn_pate._inputs._containers import Table, as_table, is_frame
 from sklearn_pate._inputs._features import (
     check_features,
     in_short,
@@ -386,7 +386,7 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         """Return rows to predict as numbers, by the representation of the fit."""
         if not hasattr(self, "representation_"):
             features = self._check_features(X, reset=False)
-            warn_of_columns(self, X if is_frame(X) else as_array(X))
+            warn_of_columns(self, as_table(X))
             return features
         X = check_features(self, X, reset=False, private=True)
         warn_of_columns(self, X)

@@ -23,11 +23,7 @@ from sklearn_pate._aggregation._classifier import (
     readers_of_teachers,
 )
 from sklearn_pate._aggregation._design import Design
-from sklearn_pate._aggregation._entry import (
-    ReleasePlan,
-    analyse_release,
-    open_entry,
-)
+from sklearn_pate._aggregation._entry import ReleasePlan, analyse_release, open_entry
 from sklearn_pate._aggregation._fit_plan import why_useless
 from sklearn_pate._aggregation._rehearsal import rehearse_student
 from sklearn_pate._aggregation._rows import (

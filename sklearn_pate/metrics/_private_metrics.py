@@ -9,7 +9,6 @@ from typing import Any
 
 import joblib
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import (
@@ -20,13 +19,10 @@ from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate._inputs._containers import (
-    Table,
-    as_array,
     as_objects,
+    as_table,
     check_columns,
     check_container,
-    check_dimensions,
-    is_frame,
 )
 from sklearn_pate._inputs._labels import check_label_type, class_indices, plain_label
 from sklearn_pate._teachers._private_rows import PrivateRows
@@ -475,7 +471,7 @@ def read_rows(
 
     `values` of subgroups are those of `check_subgroups`.
     """
-    private = PrivateRows.read(read_table(X), y, groups, classes=classes)
+    private = PrivateRows.read(as_table(X), y, groups, classes=classes)
     of_subgroup = np.zeros(private.n_rows, dtype=np.intp)
     if subgroups is not None:
         shape = as_objects(subgroups).shape
@@ -489,16 +485,6 @@ def read_rows(
         of_subgroup = class_indices(subgroups, declared)
         of_subgroup[of_subgroup < 0] = len(values) - 1
     return MeasuredRows(private, values, of_subgroup)
-
-
-def read_table(X: Any) -> Table:
-    """Return rows that can be taken one by one; no value decides their type."""
-    check_container("X", X)
-    if sp.issparse(X):
-        return X.tocsr()
-    X = X if is_frame(X) else as_array(X)
-    check_dimensions("X", X)
-    return X
 
 
 def check_subgroups(subgroups: Any, values: Any) -> list[Any]:

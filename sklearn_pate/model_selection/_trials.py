@@ -27,6 +27,7 @@ from sklearn_pate._estimators._isolation import (
     seeded_clone,
 )
 from sklearn_pate._estimators._progress import drop_callbacks, phase, steps_of
+from sklearn_pate._inputs._containers import as_table
 from sklearn_pate._inputs._labels import class_indices
 from sklearn_pate._teachers._shards import group_ids, hold_out_rows
 from sklearn_pate.accounting._ledger import PrivacyLedger
@@ -53,7 +54,6 @@ from sklearn_pate.metrics._private_metrics import (
     check_subgroups,
     plan_measurement,
     read_rows,
-    read_table,
     warn_if_hidden,
 )
 from sklearn_pate.model_selection._split import FitArguments, RowSplit, split_groups
@@ -491,7 +491,7 @@ def fit_and_measure(
     _check_estimator(estimator)
     check_number("test_size", test_size, 0, 1, closed="neither")
     bins, values = check_bins(bins), check_subgroups(subgroups, subgroup_values)
-    X = read_table(X)
+    X = as_table(X)
     check_consistent_length(X, subgroups)
     given = last_step(estimator).get_params(deep=False).get("classes")
     rows, classes, label_set = FitArguments.read(X, y, given, fit_params)
