@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate import BudgetExceededError, PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax, InteractiveGNMax
@@ -247,6 +249,20 @@ def test_a_custom_strategy_cannot_query_a_row_twice(blobs):
 
     with pytest.raises(ValueError, match="queried a public row twice"):
         query(Stubborn(), *blobs[2:], 4)
+
+
+def test_only_clones_of_the_default_student_are_fitted(digits):
+    students = []
+
+    class Adaptive(UncertaintyQueries):
+        def query(self, session):
+            students.append(session.student)
+            super().query(session)
+
+    clf = pate(digits, query_strategy=Adaptive())
+    assert type(clf.student_) is type(students[0])
+    with pytest.raises(NotFittedError):
+        check_is_fitted(students[0])
 
 
 def test_a_custom_strategy_cannot_exceed_the_number_of_queries(digits):
