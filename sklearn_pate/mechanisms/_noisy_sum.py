@@ -535,6 +535,8 @@ class MeanScores(GaussianSum):
             min(most, max(_FEWEST, round(share * squared))) for share in _SHARES[1:]
         ]
 
+    _exact = GaussianSum._exact  # `estimate` draws this sum alone
+
     def estimate(
         self,
         scores: TeacherScores,

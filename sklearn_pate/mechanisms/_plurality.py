@@ -104,10 +104,15 @@ class Mechanism(BaseEstimator, ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         """Drop a parent's exact cost where its curve or its release is overridden."""
         super().__init_subclass__(**options)
-        own = vars(cls).keys()
+
+        def first(*names: str) -> int:
+            """Return the place of the first class that defines one of the names."""
+            found = [{*names} & vars(kind).keys() for kind in cls.__mro__]
+            return [*map(bool, found), True].index(True)
+
         # A class that releases more must state the exact cost of that, or none.
-        others = {"_curve", "_cost", "_answer", "respond", "release"}
-        if own & others and not own & {"_exact", "_answer_tests"}:
+        released = first("answer", "_answer", "respond", "release", "estimate")
+        if min(released, first("_curve", "_cost")) < first("_exact", "_answer_tests"):
             cls._exact = Mechanism._exact  # type: ignore[method-assign]
 
     def cost(

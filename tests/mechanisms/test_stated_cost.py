@@ -18,6 +18,7 @@ from sklearn_pate.mechanisms import (
     GumbelMax,
     InteractiveGNMax,
     LNMax,
+    MeanScores,
     NoisyHistogram,
     NoisySum,
     PermuteAndFlip,
@@ -204,3 +205,24 @@ def test_an_answer_of_two_depends_on_the_difference_and_a_coin_only(counts):
     sources[3].discrete_gaussian(sigma, counts.shape)
     expected[is_tie] = sources[3].argmax(np.zeros((is_tie.sum(), 2)))  # the coin
     np.testing.assert_array_equal(answers, expected)
+
+
+class Louder:
+    """A mix-in that releases more than the mechanism beside it."""
+
+    def _answer(self, counts, noise):
+        return noise.argmax(self.release(counts, noise))
+
+
+def test_a_mixin_that_releases_more_drops_the_exact_cost():
+    class LoudGNMax(Louder, GNMax):
+        pass
+
+    class LoudScores(MeanScores):
+        def estimate(self, *given):
+            return super().estimate(*given)
+
+    assert GNMax(sigma=5).cost(10, 2).exact is not None
+    assert LoudGNMax(sigma=5).cost(10, 2).exact is None
+    assert MeanScores(noise_scale=5).cost(10, 2).exact is not None
+    assert LoudScores(noise_scale=5).cost(10, 2).exact is None
