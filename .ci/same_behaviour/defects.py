@@ -38,7 +38,7 @@ DEFECTS = [
         [
             [
                 (
-                    r"( +)(record_release\(.*\(rows\.X.*\))\n([\s\S]*?_train\(.*\)\n)",
+                    r"( +)(record_release\(.*\(rows\.(?:X|given).*\))\n([\s\S]*?_train\(.*\)\n)",
                     r"\3\1\2\n",
                 ),
             ]
@@ -118,6 +118,10 @@ DEFECTS = [
                 ),
                 (
                     r"(mechanism\.prepared\(\s+epsilon=epsilon, delta=)(delta)",
+                    r"\g<1>10 * \2",
+                ),
+                (
+                    r"(design\.mechanism\.prepared, delta=)(delta)",
                     r"\g<1>10 * \2",
                 ),
                 (
