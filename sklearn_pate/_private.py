@@ -12,7 +12,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_pate._inputs._labels import known_classes, private_rows_by_position
-from sklearn_pate._teachers._data_problems import DataProblems, find_problems
+from sklearn_pate._teachers._private_rows import DataProblems, find_problems
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._rdp import LARGEST_DELTA, check_delta
 from sklearn_pate.accounting._statement import PrivacySpent

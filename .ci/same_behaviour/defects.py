@@ -38,7 +38,8 @@ DEFECTS = [
         [
             [
                 (
-                    r"( +)(record_release\(.*\(rows\.(?:X|given).*\))\n([\s\S]*?_train\(.*\)\n)",
+                    r"( +)(record_release\(.*\(rows\.(?:X|given).*\))\n"
+                    r"([\s\S]*?_train\(.*\)\n)",
                     r"\3\1\2\n",
                 ),
             ]

@@ -29,8 +29,7 @@ from sklearn_pate._inputs._features import input_tags
 from sklearn_pate._inputs._known_columns import KnownColumns
 from sklearn_pate._private import PrivateClassifier
 from sklearn_pate._synthetic._marginals import PrivateMarginals
-from sklearn_pate._teachers._data_problems import NO_PROBLEMS, DataProblems
-from sklearn_pate._teachers._private_rows import PrivateRows
+from sklearn_pate._teachers._private_rows import NO_PROBLEMS, DataProblems, PrivateRows
 from sklearn_pate.accounting._calibrate import check_epsilon_is_small
 from sklearn_pate.accounting._ledger import FitEntry
 from sklearn_pate.accounting._statement import (

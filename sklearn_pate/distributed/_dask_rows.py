@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from sklearn_pate._inputs._containers import Table, column_names, is_frame
 from sklearn_pate._inputs._labels import check_label_type, class_indices, read_classes
-from sklearn_pate._teachers._data_problems import (
+from sklearn_pate._teachers._private_rows import (
     DataProblems,
     as_code,
+    check_any_usable,
     problems_of_labels,
 )
-from sklearn_pate._teachers._private_rows import check_any_usable
 from sklearn_pate._teachers._shards import (
     ONE_GROUP,
     check_n_rows,

@@ -14,8 +14,8 @@ from opacus.optimizers import DPOptimizer
 from opacus.validators import ModuleValidator
 from sklearn.base import clone
 
+from sklearn_pate._aggregation._rehearsal import check_probabilities
 from sklearn_pate._estimators._isolation import MAX_SEED, one_thread, seeded_globals
-from sklearn_pate._estimators._probabilities import check_probabilities
 from sklearn_pate._estimators._progress import steps_of
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.mechanisms._noise import NoiseSource, standard_normal

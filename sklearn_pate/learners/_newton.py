@@ -49,8 +49,7 @@ from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._known_columns import KnownColumns
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import LogOdds, PrivateMarginals
-from sklearn_pate._teachers._data_problems import DataProblems
-from sklearn_pate._teachers._private_rows import PrivateRows
+from sklearn_pate._teachers._private_rows import DataProblems, PrivateRows
 from sklearn_pate._votes._votes import STEPS
 from sklearn_pate.accounting._calibrate import check_epsilon, largest_gdp_mu
 from sklearn_pate.accounting._ledger import PrivacyLedger

@@ -31,7 +31,7 @@ from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._file_content import check_can_write, write_files
 from sklearn_pate._inputs._known_columns import KnownColumns
 from sklearn_pate._inputs._labels import plain_label
-from sklearn_pate._teachers._data_problems import DataProblems, find_problems
+from sklearn_pate._teachers._private_rows import DataProblems, find_problems
 from sklearn_pate.accounting._statement import PrivacySpent, with_metrics
 from sklearn_pate.accounting._value_checks import counted, printable
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
