@@ -3,11 +3,14 @@
 import warnings
 from importlib import import_module
 
+import mlflow.exceptions
 import mlflow.sklearn
 import numpy as np
 import pytest
 import skops.io
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
+from sklearn.ensemble import RandomForestClassifier
 
 from sklearn_pate.metrics import private_metrics
 from sklearn_pate.publication import publish, types_to_trust
@@ -18,6 +21,7 @@ from tests.publication.learners import (
     assert_predicts_alike,
     fit,
 )
+from tests.publication.saving import TREE
 
 # skops saves no torch modules.
 OF_TORCH = ("dpsgd", "represented dpsgd", "search of networks")
@@ -64,3 +68,17 @@ def test_mlflow_saves_a_published_model_with_its_metrics(rows, tmp_path):
     assert_predicts_alike(loaded, published, rows[0])
     assert loaded.card == published.card
     assert loaded.metrics_["accuracy"] == metrics["accuracy"]
+
+
+def test_mlflow_saves_a_forest_with_the_type_that_its_error_names(rows, tmp_path):
+    forest = RandomForestClassifier(3, random_state=0)
+    published = fit(clone(LEARNERS["pate"]).set_params(student=forest), rows).publish()
+    given = {"skops_trusted_types": types_to_trust()}
+    with pytest.raises(mlflow.exceptions.MlflowException, match=TREE):
+        mlflow.sklearn.save_model(published, tmp_path / "model", **given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of mlflow's own
+        given["skops_trusted_types"].append(TREE)
+        mlflow.sklearn.save_model(published, tmp_path / "forest", **given)
+        loaded = import_module("mlflow.pyfunc").load_model(tmp_path / "forest")
+    np.testing.assert_array_equal(loaded.predict(rows[0]), published.predict(rows[0]))
