@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits, make_blobs
 from threadpoolctl import threadpool_limits
 
 from sklearn_pate import datasets
-from sklearn_pate.mechanisms import _noise
+from tests.private import _noise
 
 # An integer, or "any": noise from the operating system, as users have it, and examples
 # of hypothesis that no run has seen. CONTRIBUTING.md says when.

@@ -9,10 +9,7 @@ import scipy.sparse as sp
 import torch
 from sklearn.base import BaseEstimator
 
-from sklearn_pate.learners import _linear
-from sklearn_pate.learners._dpsgd_training import NoisyOptimizer
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_training import NoisyScores
+from tests.private import NoiseSource, NoisyOptimizer, NoisyScores, _linear
 
 #: Attributes for the holder of the data alone.
 SENSITIVE = {"data_problems_", "privacy_analysis_", "public_indices_"}

@@ -29,8 +29,8 @@ from sklearn_pate.accounting import RdpCurve, calibrate_n_queries, calibrate_noi
 from sklearn_pate.accounting.bounds import gaussian_worst_case
 from sklearn_pate.inspection import plan
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax
-from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.students import ExpertQueries, RandomQueries, UncertaintyQueries
+from tests.private import NoiseSource
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = np.arange(60) % 2

@@ -15,8 +15,8 @@ from scipy.io import savemat
 from benchmarks.__main__ import FOLDER as BENCHMARKS
 from benchmarks.__main__ import main, scripts
 from benchmarks.record import load, names
-from sklearn_pate.datasets import _fetch
 from sklearn_pate.students import ImageRepresentation
+from tests.private import _fetch
 
 
 def test_every_printed_command_names_a_benchmark():

@@ -21,8 +21,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._estimators._class_codes import RelabeledClassifier, fit_class_indices
 from sklearn_pate.mechanisms import GNMax
+from tests.private import RelabeledClassifier, fit_class_indices
 from tests.witness import Witness
 
 N_ROWS = 300

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sklearn_pate._cli import main
 from sklearn_pate.learners import DPLogisticRegression
+from tests.private import main
 
 DOCS = Path(__file__).parent.parent / "docs"
 WITHOUT_CODE = {DOCS / "guide" / "index.md"}

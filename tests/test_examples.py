@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sklearn_pate._cli import main
+from tests.private import main
 
 pytestmark = pytest.mark.slow
 

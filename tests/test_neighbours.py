@@ -20,15 +20,17 @@ from threadpoolctl import threadpool_info
 
 import sklearn_pate
 from sklearn_pate import DPNewtonClassifier, PublicData
-from sklearn_pate._synthetic._domain import read_domain
-from sklearn_pate._synthetic._marginals import LogOdds, Marginals, count_cells
-from sklearn_pate.learners._newton import RepresentedRows, Step
-from sklearn_pate.students import (
-    ImageRepresentation,
-    TableRepresentation,
+from sklearn_pate.students import ImageRepresentation, TableRepresentation
+from tests.private import (
+    LogOdds,
+    Marginals,
+    RepresentedRows,
+    ScoreBasis,
+    Step,
     _representations,
+    count_cells,
+    read_domain,
 )
-from sklearn_pate.students._basis import ScoreBasis
 
 pytestmark = [pytest.mark.neighbours, pytest.mark.slow]
 

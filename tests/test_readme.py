@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sklearn_pate._cli import main
+from tests.private import main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

@@ -7,6 +7,7 @@ from pathlib import Path
 import sklearn.datasets
 
 import sklearn_pate.datasets
+from tests.private import PLACES
 
 PACKAGE = Path(sklearn_pate.__file__).parent
 TESTS = Path(__file__).parent
@@ -56,6 +57,20 @@ def test_few_modules_stand_at_the_top():
 
 def test_folders_of_tests_are_folders_of_the_package():
     assert folders(TESTS) <= folders(PACKAGE)
+
+
+def test_tests_import_private_names_from_one_list():
+    """A module that moves changes the list alone."""
+    private = re.compile(
+        r"^\s*(?:from sklearn_pate\S*\._\S+ import|from sklearn_pate\S* import _)", re.M
+    )
+    assert [
+        path.name for path in TESTS.rglob("*.py") if private.search(path.read_text())
+    ] == []
+    files = [path for path in TESTS.rglob("*.py") if path.name != "private.py"]
+    text = "\n".join(path.read_text() for path in files)
+    listed = {name for names in PLACES.values() for name in names}
+    assert {one for one in listed if not re.search(rf"\b{one}\b", text)} == set()
 
 
 def test_no_file_of_tests_is_longer_than_500_lines():

@@ -24,7 +24,6 @@ from sklearn_pate import (
     PublishedClassifier,
     Votes,
 )
-from sklearn_pate.accounting._statement import SEEDED
 from sklearn_pate.inspection import audit_mechanism
 from sklearn_pate.learners import (
     Clusters,
@@ -34,11 +33,11 @@ from sklearn_pate.learners import (
     PETDLClassifier,
     PrivateKNNClassifier,
 )
-from sklearn_pate.mechanisms import GNMax, NoisyHistogram, Oracle, _noise
-from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms import GNMax, NoisyHistogram, Oracle
 from sklearn_pate.metrics import private_metrics
 from sklearn_pate.model_selection import PrivateSearchCV, fit_and_measure
 from sklearn_pate.testing import seeded_noise
+from tests.private import SEEDED, NoiseSource, _noise
 from tests.seeding import equal_noise
 
 COUNTS = np.array([[50, 40, 10], [0, 90, 10]])

@@ -40,13 +40,14 @@ from sklearn_pate.mechanisms import (
     PermuteAndFlip,
     PluralityMechanism,
 )
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, TwoPartRelease
-from sklearn_pate.mechanisms._noisy_training import (
+from tests.private import (
     DPSGDSteps,
+    MarginalCounts,
     NewtonSteps,
     NoisyObjective,
     SampledMechanism,
     SelectedFit,
+    TwoPartRelease,
 )
 
 CURVE = RdpCurve([2.0, 3.0], [0.1, 0.2])

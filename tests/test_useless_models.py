@@ -16,10 +16,9 @@ from sklearn_pate.learners import (
     DPLinearSVC,
     DPLogisticRegression,
     PrivateKNNClassifier,
-    _linear,
 )
 from sklearn_pate.mechanisms import Oracle
-from sklearn_pate.mechanisms._noisy_sum import StoredSums
+from tests.private import StoredSums, _linear
 from tests.seeding import equal_noise
 
 # The warnings that the configuration of the tests ignores.

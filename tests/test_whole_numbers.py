@@ -52,8 +52,6 @@ from sklearn_pate.mechanisms import (
     NoisySum,
     PermuteAndFlip,
 )
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.model_selection import GroupHashSplit, PrivateSearchCV
 from sklearn_pate.publication import Deployment
 from sklearn_pate.students import (
@@ -64,6 +62,7 @@ from sklearn_pate.students import (
     TableRepresentation,
     UncertaintyQueries,
 )
+from tests.private import MarginalCounts, NoiseSource
 
 MODULES = [
     "sklearn_pate",

@@ -3,7 +3,7 @@
 import pytest
 
 from sklearn_pate import PrivacyLedger
-from sklearn_pate.mechanisms._noise import NoiseSource
+from tests.private import NoiseSource
 
 
 @pytest.fixture

@@ -6,12 +6,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PrivateMarginals
-from sklearn_pate.accounting._ledger import FitEntry
 from sklearn_pate.learners import Clusters, PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.mechanisms import GNMax, GumbelMax, MeanScores
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.students import DistillationClassifier, UncertaintyQueries
 from tests._aggregation.fits import X, Y
+from tests.private import FitEntry, MarginalCounts
 
 SYNTHETIC = PrivateMarginals((-3, 5), n_rows=60, sigma=15.0, n_bins=8)
 # Of a learner whose noise always follows from epsilon.

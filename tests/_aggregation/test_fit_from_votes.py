@@ -14,8 +14,8 @@ from sklearn_pate import (
     StudentWarning,
     Votes,
 )
-from sklearn_pate._teachers._shards import shard_rows, teacher_seeds
 from sklearn_pate.mechanisms import GNMax
+from tests.private import shard_rows, teacher_seeds
 
 N_PARTIES = 40
 NAMES = np.array(["ill", "unsure", "well"])

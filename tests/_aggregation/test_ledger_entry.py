@@ -18,11 +18,7 @@ from sklearn_pate import (
     PublicData,
     Votes,
 )
-from sklearn_pate.accounting._ledger import FitEntry, PrivacyCost
-from sklearn_pate.accounting._statement import OTHER_RANDOM_STATE
 from sklearn_pate.mechanisms import GumbelMax, InteractiveGNMax, LNMax, NoisyHistogram
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._plurality import Response
 from sklearn_pate.testing import seeded_noise
 from tests._aggregation.fits import (
     RNG,
@@ -33,6 +29,13 @@ from tests._aggregation.fits import (
     fit,
     make,
     released,
+)
+from tests.private import (
+    OTHER_RANDOM_STATE,
+    FitEntry,
+    NoiseSource,
+    PrivacyCost,
+    Response,
 )
 
 

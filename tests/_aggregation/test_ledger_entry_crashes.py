@@ -16,9 +16,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import BudgetExceededError, LedgerError, PrivacyLedger, PublicData
-from sklearn_pate.accounting._ledger import FitEntry, PrivacyCost
 from sklearn_pate.mechanisms import ConfidentGNMax, GumbelMax, PluralityMechanism
-from sklearn_pate.mechanisms._plurality import Response
 from sklearn_pate.students import UncertaintyQueries
 from tests._aggregation.fits import (
     X_PUBLIC,
@@ -31,6 +29,7 @@ from tests._aggregation.fits import (
     released,
 )
 from tests._teachers.diary import Diary
+from tests.private import FitEntry, PrivacyCost, Response
 
 # Where a fit dies: before its charge, before it draws, before it stores, and after.
 MOMENTS = {

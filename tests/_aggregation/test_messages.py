@@ -20,8 +20,6 @@ from sklearn_pate import (
     learners,
     model_selection,
 )
-from sklearn_pate._aggregation._design import MECHANISMS
-from sklearn_pate._private import PrivateClassifier
 from sklearn_pate.inspection import AnswerCostDisplay
 from sklearn_pate.learners import (
     Clusters,
@@ -33,6 +31,7 @@ from sklearn_pate.learners import (
 )
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
+from tests.private import MECHANISMS, PrivateClassifier
 from tests.publication.learners import LEARNERS
 
 X, Y = make_blobs(300, centers=[[-3, 0], [3, 0]], random_state=0)

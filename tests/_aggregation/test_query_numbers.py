@@ -10,9 +10,8 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from sklearn_pate import PATEClassifier, PrivacyUtilityWarning, PublicData
-from sklearn_pate._aggregation._design import design_fit
-from sklearn_pate._aggregation._fit_plan import VotesWithLead
 from sklearn_pate.mechanisms import GNMax
+from tests.private import VotesWithLead, design_fit
 
 IMAGES, TABLE = np.zeros((3000, 4, 4)), np.zeros((3000, 16))
 

@@ -22,19 +22,17 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import all_estimators
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
-from sklearn_pate._aggregation import _aggregation, _rehearsal
-from sklearn_pate._aggregation._rehearsal import rehearse_student
 from sklearn_pate.inspection import plan
 from sklearn_pate.learners import (
     Clusters,
     PETDLClassifier,
     PrivateKNNClassifier,
     RandomBatches,
-    _petdl,
 )
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.students import DistillationClassifier, GraphSelfTrainingClassifier
 from sklearn_pate.testing import seeded_noise
+from tests.private import _aggregation, _petdl, _rehearsal, rehearse_student
 
 RNG = np.random.default_rng(0)
 Y = RNG.integers(2, size=600)

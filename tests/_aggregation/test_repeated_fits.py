@@ -7,10 +7,9 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_pate import PrivacyLeakWarning, PrivacyLedger
-from sklearn_pate._aggregation import _entry
-from sklearn_pate.inspection._audits import fit_without_ledger
 from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.model_selection import PrivateSearchCV
+from tests.private import _entry, fit_without_ledger
 
 X = np.random.RandomState(0).uniform(size=(300, 2))
 Y = (X[:, 0] > 0.5).astype(int)

@@ -26,9 +26,9 @@ from sklearn_pate import (
 )
 from sklearn_pate.inspection import PrivacyReport, audit_mechanism, plan
 from sklearn_pate.mechanisms import GNMax, MeanScores
-from sklearn_pate.mechanisms._noisy_sum import LONGEST, StoredSums
 from sklearn_pate.students import ScoreFunction
 from sklearn_pate.testing import seeded_noise
+from tests.private import LONGEST, StoredSums
 from tests.seeding import equal_noise
 
 pytestmark = pytest.mark.filterwarnings("error::sklearn_pate.PrivacyUtilityWarning")
@@ -396,7 +396,7 @@ def test_a_step_that_is_not_charged_is_found(monkeypatch):
 
 @pytest.mark.slow
 def test_missing_clipping_is_found(monkeypatch):
-    from sklearn_pate._votes._votes import ScoreStep
+    from tests.private import ScoreStep
 
     monkeypatch.setattr(
         ScoreStep,
@@ -408,7 +408,7 @@ def test_missing_clipping_is_found(monkeypatch):
 
 @pytest.mark.slow
 def test_a_teacher_that_is_counted_twice_is_found(monkeypatch):
-    from sklearn_pate._votes._votes import TeacherScores
+    from tests.private import TeacherScores
 
     one = TeacherScores.sum
     monkeypatch.setattr(TeacherScores, "sum", lambda self, step: 2 * one(self, step))
@@ -417,7 +417,7 @@ def test_a_teacher_that_is_counted_twice_is_found(monkeypatch):
 
 @pytest.mark.slow
 def test_a_row_that_is_counted_many_times_is_found(monkeypatch):
-    from sklearn_pate.inspection import _audits
+    from tests.private import _audits
 
     honest = _audits.sum_of_classes
     monkeypatch.setattr(_audits, "sum_of_classes", lambda *one: 200 * honest(*one))

@@ -17,13 +17,9 @@ from sklearn_pate import (
     PrivateMarginals,
     PublicData,
 )
-from sklearn_pate._aggregation import _entry
-from sklearn_pate.accounting._statement import DOMAIN_DECLARED, PUBLIC_ROWS
 from sklearn_pate.inspection import plan
 from sklearn_pate.learners import Clusters, Hint, RandomBatches
 from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_sum import TwoPartRelease
 from sklearn_pate.students import FixMatchClassifier, UncertaintyQueries
 from sklearn_pate.testing import seeded_noise
 from tests._aggregation.fits import X_PUBLIC, X, Y
@@ -34,6 +30,13 @@ from tests._aggregation.synthetic_fits import (
     of_votes,
     released,
     spy_on_counts,
+)
+from tests.private import (
+    DOMAIN_DECLARED,
+    PUBLIC_ROWS,
+    NoiseSource,
+    TwoPartRelease,
+    _entry,
 )
 from tests.seeding import equal_noise
 

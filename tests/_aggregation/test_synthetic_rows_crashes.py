@@ -6,12 +6,10 @@ import multiprocessing
 import pytest
 
 from sklearn_pate import BudgetExceededError, PrivacyLedger
-from sklearn_pate._aggregation import _entry
-from sklearn_pate.accounting._ledger import FitEntry
 from sklearn_pate.mechanisms import Oracle
-from sklearn_pate.mechanisms._noisy_sum import GaussianSum, MarginalCounts
 from tests._aggregation.fits import Crash
 from tests._aggregation.synthetic_fits import FITS, fit, released, spy_on_counts
+from tests.private import FitEntry, GaussianSum, MarginalCounts, _entry
 
 # Where a fit dies: what is called, whether before or after that, at which call; and the
 # number of charges in the end.

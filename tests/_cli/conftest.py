@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from sklearn_pate._cli import main
 from tests._cli.site_files import SITES, study, vote, write_site_files
+from tests.private import main
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,10 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._cli import main
 from sklearn_pate.accounting import compose_profiles
 from sklearn_pate.exceptions import PrivacyLeakWarning
 from sklearn_pate.learners import DPLogisticRegression
+from tests.private import main
 from tests.seeding import equal_noise
 
 

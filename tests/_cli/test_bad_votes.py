@@ -13,9 +13,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate import Votes
-from sklearn_pate._cli import main
-from sklearn_pate._votes._votes import write_votes
 from tests._cli.site_files import N_TEACHERS, SITES, fit_votes, study, vote, without
+from tests.private import main, write_votes
 
 
 def refused(arguments, capsys):

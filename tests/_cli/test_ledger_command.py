@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from sklearn_pate import PrivacyLedger
-from sklearn_pate._cli import main
 from tests.accounting.charges import charge
+from tests.private import main
 
 
 @pytest.fixture

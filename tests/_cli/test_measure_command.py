@@ -7,12 +7,10 @@ import pandas as pd
 import pytest
 
 from sklearn_pate import DPNewtonClassifier, PrivacyLedger, PrivateMarginals
-from sklearn_pate._cli import main
-from sklearn_pate._cli._site_commands import read_rows
 from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.metrics import PrivateMetrics
-from sklearn_pate.metrics._estimates import score_rows
 from sklearn_pate.publication import PublishedClassifier
+from tests.private import main, read_rows, score_rows
 
 pytestmark = pytest.mark.slow
 

@@ -10,9 +10,9 @@ import pytest
 
 import sklearn_pate
 from sklearn_pate import DPNewtonClassifier, PATEClassifier
-from sklearn_pate._cli import main
 from sklearn_pate.inspection import plan
 from sklearn_pate.mechanisms import ConfidentGNMax
+from tests.private import main
 
 GUMBEL = ["plan", "--mechanism", "gumbel"]  # fast to calibrate
 ON_PUBLIC_ROWS = [*GUMBEL, "--rows", "900", "--queries", "30"]

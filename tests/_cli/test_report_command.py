@@ -14,9 +14,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData, PublishedClassifier
-from sklearn_pate._cli import main
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.mechanisms import GumbelMax
+from tests.private import main
 
 MEASURED = ["--quality", "accuracy=0.84", "--evaluated-on", "500 rows of 2019"]
 

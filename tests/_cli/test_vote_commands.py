@@ -13,8 +13,6 @@ import skops.io
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PublishedClassifier, Votes
-from sklearn_pate._cli import main
-from sklearn_pate._cli._site_commands import read_public
 from sklearn_pate.distributed import cast_votes, shard_of
 from tests._cli.site_files import (
     N_TEACHERS,
@@ -25,6 +23,7 @@ from tests._cli.site_files import (
     without,
     write_site_files,
 )
+from tests.private import main, read_public
 
 
 def votes_in_python(site, X, y, ids, classes=("no", "yes"), seed=0):

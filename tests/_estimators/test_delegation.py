@@ -8,10 +8,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._estimators._class_codes import RelabeledClassifier
-from sklearn_pate._teachers._training import VoteForm
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.students import DistillationClassifier
+from tests.private import RelabeledClassifier, VoteForm
 
 
 class Column(DecisionTreeClassifier):

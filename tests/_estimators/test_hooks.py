@@ -23,7 +23,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._estimators._isolation import autologging_off, muted
 from sklearn_pate.inspection import audit_neighbours
 from sklearn_pate.learners import (
     DPLogisticRegression,
@@ -33,6 +32,7 @@ from sklearn_pate.learners import (
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
 from tests.loud import SECRET, Loud, Quiet
+from tests.private import autologging_off, muted
 
 BACKENDS = [("sequential", 1), ("threading", 2), ("loky", 2)]
 

@@ -29,7 +29,6 @@ from torch import nn
 from xgboost import XGBClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._estimators._class_codes import fit_class_indices, on_labels
 from sklearn_pate.distributed import cast_votes
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.students import (
@@ -38,6 +37,7 @@ from sklearn_pate.students import (
     UncertaintyQueries,
 )
 from sklearn_pate.testing import seeded_noise
+from tests.private import fit_class_indices, on_labels
 from tests.seeding import equal_noise
 
 X, CODES = make_classification(

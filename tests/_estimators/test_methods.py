@@ -38,7 +38,6 @@ from sklearn_pate import (
     learners,
     students,
 )
-from sklearn_pate._private import PrivateClassifier
 from sklearn_pate.learners import (
     Clusters,
     DPLinearSVC,
@@ -54,6 +53,7 @@ from sklearn_pate.students import (
     DistillationClassifier,
     GraphSelfTrainingClassifier,
 )
+from tests.private import PrivateClassifier
 from tests.students.every_student import students_of_scikit_learn
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

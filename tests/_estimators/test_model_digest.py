@@ -24,7 +24,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.semi_supervised import LabelSpreading
 from sklearn.svm import SVC
 
-from sklearn_pate._estimators._model_digest import model_fingerprint
+from tests.private import model_fingerprint
 
 X, Y = make_blobs(200, centers=3, random_state=0)
 MODELS = {

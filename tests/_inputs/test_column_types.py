@@ -10,20 +10,21 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PublicData, PublicDataWarning
-from sklearn_pate._inputs._features import check_features, check_numbers
-from sklearn_pate._inputs._known_columns import warn_of_text
-from sklearn_pate._inputs._odd_values import (
+from sklearn_pate.inspection import plan
+from sklearn_pate.learners import DPLogisticRegression
+from tests._inputs.odd_values import ODD_ROW, WORDS, X_PUBLIC, X, with_value
+from tests.private import (
     HUGE,
     INFINITE,
     MISSING,
+    check_features,
+    check_numbers,
     finite_or_default,
     odd_rows,
     read_like_public,
     read_numbers,
+    warn_of_text,
 )
-from sklearn_pate.inspection import plan
-from sklearn_pate.learners import DPLogisticRegression
-from tests._inputs.odd_values import ODD_ROW, WORDS, X_PUBLIC, X, with_value
 
 
 @pytest.mark.parametrize("container", ["object array", "pandas object"])

@@ -16,11 +16,10 @@ from sklearn_pate import (
     PublicData,
     PublishedClassifier,
 )
-from sklearn_pate._inputs._containers import check_container
-from sklearn_pate._inputs._labels import check_classes
 from sklearn_pate.learners import DPLogisticRegression, PrivateKNNClassifier
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
+from tests.private import check_classes, check_container
 
 N_ROWS = 300
 GROUPS = np.arange(N_ROWS) // 2

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sklearn_pate import PublicDataWarning
-from sklearn_pate._inputs._containers import read_input_shape
 from sklearn_pate.students import ImageRepresentation
+from tests.private import read_input_shape
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from sklearn_pate import PATEClassifier, PublicData, PublishedClassifier
-from sklearn_pate._inputs._known_columns import KnownColumns
 from sklearn_pate.learners import (
     DPLogisticRegression,
     DPNaiveBayesClassifier,
@@ -23,6 +22,7 @@ from sklearn_pate.learners import (
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.metrics import private_metrics
 from sklearn_pate.model_selection import PrivateSearchCV
+from tests.private import KnownColumns
 
 RNG = np.random.default_rng(0)
 N_ROWS = 600

@@ -17,7 +17,6 @@ from sklearn_pate import (
     PublicData,
     Votes,
 )
-from sklearn_pate._inputs._labels import check_label_type
 from sklearn_pate.distributed import cast_votes
 from sklearn_pate.inspection import plan
 from sklearn_pate.learners import (
@@ -28,6 +27,7 @@ from sklearn_pate.learners import (
 )
 from sklearn_pate.metrics import private_metrics
 from sklearn_pate.model_selection import PrivateSearchCV, fit_and_measure
+from tests.private import check_label_type
 
 X = np.random.default_rng(0).uniform(size=(300, 2))
 Y = np.arange(300) % 2

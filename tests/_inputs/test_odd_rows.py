@@ -31,17 +31,6 @@ from sklearn_pate import (
     StudentWarning,
     TeacherWarning,
 )
-from sklearn_pate._inputs._features import check_features, takes_missing
-from sklearn_pate._inputs._labels import class_indices
-from sklearn_pate._inputs._odd_values import (
-    as_words,
-    odd_rows,
-    read_like_public,
-    read_numbers,
-    without_words,
-)
-from sklearn_pate._synthetic._domain import cells_of
-from sklearn_pate._teachers._shards import shard_rows
 from sklearn_pate.learners import (
     Clusters,
     DPLinearSVC,
@@ -52,9 +41,21 @@ from sklearn_pate.learners import (
 )
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
-from sklearn_pate.model_selection._trials import _predicted_codes
 from tests._inputs.odd_values import NUMBERS, ODD_ROW, WORDS, X_PUBLIC, X, Y, with_value
 from tests._teachers.polls import poll_teachers
+from tests.private import (
+    _predicted_codes,
+    as_words,
+    cells_of,
+    check_features,
+    class_indices,
+    odd_rows,
+    read_like_public,
+    read_numbers,
+    shard_rows,
+    takes_missing,
+    without_words,
+)
 
 # The student is trained on noisy answers, of which there are few here.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_pate.StudentWarning")

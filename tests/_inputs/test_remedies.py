@@ -19,8 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._inputs._features import _REMEDIES
 from sklearn_pate.mechanisms import GNMax
+from tests.private import _REMEDIES
 
 NUMBERS = np.random.default_rng(0).normal(size=(400, 2))
 Y = (NUMBERS[:, 0] > 0).astype(int)

@@ -5,10 +5,7 @@ import json
 import pytest
 
 from sklearn_pate import Votes
-from sklearn_pate._cli._model_commands import _read_json
-from sklearn_pate._cli._site_commands import Study
-from sklearn_pate._inputs._file_content import strict_json
-from sklearn_pate.publication._privacy_card import parse_card
+from tests.private import Study, _read_json, parse_card, strict_json
 
 NOT_STRICT = {
     "nothing": b"",

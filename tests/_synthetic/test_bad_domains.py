@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_pate import PrivateMarginals
-from sklearn_pate._synthetic._domain import count_tables
+from tests.private import count_tables
 
 AGES = pd.Series([20, 30, 40], name="age")
 FRAME = pd.DataFrame(

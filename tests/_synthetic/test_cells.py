@@ -3,8 +3,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sklearn_pate._synthetic._domain import Bins, cells_of
 from tests._synthetic.odd_cells import ODD, Word, column_of
+from tests.private import Bins, cells_of
 
 OBJECTS, FLOATS, WHOLE = np.dtype(object), np.dtype(float), np.dtype(int)
 DECLARED = {

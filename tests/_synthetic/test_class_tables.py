@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, softmax
 from sklearn.metrics import log_loss
 
-from sklearn_pate._synthetic._marginals import (
+from tests.private import (
     ClassTables,
     n_bins_for,
     nearest_on_simplex,

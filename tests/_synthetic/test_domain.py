@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from sklearn_pate import PrivateMarginals
-from sklearn_pate._synthetic._domain import cell_of
 from tests._synthetic.containers import TABLES
+from tests.private import cell_of
 
 
 def types_of(X):

@@ -15,7 +15,6 @@ from sklearn_pate import (
     PrivateMarginals,
     PublishedClassifier,
 )
-from sklearn_pate._synthetic._marginals import LogOdds
 from sklearn_pate.inspection import plan
 from sklearn_pate.learners import (
     Clusters,
@@ -31,8 +30,6 @@ from sklearn_pate.mechanisms import (
     MeanScores,
     NoisyHistogram,
 )
-from sklearn_pate.mechanisms._noisy_sum import TwoPartRelease
-from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 from sklearn_pate.students import DistillationClassifier
 from tests._synthetic.tables import (
     DOMAIN,
@@ -44,6 +41,7 @@ from tests._synthetic.tables import (
     model,
     numbers,
 )
+from tests.private import LogOdds, NewtonSteps, TwoPartRelease
 
 COMMON = {"epsilon": None, "random_state": 0, "synthetic": SYNTHETIC}
 

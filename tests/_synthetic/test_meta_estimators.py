@@ -11,11 +11,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PrivateMarginals
-from sklearn_pate.accounting._statement import DOMAIN_DECLARED
 from sklearn_pate.mechanisms import GumbelMax
 from sklearn_pate.model_selection import PrivateSearchCV
 from tests._aggregation.fits import X, Y
 from tests._aggregation.synthetic_fits import SYNTHETIC, of_votes
+from tests.private import DOMAIN_DECLARED
 
 PATE = of_votes(mechanism=GumbelMax(c=5.0))
 

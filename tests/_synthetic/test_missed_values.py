@@ -13,9 +13,8 @@ from sklearn_pate import (
     PrivacyUtilityWarning,
     PrivateMarginals,
 )
-from sklearn_pate._synthetic._marginals import count_cells
 from sklearn_pate.learners import DPNaiveBayesClassifier
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
+from tests.private import MarginalCounts, count_cells
 
 N_ROWS = 4000
 DOMAIN = {

@@ -5,10 +5,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sklearn_pate import PrivateMarginals
-from sklearn_pate._synthetic._domain import OUTSIDE
-from sklearn_pate._synthetic._marginals import Marginals, count_cells
-from sklearn_pate._teachers._shards import group_ids, one_row_of_groups
 from tests._synthetic.odd_cells import ODD, column_of
+from tests.private import OUTSIDE, Marginals, count_cells, group_ids, one_row_of_groups
 
 DOMAIN = {0: ["a", "2", None], 1: (0, 4), 2: {"edges": [0, 1, 3], "missing": True}}
 D, N_CLASSES = len(DOMAIN), 2

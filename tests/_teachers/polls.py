@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from sklearn_pate._teachers._training import VoteForm, collect
-from sklearn_pate._votes._votes import Votes
+from sklearn_pate import Votes
+from tests.private import VoteForm, collect
 
 
 def poll_teachers(estimator, X, codes, shards, X_public, *, n_classes, **parameters):

@@ -18,9 +18,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._teachers._shards import shard_rows
 from sklearn_pate.mechanisms import GNMax
 from tests._teachers.polls import poll_teachers
+from tests.private import shard_rows
 
 # Votes must not depend on how many threads there are here.
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("two_threads")]

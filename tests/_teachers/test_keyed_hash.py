@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sklearn_pate._teachers._shards import keyed_words, siphash
+from tests.private import keyed_words, siphash
 
 MASK = 2**64 - 1
 

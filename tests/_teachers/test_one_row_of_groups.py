@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sklearn_pate._teachers._shards import group_ids, one_row_of_groups
+from tests.private import group_ids, one_row_of_groups
 
 seeds = st.integers(0, 2**31 - 2)
 owners = st.lists(st.integers(0, 9) | st.none(), min_size=1, max_size=40).filter(

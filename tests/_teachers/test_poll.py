@@ -23,8 +23,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info
 
-from sklearn_pate._teachers._shards import shard_rows
 from tests._teachers.polls import poll_teachers
+from tests.private import shard_rows
 
 N_TEACHERS = 10
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sklearn_pate._teachers._shards import (
+from tests.private import (
     group_ids,
     hold_out_groups,
     hold_out_rows,

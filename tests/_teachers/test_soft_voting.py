@@ -15,13 +15,16 @@ from sklearn.tree import DecisionTreeClassifier
 from skorch import NeuralNetClassifier
 from torch import nn
 
-from sklearn_pate._estimators._class_codes import (
+from tests.private import (
+    STEPS,
+    SoftVoteForm,
+    SoftVoteLayout,
+    SoftVotes,
+    collect,
     fit_class_indices,
+    hidden_representation,
+    shard_rows,
 )
-from sklearn_pate._estimators._hidden_layer import hidden_representation
-from sklearn_pate._teachers._shards import shard_rows
-from sklearn_pate._teachers._training import SoftVoteForm, collect
-from sklearn_pate._votes._votes import STEPS, SoftVoteLayout, SoftVotes
 
 BATCHES = np.array([0, 0, 0, 1, 1, -1, 2, 2])
 SIX_BATCHES = np.arange(60) % 6

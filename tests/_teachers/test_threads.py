@@ -9,8 +9,8 @@ from sklearn.model_selection import cross_val_score
 from threadpoolctl import threadpool_info
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._estimators._isolation import one_thread
 from sklearn_pate.mechanisms import GNMax
+from tests.private import one_thread
 
 pytestmark = pytest.mark.usefixtures("two_threads")
 

@@ -11,12 +11,17 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate import PublicData
-from sklearn_pate._teachers._shards import shard_rows
-from sklearn_pate._teachers._training import SoftVoteForm, collect
-from sklearn_pate._votes import _votes
-from sklearn_pate._votes._votes import STEPS, SoftVoteLayout, SoftVotes
 from sklearn_pate.learners import Clusters, PETDLClassifier
 from sklearn_pate.students import DistillationClassifier
+from tests.private import (
+    STEPS,
+    SoftVoteForm,
+    SoftVoteLayout,
+    SoftVotes,
+    _votes,
+    collect,
+    shard_rows,
+)
 from tests.seeding import equal_noise
 
 N_PUBLIC, N_CLASSES = 12, 3

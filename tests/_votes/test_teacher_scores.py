@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
 
-from sklearn_pate._votes._votes import STEPS, ScoreStep, TeacherScores, sum_of_classes
-from sklearn_pate.mechanisms._noisy_sum import LONGEST
+from tests.private import LONGEST, STEPS, ScoreStep, TeacherScores, sum_of_classes
 
 SHARES = (0.29, 0.68)
 ANY_NUMBER = st.floats(allow_nan=True, allow_infinity=True, width=64)

@@ -3,13 +3,8 @@
 import re
 
 from sklearn_pate import DPNewtonClassifier, PATEClassifier
-from sklearn_pate.accounting import _statement
-from sklearn_pate.accounting._statement import (
-    ASSUMPTIONS,
-    NORM_READ,
-    SEEDED,
-    Assumption,
-)
+from sklearn_pate.accounting import Assumption
+from tests.private import ASSUMPTIONS, NORM_READ, SEEDED, _statement
 
 NAMED = {
     name: one for name, one in vars(_statement).items() if isinstance(one, Assumption)

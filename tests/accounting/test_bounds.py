@@ -27,13 +27,13 @@ from sklearn_pate.accounting.bounds import (
     pure_dp_curve,
     threshold_worst_case,
 )
-from sklearn_pate.accounting.plurality._exact import GaussianPlurality
-from sklearn_pate.accounting.plurality._optimal import (
+from sklearn_pate.mechanisms import ConfidentGNMax
+from tests.private import (
+    GaussianPlurality,
     gaussian_optimal_cost,
     pure_optimal_cost,
     theorem_6_cost,
 )
-from sklearn_pate.mechanisms import ConfidentGNMax
 
 PAPER_ORDERS = np.arange(2, 10)  # moments l = 1..8
 gammas = st.floats(0.005, 2)

@@ -5,12 +5,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_pate.accounting import calibrate_n_queries, calibrate_noise
-from sklearn_pate.accounting._calibrate import (
-    gdp_epsilon,
-    gdp_mu,
-    largest_gdp_mu,
-    least_noise,
-)
 from sklearn_pate.accounting.bounds import gaussian_worst_case
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
@@ -21,6 +15,7 @@ from sklearn_pate.mechanisms import (
     NoisySum,
     PermuteAndFlip,
 )
+from tests.private import gdp_epsilon, gdp_mu, largest_gdp_mu, least_noise
 
 targets = st.floats(0.05, 20)
 deltas = st.sampled_from([1e-9, 1e-5, 1e-3])

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_pate.accounting import compose_profiles
-from sklearn_pate.accounting._calibrate import gdp_epsilon
 from sklearn_pate.mechanisms import GNMax, LNMax, MeanScores, NoisyHistogram, NoisySum
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
+from tests.private import MarginalCounts, gdp_epsilon
 
 DELTA = 1e-5
 

@@ -10,15 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opacus.accountants import PRVAccountant
 
-from sklearn_pate.accounting._calibrate import gdp_epsilon
-from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
+from sklearn_pate.accounting import DEFAULT_ORDERS
 from sklearn_pate.accounting.composition import (
-    _loss_profiles,
     calibrate_steps,
     dpsgd_cost,
     dpsgd_profile,
     sampled_gaussian_curve,
 )
+from tests.private import _loss_profiles, gdp_epsilon
 
 DELTA = 1e-5
 # Noise multiplier, sampling rate, steps, delta.

@@ -9,8 +9,6 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import BudgetExceededError, PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._calibrate import largest_gdp_mu
-from sklearn_pate.accounting._ledger import costs
 from sklearn_pate.accounting.bounds import pure_dp_curve
 from sklearn_pate.accounting.composition import RenyiFilter
 from sklearn_pate.learners import (
@@ -20,10 +18,10 @@ from sklearn_pate.learners import (
     PETDLClassifier,
     PrivateKNNClassifier,
 )
-from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.mechanisms._noisy_max import NoisyHistogram
+from sklearn_pate.mechanisms import GNMax, NoisyHistogram
 from sklearn_pate.model_selection import PrivateSearchCV
 from tests.accounting.charges import curve
+from tests.private import costs, largest_gdp_mu
 
 EPSILON, DELTA = 1.0, 1e-5
 RNG = np.random.default_rng(0)

@@ -8,13 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import exp, mpf, ncdf, workdps
 
-from sklearn_pate.accounting._calibrate import (
-    gdp_delta,
-    gdp_epsilon,
-    gdp_mu,
-    largest_gdp_mu,
-)
 from tests.mechanisms.laws import log_law
+from tests.private import gdp_delta, gdp_epsilon, gdp_mu, largest_gdp_mu
 
 SHIFTS = np.geomspace(1e-3, 30, 13)
 DELTAS = [1e-300, 1e-30, 1e-12, 1e-8, 1e-5, 1e-3, 0.1, 0.5, 0.9]

@@ -16,12 +16,11 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate import BudgetExceededError, LedgerError, PATEClassifier, PrivacyLedger
 from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._calibrate import largest_gdp_mu
-from sklearn_pate.accounting._ledger import costs, total_costs
 from sklearn_pate.accounting.bounds import pure_dp_curve
 from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.mechanisms import PermuteAndFlip
 from tests.accounting.charges import WHAT, charge, curve
+from tests.private import costs, largest_gdp_mu, total_costs
 
 
 def test_an_entry_is_read_when_the_file_is_opened_again(path, ledger):

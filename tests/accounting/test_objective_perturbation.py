@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from sklearn_pate.accounting._calibrate import calibrate_noise
-from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
+from sklearn_pate.accounting import DEFAULT_ORDERS, calibrate_noise
 from sklearn_pate.accounting.composition import (
     curvature_cost,
     gaussian_objective_curve,
     least_regularisation,
 )
-from sklearn_pate.learners._linear import HuberHinge, LogisticLoss
+from tests.private import HuberHinge, LogisticLoss
 
 ORDERS = np.array([1.02, 1.1, 1.5, 2, 3, 5, 10, 30])
 LOSSES = {"logistic": LogisticLoss(), "hinge": HuberHinge(0.5)}

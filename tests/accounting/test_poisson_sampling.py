@@ -23,7 +23,7 @@ from mpmath import (
 )
 from scipy.stats import binom
 
-from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
+from sklearn_pate.accounting import DEFAULT_ORDERS
 from sklearn_pate.accounting.composition import sampled_gaussian_curve
 
 noise_multipliers = st.floats(0.3, 100)

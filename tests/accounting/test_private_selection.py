@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from sklearn_pate.accounting import RdpCurve, calibrate_noise
-from sklearn_pate.accounting.bounds import gaussian_worst_case
+from sklearn_pate.accounting.bounds import (
+    gaussian_worst_case,
+    pure_dp_curve,
+    threshold_worst_case,
+)
 from sklearn_pate.accounting.composition import (
     TruncatedNegativeBinomial,
     TruncatedPoisson,
     upper_envelope,
-)
-from sklearn_pate.accounting.plurality._closed_form import (
-    pure_dp_curve,
-    threshold_worst_case,
 )
 
 ORDERS = 1 + 2.0 ** np.arange(-4, 9, 0.25)

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
 from sklearn_pate.accounting import DEFAULT_ORDERS, PrivacyProfile, RdpCurve
-from sklearn_pate.accounting._calibrate import gdp_delta
-from sklearn_pate.accounting._profile import curve_profile, gaussian_profile, lower_hull
-from sklearn_pate.accounting.plurality._adaptive_answers import (
+from tests.private import (
     adaptive_profile,
+    curve_profile,
+    gaussian_profile,
     gaussian_tests,
+    gdp_delta,
+    lower_hull,
 )
 
 # Round-off of one chord.

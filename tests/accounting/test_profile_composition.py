@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_pate.accounting import PrivacyProfile, compose_profiles
-from sklearn_pate.accounting._calibrate import gdp_delta
-from sklearn_pate.accounting._profile import gaussian_profile
 from sklearn_pate.mechanisms import GNMax
+from tests.private import gaussian_profile, gdp_delta
 
 
 @pytest.mark.slow

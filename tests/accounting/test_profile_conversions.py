@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._calibrate import gdp_epsilon, gdp_mu
-from sklearn_pate.accounting._profile import curve_profile, gaussian_profile
 from tests.accounting.plurality.costs import divergence
+from tests.private import curve_profile, gaussian_profile, gdp_epsilon, gdp_mu
 
 
 def binary_curve(p, q, orders=DEFAULT_ORDERS):

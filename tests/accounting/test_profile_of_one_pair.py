@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from sklearn_pate.accounting._profile import gaussian_profile, lower_hull
+from tests.private import gaussian_profile, lower_hull
 
 EPSILONS = st.floats(0, 12)
 DELTAS = st.sampled_from([0.0, 1e-9, 1e-5, 1e-3, 0.1, 1.0])

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting.bounds import pure_dp_curve
 from sklearn_pate.accounting.composition import add_remove_to_replace_one
-from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 
 ORDERS = DEFAULT_ORDERS[:250]
 

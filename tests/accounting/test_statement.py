@@ -10,18 +10,23 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sklearn_pate.accounting import Assumption, PrivacySpent
-from sklearn_pate.accounting._calibrate import gdp_epsilon
-from sklearn_pate.accounting._cost import Cost, GaussianTest
-from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._statement import (
+from sklearn_pate.accounting import (
+    DEFAULT_ORDERS,
+    Assumption,
+    Cost,
+    PrivacySpent,
+    RdpCurve,
+)
+from sklearn_pate.accounting.bounds import pure_dp_curve
+from tests.private import (
     LABEL_SET,
     NEIGHBOURS,
+    GaussianTest,
+    capitalised,
+    gdp_epsilon,
     state_cost,
     write_epsilon,
 )
-from sklearn_pate.accounting._value_checks import capitalised
-from sklearn_pate.accounting.bounds import pure_dp_curve
 
 SPENT = PrivacySpent(
     epsilon=1.0,

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_pate.accounting import PrivacyProfile, PrivacySpent, StatementFacts
-from sklearn_pate.accounting._profile import gaussian_profile
-from sklearn_pate.accounting._statement import (
+from sklearn_pate.accounting.bounds import pure_dp_curve
+from sklearn_pate.mechanisms import GNMax, MeanScores, NoisyHistogram
+from tests.private import (
     ASSUMPTIONS,
     BOUNDS,
     CHOSEN_BLINDLY,
@@ -26,11 +27,10 @@ from sklearn_pate.accounting._statement import (
     RELEASES,
     SEEDED,
     UNPROTECTED,
+    gaussian_profile,
     kind_of,
     sentences_of,
 )
-from sklearn_pate.accounting.bounds import pure_dp_curve
-from sklearn_pate.mechanisms import GNMax, MeanScores, NoisyHistogram
 
 PURE = PrivacySpent(
     epsilon=1.0,

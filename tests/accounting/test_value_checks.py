@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 
 import sklearn_pate
-from sklearn_pate.accounting._value_checks import Constraint, check_parameters, counted
+from tests.private import Constraint, check_parameters, counted
 
 # Numbers that are at least two, or of memory and steps that are always many.
 SEVERAL = {

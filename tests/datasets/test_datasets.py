@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from sklearn_pate import datasets
-from sklearn_pate.datasets import _fetch
-from sklearn_pate.datasets._fetch import DataFile, read_data_file
+from tests.private import DataFile, _fetch, read_data_file
 
 CONTENT = b"age, income\n39, high\n"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

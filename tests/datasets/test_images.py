@@ -10,14 +10,8 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from sklearn_pate.datasets import (
-    _fetch,
-    fetch_adult,
-    fetch_cifar10,
-    fetch_mnist,
-    fetch_svhn,
-)
-from sklearn_pate.datasets._fetch import rows_of_mat
+from sklearn_pate.datasets import fetch_adult, fetch_cifar10, fetch_mnist, fetch_svhn
+from tests.private import _fetch, rows_of_mat
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData, Votes
-from sklearn_pate._votes._votes import write_votes
 from sklearn_pate.distributed import cast_votes, shard_of
 from sklearn_pate.exceptions import TeacherWarning
+from tests.private import write_votes
 
 N_SHARDS, N_PUBLIC = 20, 60
 CLASSES = [0, 1, 2]

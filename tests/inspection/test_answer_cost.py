@@ -18,13 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.accounting import compose_profiles
-from sklearn_pate.accounting.plurality._adaptive_answers import (
-    adaptive_profile,
-    check_mu,
-    gaussian_tests,
-)
 from sklearn_pate.inspection import AnswerCostDisplay
-from sklearn_pate.inspection._displays import SENSITIVE
 from sklearn_pate.learners import (
     Clusters,
     DPLogisticRegression,
@@ -32,10 +26,16 @@ from sklearn_pate.learners import (
     PrivateKNNClassifier,
 )
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, GumbelMax, NoisyHistogram
-from sklearn_pate.mechanisms._noisy_training import SampledMechanism
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.students import DistillationClassifier
 from tests._aggregation.synthetic_fits import fit as synthetic_fit
+from tests.private import (
+    SENSITIVE,
+    SampledMechanism,
+    adaptive_profile,
+    check_mu,
+    gaussian_tests,
+)
 from tests.seeding import equal_noise
 
 matplotlib.use("agg")

@@ -6,13 +6,15 @@ from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivateMarginals
-from sklearn_pate._aggregation import _entry
-from sklearn_pate._synthetic._marginals import count_cells
 from sklearn_pate.inspection import audit_neighbours
-from sklearn_pate.inspection._audits import epsilon_lower_bound
 from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
+from tests.private import (
+    MarginalCounts,
+    NoiseSource,
+    _entry,
+    count_cells,
+    epsilon_lower_bound,
+)
 
 # Few trials bound epsilon better at a large delta.
 DELTA, CONFIDENCE, N_TRIALS = 1e-2, 0.9999, 2000

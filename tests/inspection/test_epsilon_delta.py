@@ -17,9 +17,9 @@ from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.accounting import PrivacyProfile
 from sklearn_pate.accounting.composition import dpsgd_cost, dpsgd_profile
 from sklearn_pate.inspection import EpsilonDeltaDisplay
-from sklearn_pate.inspection._displays import SENSITIVE
 from sklearn_pate.learners import Clusters, DPLogisticRegression, PETDLClassifier
 from sklearn_pate.students import DistillationClassifier
+from tests.private import SENSITIVE
 
 matplotlib.use("agg")
 

@@ -6,7 +6,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from skorch import NeuralNetClassifier
 from torch import nn
 
-from sklearn_pate._teachers._private_rows import PrivateRows
 from sklearn_pate.inspection import audit_neighbours
 from sklearn_pate.learners import (
     Clusters,
@@ -14,10 +13,9 @@ from sklearn_pate.learners import (
     DPLogisticRegression,
     DPSGDClassifier,
     PETDLClassifier,
-    _dpsgd,
 )
-from sklearn_pate.mechanisms import _noisy_training
 from sklearn_pate.model_selection import PrivateSearchCV
+from tests.private import PrivateRows, _dpsgd, _noisy_training
 
 N_ROWS = 12
 # A strong regularisation: the shift is then near the bound that is paid for.

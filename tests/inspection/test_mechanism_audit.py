@@ -4,12 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from sklearn_pate._votes._votes import STEPS
 from sklearn_pate.inspection import AuditResult, audit_mechanism
-from sklearn_pate.inspection._audits import (
-    clopper_pearson,
-    epsilon_lower_bound,
-)
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
@@ -21,7 +16,7 @@ from sklearn_pate.mechanisms import (
     Oracle,
     PermuteAndFlip,
 )
-from sklearn_pate.mechanisms._noise import NoiseSource
+from tests.private import STEPS, NoiseSource, clopper_pearson, epsilon_lower_bound
 
 TIE, MOVED = [10, 10], [11, 9]
 # A teacher that is sure of one class in each of five parts, and then of another.

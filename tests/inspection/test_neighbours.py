@@ -6,11 +6,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
-from sklearn_pate._teachers._private_rows import PrivateRows
 from sklearn_pate.inspection import audit_neighbours
-from sklearn_pate.inspection._audits import epsilon_lower_bound
 from sklearn_pate.learners import PrivateKNNClassifier
 from sklearn_pate.mechanisms import GNMax
+from tests.private import PrivateRows, epsilon_lower_bound
 
 X_PUBLIC = PublicData(np.linspace(-0.01, 0.01, 10)[:, None])
 N_TEACHERS = 72

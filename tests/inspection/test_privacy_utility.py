@@ -16,8 +16,8 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVR
 
 from sklearn_pate.inspection import PrivacyUtilityDisplay
-from sklearn_pate.inspection._displays import SENSITIVE
 from sklearn_pate.learners import DPLogisticRegression
+from tests.private import SENSITIVE
 from tests.seeding import equal_noise
 
 matplotlib.use("agg")

@@ -21,8 +21,7 @@ from sklearn_pate import (
     PrivacyUtilityWarning,
 )
 from sklearn_pate.learners import DPLinearSVC, DPLogisticRegression
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_training import METHODS
+from tests.private import METHODS, NoiseSource
 from tests.seeding import equal_noise
 
 LEARNERS = {"logistic": DPLogisticRegression, "machine": DPLinearSVC}

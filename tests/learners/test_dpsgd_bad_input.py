@@ -15,7 +15,7 @@ from torch import nn
 
 from sklearn_pate import PrivacyLeakWarning, PrivacyLedger
 from sklearn_pate.learners import DPSGDClassifier
-from sklearn_pate.mechanisms._noise import NoiseSource
+from tests.private import NoiseSource
 
 X = np.random.default_rng(0).normal(size=(60, 4))
 Y = np.arange(60) % 2

@@ -12,14 +12,7 @@ from skorch import NeuralNetClassifier
 from torch import nn
 
 from sklearn_pate import BudgetExceededError, PrivacyLedger, PrivacyUtilityWarning
-from sklearn_pate.accounting._statement import (
-    FLOATING_POINT,
-    LABEL_SET_READ,
-    N_ROWS,
-    ROW_BY_ROW,
-)
 from sklearn_pate.learners import DPSGDClassifier
-from sklearn_pate.mechanisms._noise import NoiseSource
 from tests.learners.networks import (
     N_CLASSES,
     N_FEATURES,
@@ -27,6 +20,13 @@ from tests.learners.networks import (
     make,
     network,
     weights,
+)
+from tests.private import (
+    FLOATING_POINT,
+    LABEL_SET_READ,
+    N_ROWS,
+    ROW_BY_ROW,
+    NoiseSource,
 )
 from tests.seeding import equal_noise
 

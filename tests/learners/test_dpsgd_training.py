@@ -6,10 +6,6 @@ import torch
 from scipy.stats import binom, kstest
 from torch import nn
 
-from sklearn_pate.learners import _dpsgd_training
-from sklearn_pate.learners._dpsgd_training import NoisySteps
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_training import DPSGDSteps
 from tests.learners.networks import (
     N_CLASSES,
     N_FEATURES,
@@ -18,6 +14,7 @@ from tests.learners.networks import (
     network,
     weights,
 )
+from tests.private import DPSGDSteps, NoiseSource, NoisySteps, _dpsgd_training
 from tests.seeding import equal_noise
 
 # The effect of one row

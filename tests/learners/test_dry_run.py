@@ -12,13 +12,13 @@ from torch import nn
 
 from sklearn_pate import PrivacyLedger
 from sklearn_pate.learners import DPSGDClassifier
-from sklearn_pate.learners._dpsgd_training import (
+from tests.private import (
+    DPSGDSteps,
+    NoiseSource,
     NoisySteps,
     check_trainable,
     one_thread_quietly,
 )
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_training import DPSGDSteps
 
 N_CLASSES = 3
 PLAN = DPSGDSteps(1.0, 0.1, n_steps=10, max_grad_norm=1.0, expected_batch_size=20)

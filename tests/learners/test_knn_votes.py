@@ -9,9 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sklearn_pate.learners._private_knn import Grid, NeighbourVotes
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_training import PoissonSampler
+from tests.private import Grid, NeighbourVotes, NoiseSource, PoissonSampler
 
 N_CLASSES = 4
 

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from sklearn_pate import PrivacyLedger
 from sklearn_pate.learners import DPLinearSVC, DPLogisticRegression
-from sklearn_pate.mechanisms._noise import NoiseSource
+from tests.private import NoiseSource
 
 X = np.random.default_rng(0).normal(size=(30, 3))
 Y = np.arange(30) % 2

@@ -11,19 +11,21 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.base import clone
 
-from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting import DEFAULT_ORDERS, RdpCurve
 from sklearn_pate.accounting.composition import curvature_cost, gaussian_objective_curve
 from sklearn_pate.learners import DPLinearSVC, DPLogisticRegression
-from sklearn_pate.learners._linear import (
+from tests.private import (
+    METHODS,
+    TOLERANCE,
     Bounds,
     HuberHinge,
     LogisticLoss,
+    NoiseSource,
+    NoisyObjective,
     Task,
     minimise,
     plan_perturbation,
 )
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_training import METHODS, TOLERANCE, NoisyObjective
 
 LOSSES = {"logistic": LogisticLoss(), "hinge": HuberHinge(0.5)}
 LEARNERS = {"logistic": DPLogisticRegression, "hinge": DPLinearSVC}

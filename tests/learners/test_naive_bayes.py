@@ -13,11 +13,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_pate import BudgetExceededError, PrivacyLedger, PublishedClassifier
 from sklearn_pate.inspection import PrivacyReport
-from sklearn_pate.inspection._audits import epsilon_lower_bound
 from sklearn_pate.learners import DPNaiveBayesClassifier
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.testing import seeded_noise
+from tests.private import MarginalCounts, NoiseSource, epsilon_lower_bound
 
 RNG = np.random.RandomState(0)
 N_ROWS = 2000

@@ -31,10 +31,9 @@ from sklearn_pate.inspection import (
     plan,
 )
 from sklearn_pate.learners import PrivateKNNClassifier
-from sklearn_pate.mechanisms._noisy_sum import StoredSums
-from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.students import ImageRepresentation, TableRepresentation
+from tests.private import NewtonSteps, StoredSums
 from tests.seeding import equal_noise
 
 pytestmark = pytest.mark.filterwarnings("error::sklearn_pate.PrivacyUtilityWarning")

@@ -11,21 +11,22 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_pate._votes._votes import STEPS
-from sklearn_pate.accounting._calibrate import gdp_epsilon, gdp_mu
-from sklearn_pate.inspection._audits import epsilon_lower_bound
-from sklearn_pate.learners._newton import (
+from sklearn_pate.students import ScoreFunction
+from tests.private import (
+    STEPS,
     Curvature,
     Newton,
+    NewtonSteps,
+    NoiseSource,
     RepresentedRows,
+    ScoreBasis,
     Step,
+    StoredSums,
+    epsilon_lower_bound,
+    gdp_epsilon,
+    gdp_mu,
     n_coordinates,
 )
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_sum import StoredSums
-from sklearn_pate.mechanisms._noisy_training import NewtonSteps
-from sklearn_pate.students import ScoreFunction
-from sklearn_pate.students._basis import ScoreBasis
 from tests.seeding import equal_noise
 
 # It follows from noise or from public rows that are unlike private ones, on purpose.

@@ -11,10 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import helmert
 from scipy.special import softmax
 
-from sklearn_pate._votes._votes import STEPS
-from sklearn_pate.learners import _newton
-from sklearn_pate.learners._newton import RepresentedRows, Step
-from sklearn_pate.mechanisms._noisy_training import NewtonSteps
+from tests.private import STEPS, NewtonSteps, RepresentedRows, Step, _newton
 
 SHARES = NewtonSteps.shares
 FIRST, LAST = SHARES[0], SHARES[-1]

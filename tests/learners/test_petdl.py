@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PrivacyLeakWarning, PublicData, PublicDataWarning
-from sklearn_pate.accounting._calibrate import gdp_epsilon
 from sklearn_pate.learners import Clusters, Hint, PETDLClassifier, RandomBatches
 from sklearn_pate.students import (
     ConvSmall,
@@ -18,6 +17,7 @@ from sklearn_pate.students import (
     FixMatchClassifier,
     GraphSelfTrainingClassifier,
 )
+from tests.private import gdp_epsilon
 from tests.seeding import equal_noise
 
 

@@ -15,8 +15,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PrivacyLedger, PublicData
 from sklearn_pate.learners import Clusters, Hint, PETDLClassifier, RandomBatches
-from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.students import DistillationClassifier, FixMatchClassifier
+from tests.private import NoiseSource
 
 X = np.random.default_rng(0).normal(size=(60, 4))
 Y = np.arange(60) % 2

@@ -9,9 +9,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PrivacyLeakWarning, PublicData, StudentWarning
-from sklearn_pate._teachers._shards import shard_rows
 from sklearn_pate.learners import Clusters, Hint, PETDLClassifier, RandomBatches
 from sklearn_pate.students import FixMatchClassifier
+from tests.private import shard_rows
 from tests.seeding import equal_noise
 
 N_PARTIES = 30

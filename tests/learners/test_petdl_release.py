@@ -18,14 +18,13 @@ from sklearn_pate import (
     PublishedClassifier,
     TeacherWarning,
 )
-from sklearn_pate._votes._votes import SoftVotes
 from sklearn_pate.accounting import PrivacyAnalysis
 from sklearn_pate.learners import Clusters, Hint, PETDLClassifier, RandomBatches
 from sklearn_pate.mechanisms import Oracle
-from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.students import ConvSmall, DistillationClassifier, FixMatchClassifier
 from sklearn_pate.testing import seeded_noise
 from tests._teachers.diary import Diary
+from tests.private import NoiseSource, SoftVotes
 from tests.seeding import equal_noise
 
 PLANTED = 98765.4321

@@ -22,16 +22,16 @@ from sklearn_pate import (
     PublicDataWarning,
     privacy_leaks,
 )
-from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
+from sklearn_pate.accounting import DEFAULT_ORDERS
 from sklearn_pate.inspection import audit_neighbours
 from sklearn_pate.learners import PrivateKNNClassifier
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, NoisyHistogram
-from sklearn_pate.mechanisms._noisy_training import PoissonSampler, SampledMechanism
 from sklearn_pate.students import (
     DistillationClassifier,
     GraphSelfTrainingClassifier,
     UncertaintyQueries,
 )
+from tests.private import PoissonSampler, SampledMechanism
 from tests.seeding import equal_noise
 
 

@@ -21,9 +21,8 @@ from sklearn_pate.mechanisms import (
     InteractiveGNMax,
     LNMax,
 )
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_training import SampledMechanism
 from sklearn_pate.testing import seeded_noise
+from tests.private import NoiseSource, SampledMechanism
 
 X = np.random.default_rng(0).normal(size=(60, 4))
 Y = np.arange(60) % 2

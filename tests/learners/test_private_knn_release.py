@@ -21,11 +21,9 @@ from sklearn_pate import (
     PublishedClassifier,
 )
 from sklearn_pate.learners import PrivateKNNClassifier
-from sklearn_pate.learners._private_knn import NeighbourVotes
 from sklearn_pate.mechanisms import GNMax, NoisyHistogram, Oracle
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_training import PoissonSampler
 from sklearn_pate.students import UncertaintyQueries
+from tests.private import NeighbourVotes, NoiseSource, PoissonSampler
 from tests.seeding import equal_noise
 
 PLANTED = 98765.4321

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from sklearn_pate.learners._linear import HuberHinge, LogisticLoss, minimise
-from sklearn_pate.learners._linear import _rounding as rounding
-from sklearn_pate.learners._linear import _weighted_sum as weighted_sum
+from tests.private import HuberHinge, LogisticLoss, minimise
+from tests.private import _rounding as rounding
+from tests.private import _weighted_sum as weighted_sum
 
 LOSSES = {
     "logistic": LogisticLoss(),

@@ -9,7 +9,6 @@ from scipy import stats
 
 from sklearn_pate import PATEClassifier, mechanisms
 from sklearn_pate.accounting.bounds import gaussian_worst_case, threshold_worst_case
-from sklearn_pate.accounting.plurality._exact import ROUNDING, GaussianPlurality
 from sklearn_pate.inspection import audit_mechanism
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
@@ -21,8 +20,7 @@ from sklearn_pate.mechanisms import (
     PermuteAndFlip,
     PluralityMechanism,
 )
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_max import gaussian_plurality
+from tests.private import ROUNDING, GaussianPlurality, NoiseSource, gaussian_plurality
 
 ORDERS = np.array([1.2, 2, 5, 20])
 N_DRAWS = 50_000

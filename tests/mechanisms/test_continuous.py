@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_pate.mechanisms._noise import NoiseSource, gamma_vector, standard_normal
+from tests.private import NoiseSource, gamma_vector, standard_normal
 from tests.seeding import equal_noise
 
 RARE = 1e-6

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from sklearn_pate.mechanisms._noise import GaussianMagnitude, Geometric, invert
+from tests.private import GaussianMagnitude, Geometric, invert
 
 
 class EarlyEnd(GaussianMagnitude):

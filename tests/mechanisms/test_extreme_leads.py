@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from mpmath import exp, factorial, fsum, log, mpf
 
-from sklearn_pate.accounting.plurality._exact import LOCAL_ORDERS, ROUNDING
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
@@ -17,6 +16,7 @@ from sklearn_pate.mechanisms import (
     NoisyHistogram,
     PermuteAndFlip,
 )
+from tests.private import LOCAL_ORDERS, ROUNDING
 
 FAR = 10**4
 EXTREMES = {

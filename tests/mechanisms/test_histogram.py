@@ -8,8 +8,8 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 from sklearn_pate.mechanisms import GNMax, NoisyHistogram
-from sklearn_pate.mechanisms._noise import NoiseSource
 from tests.mechanisms.laws import goodness_of_fit, log_law
+from tests.private import NoiseSource
 from tests.seeding import equal_noise
 
 ORDERS = np.array([1.1, 1.5, 2, 3, 3.7, 8, 20])

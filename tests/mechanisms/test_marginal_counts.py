@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from sklearn_pate.accounting._calibrate import gdp_epsilon, largest_gdp_mu
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
+from tests.private import MarginalCounts, NoiseSource, gdp_epsilon, largest_gdp_mu
 
 DELTA = 1e-5
 # Squared distance of neighbours for each table.

@@ -8,10 +8,15 @@ from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_pate._votes._votes import STEPS, TeacherScores, sum_of_classes
-from sklearn_pate.accounting._calibrate import gdp_epsilon, gdp_mu
 from sklearn_pate.mechanisms import MeanScores
-from sklearn_pate.mechanisms._noisy_sum import exceeds_noise
+from tests.private import (
+    STEPS,
+    TeacherScores,
+    exceeds_noise,
+    gdp_epsilon,
+    gdp_mu,
+    sum_of_classes,
+)
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.1, 1.0, 3.0, 8.0])

@@ -18,7 +18,7 @@ from sklearn_pate.mechanisms import (
     LNMax,
     PermuteAndFlip,
 )
-from sklearn_pate.mechanisms._noise import NoiseSource
+from tests.private import NoiseSource
 
 P_VALUE = 1e-6
 N_DRAWS = 100_000

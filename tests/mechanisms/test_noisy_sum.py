@@ -8,12 +8,10 @@ from scipy import stats
 from scipy.special import logsumexp
 from sklearn.base import clone
 
-from sklearn_pate._votes._votes import STEPS, SoftVoteLayout, SoftVotes
-from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
+from sklearn_pate.accounting import DEFAULT_ORDERS
 from sklearn_pate.mechanisms import NoisySum
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_sum import StoredSums
 from tests.mechanisms.laws import log_law
+from tests.private import STEPS, NoiseSource, SoftVoteLayout, SoftVotes, StoredSums
 
 SUMS = np.array([[0, 5000, 123_456], [7, 7, 0]])
 SIZE = 30

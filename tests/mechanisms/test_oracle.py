@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from sklearn_pate import BudgetExceededError
-from sklearn_pate._votes._votes import Votes
+from sklearn_pate import BudgetExceededError, Votes
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, Oracle
 
 N_PUBLIC = 30

@@ -16,7 +16,7 @@ from scipy import stats
 from sklearn.base import clone
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
+from sklearn_pate.accounting import DEFAULT_ORDERS
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
@@ -26,8 +26,7 @@ from sklearn_pate.mechanisms import (
     NoisyHistogram,
     PermuteAndFlip,
 )
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_training import PoissonSampler, SampledMechanism
+from tests.private import NoiseSource, PoissonSampler, SampledMechanism
 from tests.seeding import equal_noise
 
 ORDERS = [2, 3, 4, 8, 16, 32, 64]

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax, NoisyHistogram
 from sklearn_pate.students import DistillationClassifier
-from sklearn_pate.students._train_student import soften
+from tests.private import soften
 
 
 class SeesTargets(LogisticRegression):

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_pate.accounting._calibrate import LARGEST_SCALE
-from sklearn_pate.mechanisms._noise import NoiseSource
 from tests.mechanisms.laws import goodness_of_fit
+from tests.private import LARGEST_SCALE, NoiseSource
 from tests.seeding import equal_noise
 
 # A fair test fails below this: once in a million runs.

@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_pate.accounting import calibrate_noise
-from sklearn_pate.accounting._calibrate import gdp_epsilon
-from sklearn_pate.accounting._profile import curve_profile
-from sklearn_pate.accounting._statement import SEEDED
 from sklearn_pate.accounting.bounds import gaussian_worst_case
-from sklearn_pate.accounting.plurality._adaptive_answers import (
-    adaptive_profile,
-    plurality_tests,
-)
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
@@ -23,9 +16,17 @@ from sklearn_pate.mechanisms import (
     NoisySum,
     PermuteAndFlip,
 )
-from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn
-from sklearn_pate.mechanisms._noisy_max import gaussian_plurality
 from sklearn_pate.testing import seeded_noise
+from tests.private import (
+    SEEDED,
+    NoiseSource,
+    adaptive_profile,
+    as_drawn,
+    curve_profile,
+    gaussian_plurality,
+    gdp_epsilon,
+    plurality_tests,
+)
 from tests.seeding import equal_noise
 
 DELTA = 1e-5

@@ -10,15 +10,13 @@ from hypothesis import strategies as st
 from scipy.special import gammaln, logsumexp, softmax
 
 from sklearn_pate.accounting import (
+    local_cost,
     tight_gaussian_worst_case,
     tight_threshold_worst_case,
 )
-from sklearn_pate.accounting.plurality._discrete_noise import NoisyCheck
-from sklearn_pate.accounting.plurality._exact import local_cost
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, InteractiveGNMax
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_training import SampledMechanism
 from tests.accounting.oracles import neighbours
+from tests.private import NoiseSource, NoisyCheck, SampledMechanism
 
 ORDERS = np.array([1.1, 1.6, 2, 3.3, 6, 12, 30])
 REACH = 5

@@ -7,7 +7,6 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from sklearn_pate.accounting import DEFAULT_ORDERS
-from sklearn_pate.accounting._calibrate import gdp_epsilon
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
     GNMax,
@@ -19,8 +18,13 @@ from sklearn_pate.mechanisms import (
     NoisySum,
     PermuteAndFlip,
 )
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, TwoPartRelease
-from sklearn_pate.mechanisms._noisy_training import NewtonSteps, SampledMechanism
+from tests.private import (
+    MarginalCounts,
+    NewtonSteps,
+    SampledMechanism,
+    TwoPartRelease,
+    gdp_epsilon,
+)
 
 N_TABLES, SHARE = 5, 0.1
 COUNTS = MarginalCounts(n_tables=N_TABLES)

@@ -9,9 +9,9 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.accounting.bounds import pure_dp_curve
-from sklearn_pate.accounting.plurality._exact import Plurality
 from sklearn_pate.inspection import audit_mechanism, plan
 from sklearn_pate.mechanisms import PluralityMechanism
+from tests.private import Plurality
 
 ALL_VOTES, ONE_MOVED = [3, 2], [2, 3]
 

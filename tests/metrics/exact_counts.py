@@ -8,8 +8,8 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.exceptions import ComplexWarning
 
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.metrics import private_metrics
+from tests.private import MarginalCounts
 
 N_ROWS, REPLACED = 12, 7
 

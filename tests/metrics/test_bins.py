@@ -7,8 +7,8 @@ import pytest
 from scipy.special import expit, logit
 
 from sklearn_pate.metrics import private_metrics
-from sklearn_pate.metrics._estimates import GRID_OF_SCORES, BinShapes
 from tests.metrics.scores import FirstColumn, scored_rows
+from tests.private import GRID_OF_SCORES, BinShapes
 
 N_ROWS = 100_000
 

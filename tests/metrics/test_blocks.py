@@ -22,12 +22,11 @@ from sklearn_pate import (
     PrivateMarginals,
     PublicData,
 )
-from sklearn_pate._estimators._class_codes import keeps_rows_apart
 from sklearn_pate.learners import DPLogisticRegression, DPNaiveBayesClassifier
 from sklearn_pate.metrics import private_metrics
-from sklearn_pate.metrics._estimates import _AT_ONCE, score_rows
 from sklearn_pate.students import TableRepresentation
 from tests._synthetic.odd_cells import ODD, column_of
+from tests.private import _AT_ONCE, keeps_rows_apart, score_rows
 
 pytestmark = [
     pytest.mark.neighbours,

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from sklearn_pate import BudgetExceededError, PrivacyLedger
-from sklearn_pate.accounting._ledger import FitEntry
 from sklearn_pate.learners import DPLogisticRegression
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.metrics import private_metrics
 from tests._aggregation.fits import Crash
 from tests.metrics.scores import FirstColumn, scored_rows
+from tests.private import FitEntry, MarginalCounts
 
 X, Y = scored_rows(3000)
 

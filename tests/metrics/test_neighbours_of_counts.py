@@ -6,7 +6,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_pate.metrics import _estimates, _private_metrics
 from tests._synthetic.odd_cells import ODD
 from tests.metrics.exact_counts import (
     N_ROWS,
@@ -19,6 +18,7 @@ from tests.metrics.exact_counts import (
     is_within,
     squared_distances,
 )
+from tests.private import _estimates, _private_metrics
 
 CONTAINERS = ("object", "list", "pandas", "float", "sparse")
 BY_SUBGROUP = {"subgroups": np.arange(N_ROWS) % 3, "subgroup_values": [0, 1, 2]}

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from sklearn_pate.accounting._calibrate import gdp_epsilon
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.metrics import private_metrics
 from tests.metrics.exact_counts import Touchy, columns
+from tests.private import MarginalCounts, gdp_epsilon
 from tests.seeding import equal_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore:With 12 rows")

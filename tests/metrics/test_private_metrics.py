@@ -18,13 +18,6 @@ from sklearn.metrics import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_pate.accounting._statement import (
-    CHOSEN_BLINDLY,
-    COLUMNS,
-    MODEL_IS_PUBLIC,
-    SCORES_OF_ROW,
-    SUBGROUPS_DECLARED,
-)
 from sklearn_pate.exceptions import PrivacyLeakWarning, PrivacyUtilityWarning
 from sklearn_pate.metrics import PrivateMetrics, private_metrics
 from tests.metrics.exact_counts import Touchy, columns, without_noise
@@ -32,6 +25,13 @@ from tests.metrics.scores import (
     FirstColumn,
     scored_rows,
     scored_rows_of_three_classes,
+)
+from tests.private import (
+    CHOSEN_BLINDLY,
+    COLUMNS,
+    MODEL_IS_PUBLIC,
+    SCORES_OF_ROW,
+    SUBGROUPS_DECLARED,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:epsilon=.* is above 20")

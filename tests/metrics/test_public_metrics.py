@@ -15,12 +15,11 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from sklearn_pate.accounting._statement import LABEL_SET_READ
 from sklearn_pate.learners import DPNaiveBayesClassifier
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
 from sklearn_pate.metrics import PrivateMetrics, private_metrics
 from sklearn_pate.model_selection import fit_and_measure
 from tests.metrics.exact_counts import Touchy, columns
+from tests.private import LABEL_SET_READ, MarginalCounts
 
 N_ROWS = 40
 GROUPS = np.array([f"p{row // 2:02}" for row in range(N_ROWS)], dtype=object)

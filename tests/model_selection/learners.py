@@ -8,15 +8,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_pate._inputs._features import check_features
 from sklearn_pate.accounting import Assumption, PrivacySpent
-from sklearn_pate.accounting.plurality._closed_form import (
-    pure_dp_curve,
-    threshold_worst_case,
-)
-from sklearn_pate.learners._noisy_learner import NoisyTraining, TrainingPlan
-from sklearn_pate.mechanisms._plurality import Mechanism
+from sklearn_pate.accounting.bounds import pure_dp_curve, threshold_worst_case
+from sklearn_pate.mechanisms import Mechanism
 from sklearn_pate.model_selection import PrivateSearchCV
+from tests.private import NoisyTraining, TrainingPlan, check_features
 
 X = np.arange(60.0)[:, np.newaxis]
 Y = np.array([0, 1, 1] * 20)

@@ -14,19 +14,14 @@ from sklearn_pate import (
     PrivateMarginals,
     PublicData,
 )
-from sklearn_pate.accounting._statement import (
-    FITTED_APART,
-    MODEL_IS_PUBLIC,
-    SCORES_OF_ROW,
-)
 from sklearn_pate.learners import (
     DPLogisticRegression,
     DPNewtonClassifier,
     PrivateKNNClassifier,
 )
-from sklearn_pate.metrics import _private_metrics
 from sklearn_pate.model_selection import MeasuredFit, PrivateSearchCV, fit_and_measure
 from tests.model_selection.learners import BY_GROUP, FITS, Constant, NoisyMeans
+from tests.private import FITTED_APART, MODEL_IS_PUBLIC, SCORES_OF_ROW, _private_metrics
 from tests.seeding import equal_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore:With .* rows, noise of")

@@ -85,7 +85,7 @@ def test_a_search_passes_groups_with_and_without_routing(patient):
 
 def test_it_is_independent_of_the_public_part_of_a_fit(patient):
     """The same seed does not select the same groups for another purpose."""
-    from sklearn_pate._teachers._shards import group_ids, hold_out_groups
+    from tests.private import group_ids, hold_out_groups
 
     ids, _ = group_ids(patient, len(patient))
     for_test, for_public = (

@@ -21,15 +21,11 @@ from sklearn_pate import (
     PublishedClassifier,
 )
 from sklearn_pate.accounting import calibrate_noise
-from sklearn_pate.accounting._statement import LABEL_SET, LABEL_SET_READ, SEEDED
+from sklearn_pate.accounting.bounds import pure_dp_curve, threshold_worst_case
 from sklearn_pate.accounting.composition import (
     TruncatedNegativeBinomial,
     TruncatedPoisson,
     upper_envelope,
-)
-from sklearn_pate.accounting.plurality._closed_form import (
-    pure_dp_curve,
-    threshold_worst_case,
 )
 from sklearn_pate.inspection import audit_neighbours
 from sklearn_pate.learners import DPLogisticRegression
@@ -42,6 +38,7 @@ from tests.model_selection.learners import (
     Y,
     search,
 )
+from tests.private import LABEL_SET, LABEL_SET_READ, SEEDED
 from tests.seeding import equal_noise
 
 TRIALS = ("logarithmic", "geometric", "poisson", "disjoint")

@@ -10,8 +10,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 from sklearn_pate import PATEClassifier, PublicData
+from sklearn_pate.accounting.bounds import pure_dp_curve
 from sklearn_pate.accounting.composition import TruncatedNegativeBinomial
-from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 from sklearn_pate.inspection import privacy_leaks
 from sklearn_pate.model_selection import PrivateSearchCV
 from tests.model_selection.learners import BY_GROUP, FITS, Constant, X, Y, search

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_pate import PublicData
-from sklearn_pate.accounting._statement import NEIGHBOURS
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.model_selection._split import (
+from tests.private import (
     GROUP_SCORE,
+    NEIGHBOURS,
     FitArguments,
+    NoiseSource,
     RowSplit,
     split_rows,
 )

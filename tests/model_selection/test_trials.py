@@ -11,17 +11,20 @@ from sklearn_pate.accounting.composition import (
     TruncatedNegativeBinomial,
     TruncatedPoisson,
 )
-from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_training import DisjointChoice, NoisyScores
-from sklearn_pate.model_selection._split import GROUP_SCORE, FitArguments, RowSplit
-from sklearn_pate.model_selection._trials import (
+from tests.model_selection.learners import FITS, Constant
+from tests.private import (
+    GROUP_SCORE,
     Candidate,
+    DisjointChoice,
+    FitArguments,
+    NoiseSource,
+    NoisyScores,
+    RowSplit,
     TrialSetup,
     best_of_trials,
     best_on_disjoint_rows,
     draw_number_of_trials,
 )
-from tests.model_selection.learners import FITS, Constant
 
 LAWS = {
     "logarithmic": TruncatedNegativeBinomial.of_mean(0, 10),

@@ -9,10 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_pate._teachers._shards import group_ids, hold_out_groups, hold_out_rows
-from sklearn_pate.accounting._calibrate import gdp_delta
-from sklearn_pate.model_selection._split import FitArguments
-from sklearn_pate.model_selection._trials import _parts
+from tests.private import (
+    FitArguments,
+    _parts,
+    gdp_delta,
+    group_ids,
+    hold_out_groups,
+    hold_out_rows,
+)
 
 N_ROWS = 400
 

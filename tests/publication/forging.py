@@ -15,7 +15,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._cli._model_commands import read_released
 from sklearn_pate.learners import Clusters, PETDLClassifier, PrivateKNNClassifier
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
@@ -27,8 +26,8 @@ from sklearn_pate.mechanisms import (
     PermuteAndFlip,
 )
 from sklearn_pate.publication import PublishedClassifier, publish
-from sklearn_pate.publication._privacy_card import check_card, checked_statements
 from sklearn_pate.students import DistillationClassifier
+from tests.private import check_card, checked_statements, read_released
 from tests.seeding import equal_noise
 
 N_PARTIES, N_PUBLIC = 60, 40

@@ -13,10 +13,10 @@ from scipy import sparse
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier
-from sklearn_pate._cli._model_commands import read_released
 from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.publication import PublishedClassifier, _model_file, publish
+from sklearn_pate.publication import PublishedClassifier, publish
 from sklearn_pate.students import FixMatchClassifier
+from tests.private import _model_file, read_released
 from tests.publication.forging import (
     READERS,
     card_of,

@@ -8,8 +8,8 @@ import pytest
 
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.publication import Deployment, publish
-from sklearn_pate.publication._privacy_card import _FIELDS, FORMAT, FORMAT_VERSION
 from tests._aggregation.synthetic_fits import fit as fit_on_synthetic
+from tests.private import _FIELDS, FORMAT, FORMAT_VERSION
 from tests.publication.forging import FITS, OTHER_FITS, vote
 from tests.publication.learners import LEARNERS
 

@@ -5,11 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.inspection import PrivacyReport
-from sklearn_pate.inspection.report._sections import QUESTIONS
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.publication import Deployment, PublishedClassifier, publish
+from tests.private import NEIGHBOURS, QUESTIONS
 from tests.publication.forging import card_of, forge, refused, setting, vote
 
 FULL = {

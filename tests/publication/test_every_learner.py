@@ -20,15 +20,13 @@ from sklearn_pate import (
     PublicData,
     PublishedClassifier,
 )
-from sklearn_pate._cli._model_commands import read_released
-from sklearn_pate._estimators._class_codes import last_step
-from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.publication import publish
 from sklearn_pate.testing import seeded_noise
 from tests.inspection.report.registry_schema import violations
+from tests.private import last_step, model_fingerprint, read_released
 from tests.publication.learners import (
     CLASSES,
     LEARNERS,

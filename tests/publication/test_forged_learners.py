@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from sklearn_pate import PublishedClassifier
-from sklearn_pate._estimators._class_codes import last_step
-from sklearn_pate.publication._privacy_card import checked_statements, rebuilt
+from tests.private import checked_statements, last_step, rebuilt
 from tests.publication.forging import assert_every_value_is_compared
 from tests.publication.learners import LEARNERS, TRUSTED, fit
 

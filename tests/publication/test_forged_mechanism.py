@@ -3,9 +3,9 @@
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate._cli._model_commands import read_released
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.publication import PublishedClassifier, publish
+from tests.private import read_released
 from tests.publication.forging import N_PARTIES, forge, number, refused, setting, vote
 
 

@@ -10,14 +10,12 @@ import pytest
 from scipy.optimize import brentq
 
 from sklearn_pate import PrivacyLedger
-from sklearn_pate._cli._model_commands import read_released
 from sklearn_pate.accounting import DEFAULT_ORDERS, Assumption
-from sklearn_pate.accounting._statement import NEIGHBOURS
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.publication import PublishedClassifier, publish
-from sklearn_pate.publication._privacy_card import _FIELDS
 from tests._aggregation.synthetic_fits import FITS as SYNTHETIC_FITS
 from tests._aggregation.synthetic_fits import fit as fit_on_synthetic
+from tests.private import _FIELDS, NEIGHBOURS, read_released
 from tests.publication.forging import (
     FITS,
     FREE,

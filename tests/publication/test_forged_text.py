@@ -12,9 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._cli._model_commands import read_released
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.publication import PublishedClassifier, publish
+from tests.private import read_released
 from tests.publication.forging import (
     READERS,
     card_of,

@@ -11,13 +11,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from sklearn_pate._cli import main
-from sklearn_pate._cli._model_commands import read_released
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.metrics import private_metrics
 from sklearn_pate.publication import PublishedClassifier, publish
 from tests.metrics.scores import FirstColumn, scored_rows
+from tests.private import main, read_released
 from tests.publication.forging import (
     assert_every_value_is_compared,
     card_of,

@@ -7,9 +7,8 @@ import skorch
 import torch
 
 from sklearn_pate import PublishedClassifier
-from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate.learners import DPSGDClassifier
-from sklearn_pate.publication._model_file import restored, taken_apart
+from tests.private import model_fingerprint, restored, taken_apart
 from tests.publication.learners import (
     CLASSES,
     LEARNERS,

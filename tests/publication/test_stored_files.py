@@ -10,14 +10,18 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.fixes import parse_version
 
 from sklearn_pate import PrivacyLedger, PublishedClassifier, Votes
-from sklearn_pate._cli import _site_commands, main
-from sklearn_pate._cli._model_commands import read_released
-from sklearn_pate._votes import _votes
-from sklearn_pate.accounting import _ledger
 from sklearn_pate.exceptions import LedgerError
-from sklearn_pate.metrics import PrivateMetrics, _results
-from sklearn_pate.publication import _privacy_card
+from sklearn_pate.metrics import PrivateMetrics
 from tests._cli.site_files import SITES, fit_votes
+from tests.private import (
+    _ledger,
+    _privacy_card,
+    _results,
+    _site_commands,
+    _votes,
+    main,
+    read_released,
+)
 from tests.publication.write_stored import ANSWERS, MODELS, STORED, fresh
 
 READ = json.loads(ANSWERS.read_text())

@@ -18,8 +18,8 @@ from sklearn_pate import (
     PublicData,
     PublicDataWarning,
     TeacherWarning,
+    Votes,
 )
-from sklearn_pate._votes._votes import Votes
 from sklearn_pate.accounting import PrivacyAnalysis
 from sklearn_pate.mechanisms import LNMax, Oracle
 from sklearn_pate.students import UncertaintyQueries

@@ -19,7 +19,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData, Votes
-from sklearn_pate._cli import main
 from sklearn_pate.learners import (
     Clusters,
     DPLogisticRegression,
@@ -34,6 +33,7 @@ from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.publication import Deployment
 from sklearn_pate.students import TableRepresentation
 from tests._cli.site_files import SITES, study, vote, write_site_files
+from tests.private import main
 from tests.seeding import seeded_noise
 
 STORED = Path(__file__).parent / "stored"

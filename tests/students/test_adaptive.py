@@ -17,7 +17,7 @@ from sklearn_pate.students import (
     RepresentativeQueries,
     UncertaintyQueries,
 )
-from sklearn_pate.students._queries import OneExpertPerClass
+from tests.private import OneExpertPerClass
 
 STRATEGIES = [UncertaintyQueries, ExpertQueries, InteractiveQueries]
 

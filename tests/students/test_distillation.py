@@ -18,7 +18,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_pate.students import DistillationClassifier
-from sklearn_pate.students._train_student import soften
+from tests.private import soften
 
 COUNTS = arrays(
     np.int64,

@@ -9,8 +9,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._aggregation._rehearsal import rehearse_student
 from sklearn_pate.students import DistillationClassifier, GraphSelfTrainingClassifier
+from tests.private import rehearse_student
 from tests.students.every_student import students_of_scikit_learn
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

@@ -8,13 +8,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate.accounting._statement import PUBLIC_REPRESENTATION
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.students import (
     QuerySession,
     RandomQueries,
     RepresentativeQueries,
 )
+from tests.private import PUBLIC_REPRESENTATION
 
 
 def session_about(X, n_queries, *, seed=0, answer=None):

@@ -17,8 +17,8 @@ from sklearn_pate import (
     PublicData,
     PublishedClassifier,
 )
-from sklearn_pate.learners._newton import RepresentedRows
 from sklearn_pate.students import GraphSelfTrainingClassifier, ImageRepresentation
+from tests.private import RepresentedRows
 
 
 @pytest.fixture(scope="module")

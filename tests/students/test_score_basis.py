@@ -6,13 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 from sklearn.decomposition import PCA
 
-from sklearn_pate.students._basis import (
-    ScoreBasis,
-    ScoreFunction,
-    as_probabilities,
-    resolve_threshold,
-    row_products,
-)
+from sklearn_pate.students import ScoreFunction
+from tests.private import ScoreBasis, as_probabilities, resolve_threshold, row_products
 
 
 @pytest.fixture

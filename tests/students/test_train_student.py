@@ -12,11 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.students._train_student import (
-    accepts_hints,
-    accepts_unlabeled,
-    train_student,
-)
+from tests.private import accepts_hints, accepts_unlabeled, train_student
 
 
 class Declares(LogisticRegression):

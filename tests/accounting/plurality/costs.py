@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_pate.accounting import local_cost
-from sklearn_pate.accounting.plurality._exact import (
+from tests.private import (
     GaussianPlurality,
     GumbelPlurality,
     LaplacePlurality,

@@ -11,15 +11,6 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from sklearn_pate.accounting import PrivacyProfile
-from sklearn_pate.accounting._calibrate import gdp_delta, gdp_epsilon
-from sklearn_pate.accounting._profile import extended, lower_hull
-from sklearn_pate.accounting.plurality import _adaptive_answers
-from sklearn_pate.accounting.plurality._adaptive_answers import (
-    AnswerSteps,
-    adaptive_profile,
-    plurality_tests,
-    two_class_mu,
-)
 from tests.accounting.plurality.adaptive_game import (
     answer_law,
     best_delta,
@@ -28,6 +19,17 @@ from tests.accounting.plurality.adaptive_game import (
     recursion,
     vote_pairs,
     with_mirror_images,
+)
+from tests.private import (
+    AnswerSteps,
+    _adaptive_answers,
+    adaptive_profile,
+    extended,
+    gdp_delta,
+    gdp_epsilon,
+    lower_hull,
+    plurality_tests,
+    two_class_mu,
 )
 
 # All gaps for few answers, some of them for more: the work grows as a power.

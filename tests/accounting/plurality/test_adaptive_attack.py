@@ -4,14 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_pate.accounting.plurality._adaptive_answers import (
-    adaptive_profile,
-    plurality_tests,
-    two_class_mu,
-)
 from sklearn_pate.mechanisms import GNMax
-from sklearn_pate.mechanisms._noise import NoiseSource
 from tests.accounting.plurality.adaptive_game import answer_law, best_tests
+from tests.private import NoiseSource, adaptive_profile, plurality_tests, two_class_mu
 from tests.seeding import equal_noise
 
 SIGMA, N_ANSWERS, N_FITS = 40, 100, 20_000

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from scipy.special import comb, expit
 
-from sklearn_pate.accounting.plurality._adaptive_answers import (
+from tests.accounting.oracles import exact_law
+from tests.accounting.plurality.adaptive_game import best_delta, best_delta_of_laws
+from tests.private import (
     adaptive_profile,
     bounded_range_tests,
     laplace_tests,
     randomised_response,
 )
-from tests.accounting.oracles import exact_law
-from tests.accounting.plurality.adaptive_game import best_delta, best_delta_of_laws
 
 IN_UNITS = np.array([-1, 0, 0.3, 0.7, 1, 1.5])
 

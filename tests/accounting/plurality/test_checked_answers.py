@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from sklearn_pate.accounting._calibrate import gdp_epsilon
-from sklearn_pate.accounting._profile import lower_hull
-from sklearn_pate.accounting.plurality._adaptive_answers import (
+from sklearn_pate.mechanisms import ConfidentGNMax
+from tests.private import (
     AnswerSteps,
     adaptive_profile,
     check_mu,
     checked_profile,
     gaussian_tests,
+    gdp_epsilon,
+    lower_hull,
     plurality_tests,
     two_class_mu,
 )
-from sklearn_pate.mechanisms import ConfidentGNMax
 
 
 def best_of_orders(mus, numbers, epsilon, thresholds):

@@ -4,14 +4,14 @@ from math import comb, floor
 import numpy as np
 import pytest
 
-from sklearn_pate.accounting.plurality._discrete_noise import (
+from tests.accounting.oracles import DIGITS, noise_table
+from tests.private import (
     LARGE_SIGMA,
     DiscreteGaussian,
     DiscreteLaplace,
     sum_rule,
     tie_nodes,
 )
-from tests.accounting.oracles import DIGITS, noise_table
 
 # Below LARGE_SIGMA the law comes from a table, above from a formula.
 SIGMAS = (

@@ -21,11 +21,6 @@ from sklearn_pate.accounting.bounds import (
     permute_and_flip_worst_case,
     pure_dp_curve,
 )
-from sklearn_pate.accounting.plurality._discrete_noise import NoisyCheck
-from sklearn_pate.accounting.plurality._exact import (
-    GaussianPlurality,
-    LaplacePlurality,
-)
 from tests.accounting.plurality.costs import (
     ORDERS,
     PLURALITIES,
@@ -34,6 +29,7 @@ from tests.accounting.plurality.costs import (
     divergence,
     noisy_check_law,
 )
+from tests.private import GaussianPlurality, LaplacePlurality, NoisyCheck
 
 kinds = st.sampled_from(sorted(PLURALITIES))
 votes = st.lists(st.integers(0, 60), min_size=2, max_size=5)

@@ -5,8 +5,6 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from sklearn_pate.accounting.plurality._closed_form import log_moment
-from sklearn_pate.accounting.plurality._discrete_noise import NoisyCheck
 from tests.accounting.oracles import (
     DIGITS,
     distinct_neighbours,
@@ -17,6 +15,7 @@ from tests.accounting.oracles import (
     noise_table,
 )
 from tests.accounting.plurality.costs import by_kind, cost
+from tests.private import NoisyCheck, log_moment
 
 
 def random_example(kind, rng):

@@ -7,7 +7,6 @@ from math import ceil
 import numpy as np
 import pytest
 
-from sklearn_pate.accounting.plurality._discrete_noise import NoisyCheck
 from tests.accounting.oracles import neighbours
 from tests.accounting.plurality.costs import (
     PLURALITIES,
@@ -16,6 +15,7 @@ from tests.accounting.plurality.costs import (
     divergence,
     noisy_check_law,
 )
+from tests.private import NoisyCheck
 
 
 class EveryVote:

@@ -10,20 +10,20 @@ from scipy.integrate import quad
 from scipy.special import log_ndtr, logsumexp, ndtri_exp
 from scipy.stats import norm
 
-from sklearn_pate.accounting._calibrate import gdp_mu
 from sklearn_pate.accounting.bounds import (
     gaussian_2018,
     gaussian_worst_case,
     laplace_2017,
     pure_dp_curve,
 )
-from sklearn_pate.accounting.plurality._exact import log_losing
-from sklearn_pate.accounting.plurality._optimal import (
+from sklearn_pate.mechanisms import GNMax
+from tests.private import (
     _Tails,
     gaussian_optimal_cost,
+    gdp_mu,
+    log_losing,
     pure_optimal_cost,
 )
-from sklearn_pate.mechanisms import GNMax
 
 DIRECTIONS = ("forward", "backward", "both")
 orders = st.floats(1.02, 60)

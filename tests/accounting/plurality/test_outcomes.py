@@ -2,13 +2,13 @@ import mpmath
 import numpy as np
 import pytest
 
-from sklearn_pate.accounting.plurality._exact import (
+from tests.accounting.oracles import exact_law
+from tests.private import (
     GaussianPlurality,
     GumbelPlurality,
     LaplacePlurality,
     PermuteAndFlipPlurality,
 )
-from tests.accounting.oracles import exact_law
 
 PLURALITIES = {
     "gaussian": GaussianPlurality,

@@ -5,21 +5,21 @@ import pytest
 from scipy.special import gammaln, ndtr, ndtri
 
 from sklearn_pate.accounting import PrivacyProfile
-from sklearn_pate.accounting._profile import lower_hull
-from sklearn_pate.accounting.plurality._adaptive_answers import (
-    AnswerSteps,
-    _is_coin_and_test,
-    _least_coin,
-    adaptive_profile,
-    gaussian_tests,
-    plurality_tests,
-    two_class_mu,
-)
 from tests.accounting.plurality.adaptive_game import (
     best_delta_of_laws,
     lattice_deltas,
     plurality_law,
     threshold_law,
+)
+from tests.private import (
+    AnswerSteps,
+    _is_coin_and_test,
+    _least_coin,
+    adaptive_profile,
+    gaussian_tests,
+    lower_hull,
+    plurality_tests,
+    two_class_mu,
 )
 
 IN_UNITS_OF_MU = np.array([-1, 0, 0.2, 0.5, 0.8, 1.2])

@@ -10,7 +10,7 @@ from scipy.special import log_ndtr, logsumexp, ndtri
 from scipy.stats import norm
 
 from sklearn_pate.accounting import RdpCurve
-from sklearn_pate.accounting.plurality._optimal import (
+from tests.private import (
     VoteCosts,
     gaussian_optimal_cost,
     pure_optimal_cost,

@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
+from sklearn_pate.accounting import DEFAULT_ORDERS, local_cost, tight_laplace_worst_case
 from sklearn_pate.accounting.bounds import laplace_worst_case, pure_dp_curve
-from sklearn_pate.accounting.plurality._discrete_noise import DiscreteLaplace
-from sklearn_pate.accounting.plurality._exact import LaplacePlurality, local_cost
-from sklearn_pate.accounting.plurality._tight import tight_laplace_worst_case
+from tests.private import DiscreteLaplace, LaplacePlurality
 
 GAMMAS = (0.02, 0.1, 0.5, 1.0, 2.0)
 ORDERS = np.array([1.01, 1.5, 2, 3.7, 8, 16, 33, 64, 200, 1000])

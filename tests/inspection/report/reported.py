@@ -14,13 +14,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PrivacySpent, PublicData
-from sklearn_pate.accounting import Assumption, RdpCurve
-from sklearn_pate.accounting._rdp import DEFAULT_ORDERS
-from sklearn_pate.accounting._statement import LABEL_SET
+from sklearn_pate.accounting import DEFAULT_ORDERS, Assumption, RdpCurve
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.testing import seeded_noise
+from tests.private import LABEL_SET
 
 BOUNDS = ([-20.0, -20.0], [20.0, 20.0])
 CANARY = "CANARY-31415926"

@@ -17,7 +17,6 @@ from sklearn_pate import (
     PrivateMarginals,
     PublicData,
 )
-from sklearn_pate.accounting._value_checks import capitalised, read_table
 from sklearn_pate.learners import (
     Clusters,
     DPLinearSVC,
@@ -36,6 +35,7 @@ from tests.inspection.report.reported import (
     report_on,
     rows,
 )
+from tests.private import capitalised, read_table
 
 X, Y = rows()
 N_PRIVATE = 500

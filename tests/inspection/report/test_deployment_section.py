@@ -8,12 +8,6 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate import DPNewtonClassifier, PublicData
-from sklearn_pate.accounting._statement import HEADINGS, NEIGHBOURS
-from sklearn_pate.inspection.report._sections import (
-    QUESTIONS,
-    conclusion_of,
-    missing_in,
-)
 from sklearn_pate.mechanisms import NoisyHistogram
 from sklearn_pate.publication import Deployment
 from tests.inspection.report.reported import (
@@ -26,6 +20,7 @@ from tests.inspection.report.reported import (
     report_on,
     seeded,
 )
+from tests.private import HEADINGS, NEIGHBOURS, QUESTIONS, conclusion_of, missing_in
 
 SIZED = {"release": "answers", "n_teachers": 20, "n_queries": 40}
 

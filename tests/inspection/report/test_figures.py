@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_pate.accounting._statement import of_thousand, round_up
-from sklearn_pate.inspection.report._sections import two_digits_up
+from tests.private import of_thousand, round_up, two_digits_up
 
 
 @given(st.floats(0, 1))

@@ -7,16 +7,6 @@ from itertools import pairwise
 import pytest
 
 from sklearn_pate import PrivacyLedger
-from sklearn_pate.accounting._statement import NEIGHBOURS
-from sklearn_pate.accounting._value_checks import capitalised
-from sklearn_pate.inspection.report._sections import (
-    FLOW_STYLE,
-    KINDS,
-    STYLE,
-    data_flow_lines,
-    draw_data_flow,
-    flow_of,
-)
 from tests.inspection.report.reported import (
     Page,
     Stated,
@@ -27,6 +17,16 @@ from tests.inspection.report.reported import (
     report_on,
     seeded,
     srcdoc,
+)
+from tests.private import (
+    FLOW_STYLE,
+    KINDS,
+    NEIGHBOURS,
+    STYLE,
+    capitalised,
+    data_flow_lines,
+    draw_data_flow,
+    flow_of,
 )
 
 NASTY = "<script>alert(\"1\")</script> & [link](x) | `code` *bold* _it_ \\ 'end'"

@@ -6,13 +6,13 @@ import json
 import numpy as np
 import pytest
 
-from sklearn_pate.accounting._statement import of_thousand, write_epsilon
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.metrics import private_metrics
 from sklearn_pate.publication import Deployment
 from tests.inspection.report.registry_schema import violations
 from tests.metrics.scores import scored_rows
+from tests.private import of_thousand, write_epsilon
 from tests.seeding import equal_noise
 
 pytestmark = pytest.mark.slow

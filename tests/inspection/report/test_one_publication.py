@@ -15,12 +15,12 @@ from scipy.stats import norm
 from sklearn.datasets import make_classification
 
 from sklearn_pate import PublicData
-from sklearn_pate._cli._model_commands import read_released
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.learners import DPNewtonClassifier
 from sklearn_pate.metrics import private_metrics
 from sklearn_pate.model_selection import fit_and_measure
 from sklearn_pate.publication import Deployment, PublishedClassifier
+from tests.private import read_released
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,6 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
 from sklearn_pate.accounting import PrivacyProfile, compose_profiles
-from sklearn_pate.accounting._statement import NEIGHBOURS, QUALITY_ROWS_PUBLIC
-from sklearn_pate.inspection.report._sections import KINDS, sources_of
 from sklearn_pate.mechanisms import GNMax
 from tests.inspection.report.reported import (
     CANARY,
@@ -32,6 +30,7 @@ from tests.inspection.report.reported import (
     rows,
     seeded,
 )
+from tests.private import KINDS, NEIGHBOURS, QUALITY_ROWS_PUBLIC, sources_of
 
 
 @pytest.fixture

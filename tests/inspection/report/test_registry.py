@@ -13,7 +13,6 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData
 from sklearn_pate.inspection import PrivacyReport
-from sklearn_pate.inspection.report._facts import REQUIRED
 from sklearn_pate.learners import (
     Clusters,
     DPLinearSVC,
@@ -25,7 +24,6 @@ from sklearn_pate.learners import (
 from sklearn_pate.mechanisms import GNMax, NoisyHistogram
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.publication import Deployment
-from sklearn_pate.publication._deployment import CURATOR_KINDS, SECTORS
 from sklearn_pate.students import DistillationClassifier
 from tests._aggregation import synthetic_fits
 from tests.inspection.report.registry_schema import SCHEMA, violations
@@ -37,6 +35,7 @@ from tests.inspection.report.reported import (
     report_on,
     seeded,
 )
+from tests.private import CURATOR_KINDS, REQUIRED, SECTORS
 
 FULL = {
     "name": "Beds & wards, 2026: “short” stays",

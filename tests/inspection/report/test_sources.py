@@ -24,7 +24,6 @@ from sklearn_pate import (
     privacy_leaks,
 )
 from sklearn_pate.accounting import RdpCurve
-from sklearn_pate.accounting._statement import FROZEN_IS_PUBLIC
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.learners import DPLogisticRegression, PrivateKNNClassifier
 from sklearn_pate.model_selection import PrivateSearchCV
@@ -39,6 +38,7 @@ from tests.inspection.report.reported import (
     report_on,
     rows,
 )
+from tests.private import FROZEN_IS_PUBLIC
 
 
 def test_a_published_model_and_one_read_from_a_file_have_the_same_report(tmp_path):

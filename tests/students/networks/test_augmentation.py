@@ -4,9 +4,8 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from sklearn_pate.accounting._value_checks import check_parameters
 from sklearn_pate.students import ImageAugmentation
-from sklearn_pate.students.networks._images import RowAugmentation
+from tests.private import RowAugmentation, check_parameters
 
 STILL = {"rotation": 0, "shift": 0, "scale": 0, "shear": 0}
 

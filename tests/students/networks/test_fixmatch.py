@@ -11,8 +11,7 @@ from sklearn_pate.students import (
     FixMatchClassifier,
     ImageAugmentation,
 )
-from sklearn_pate.students.networks._consistency import shrunken_shares
-from sklearn_pate.students.networks._images import RowAugmentation
+from tests.private import RowAugmentation, shrunken_shares
 
 
 def with_answers(digits, seed, n_public=600):

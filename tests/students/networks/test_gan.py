@@ -18,10 +18,11 @@ from torch.nn.utils.parametrizations import weight_norm
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.students import GANClassifier, ImageAugmentation
-from sklearn_pate.students.networks._gan import adversarial_loss, feature_matching_loss
-from sklearn_pate.students.networks._images import (
+from tests.private import (
     Discriminator,
+    adversarial_loss,
     default_generator,
+    feature_matching_loss,
 )
 
 FLAT = {"max_epochs": 2, "random_state": 0}

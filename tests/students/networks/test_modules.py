@@ -8,8 +8,8 @@ import torch
 from sklearn.base import clone
 from torch import nn
 
-from sklearn_pate._estimators._hidden_layer import hidden_representation
 from sklearn_pate.students import ConvSmall, FixMatchClassifier
+from tests.private import hidden_representation
 
 MNIST = (1, 28, 28)
 SHAPES = [MNIST, (3, 32, 32), (1, 8, 8), (2, 5, 9), (30,), (1,)]

@@ -16,9 +16,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_pate import PATEClassifier, PublicData
-from sklearn_pate._estimators._class_codes import accepts_unlabeled
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.students import FixMatchClassifier
+from tests.private import accepts_unlabeled
 
 QUICK = {"max_epochs": 3, "random_state": 0}
 STUDENT = FixMatchClassifier(**QUICK)

@@ -11,15 +11,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from sklearn_pate._estimators._hidden_layer import hidden_representation
 from sklearn_pate.students import (
     ConvSmall,
     FixMatchClassifier,
     GANClassifier,
     RelationalHint,
 )
-from sklearn_pate.students._train_student import train_student
-from sklearn_pate.students.networks._network_classifier import disagreement
+from tests.private import disagreement, hidden_representation, train_student
 
 N_PUBLIC, N_ANSWERS, N_CLUSTERS = 1000, 100, 60
 STUDENTS = [
