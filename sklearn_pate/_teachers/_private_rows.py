@@ -300,8 +300,8 @@ class PrivateRows:
         """
         if y is None:
             raise ValueError(
-                "This method requires y to be passed, but the target y is None; pass the "
-                "label of each row."
+                "This method requires y to be passed, but the target y is None; pass "
+                "the label of each row."
             )
         if isinstance(y, str):
             raise ValueError(
