@@ -227,3 +227,63 @@ def test_a_mixin_that_releases_more_drops_the_exact_cost():
     assert LoudGNMax(sigma=5).cost(10, 2).exact is None
     assert MeanScores(noise_scale=5).cost(10, 2).exact is not None
     assert LoudScores(noise_scale=5).cost(10, 2).exact is None
+
+
+def answering_twice(kind, **methods):
+    """Return a subclass that draws each answer twice, at twice the cost."""
+
+    def respond(self, *given):
+        kind.respond(self, *given)
+        return kind.respond(self, *given)
+
+    def _cost(self, *given):
+        return kind._cost(self, *given) * 2
+
+    return type("Twice", (kind,), {"respond": respond, "_cost": _cost} | methods)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        NoisyHistogram(sigma=5),
+        ConfidentGNMax(20, sigma_threshold=20, sigma=5),
+        InteractiveGNMax(20, sigma_threshold=20, sigma=5, n_teachers=60),
+    ],
+)
+def test_a_subclass_without_tests_of_an_answer_has_no_exact_cost(mechanism):
+    kind = answering_twice(type(mechanism), _answer_tests=lambda self, n_classes: None)
+    assert mechanism.cost(10, 3).exact is not None
+    assert kind(**mechanism.get_params()).cost(10, 3).exact is None
+
+
+def test_a_method_that_a_class_gets_later_drops_the_exact_cost():
+    class Later(GNMax):
+        pass
+
+    assert Later(sigma=5).cost(10, 3).exact is not None
+    Later._cost = answering_twice(GNMax)._cost
+    assert Later(sigma=5).cost(10, 3).exact is None
+    expected = Later(sigma=5).cost(10, 3).curve.to_epsilon(1e-5)
+    assert Later(sigma=5).cost(10, 3).epsilon(1e-5) == expected
+
+
+def test_an_exact_cost_does_not_hold_for_the_release_of_another_parent():
+    class Stated(GNMax):
+        def _exact(self, *given):
+            return super()._exact(*given)
+
+    both = type("Both", (Stated, answering_twice(GNMax)), {})
+    assert Stated(sigma=5).cost(10, 3).exact is not None
+    assert both(sigma=5).cost(10, 3).exact is None
+
+
+def test_noise_is_calibrated_by_the_cost_that_a_subclass_states():
+    class Overridden(GNMax):
+        def cost(self, *given, **named):
+            return super().cost(*given, **named)
+
+    planned = {"n_teachers": 60, "n_queries": 10, "n_classes": 3, "epsilon": 1.0}
+    ready = Overridden().prepared(**planned)
+    assert ready.cost(10, 3).epsilon(1e-5) == pytest.approx(1.0, rel=1e-3)
+    assert ready.cost(10, 3).exact is None
+    assert ready.sigma > GNMax().prepared(**planned).sigma
