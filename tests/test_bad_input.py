@@ -168,6 +168,7 @@ WRONG_FITS = {
     "public rows are a file name": ({}, {"X_public": PublicData("public.csv")}, r"X_public is of type str and shape \(\); pass the public rows themselves"),
     "public rows are a raw path": ({}, {"X_public": Path("public.csv")}, r"X_public is of type PosixPath and shape \(\); pass the public rows"),
     "as many plain public rows as private ones": ({}, {"X_public": X + 1}, r"X_public has as many rows as X \(60\): a search or cross-validation may have split it.*X_public=PublicData\(X_public\)"),
+    "as many public rows in a list as private ones": ({}, {"X_public": (X + 1).tolist()}, r"X_public has as many rows as X \(60\): a search or cross-validation may have split it"),
     "public rows are a number in an array": ({}, {"X_public": np.array(3.0)}, r"X_public is a single value; pass an array"),
     "public rows differ in length": ({}, {"X_public": PublicData([[1, 2, 3], [1, 2]])}, r"X_public is a list of rows of different lengths; pass rows of one length"),
     "public rows are empty": ({}, {"X_public": PublicData(X_PUBLIC[:0])}, r"X_public is of type ndarray and shape \(0, 3\); pass the public rows"),

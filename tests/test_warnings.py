@@ -180,6 +180,7 @@ CALLS = {
             cross_val_score, pate(public_size=0.2), X, y
         ),
         "as many rows": fit(pate(), X_public=PublicData(X.copy())),
+        "as many rows in a list": fit(pate(), X_public=PublicData(X.tolist())),
     },
     PrivacyUtilityWarning: {
         "noise": fit_public(pate(mechanism=GNMax(sigma=500))),

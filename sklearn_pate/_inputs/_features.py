@@ -273,7 +273,8 @@ def _unwrapped(X_public: Any, X: Table, unit: str) -> Any:
     """Return the public rows of PublicData, in a container like that of X."""
     given, X_public = X_public, public_table(X_public)
     check_container("X_public", X_public)
-    if getattr(X_public, "shape", ())[:1] == X.shape[:1]:
+    n_public = len(X_public) if isinstance(X_public, (list, tuple)) else None
+    if getattr(X_public, "shape", (n_public,))[:1] == X.shape[:1]:
         if not is_wrapped(given):
             raise ValueError(
                 f"X_public has as many rows as X ({X.shape[0]}): a search or "
