@@ -342,7 +342,8 @@ class PublishedClassifier(DelegatedPredictionMixin, ClassifierMixin, BaseEstimat
         wanted = card["classes"]
         if (
             np.shape(classes) != (len(wanted),)  # before tolist()
-            or [plain_label(label) for label in classes.tolist()] != wanted
+            or canonical_text([plain_label(one) for one in classes.tolist()])
+            != canonical_text(wanted)
         ):
             raise ValueError("the classes of the model differ from those on the card")
         if not hasattr(student, "predict"):

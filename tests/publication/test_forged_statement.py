@@ -67,6 +67,14 @@ def test_another_process_reads_the_file_and_writes_it_again(honest):
     assert PublishedClassifier.load(again).card == card_of(path)
 
 
+@pytest.mark.parametrize("classes", [[0.0, 1.0, 2.0], [False, True, 2]])
+def test_classes_of_another_type_are_refused(honest, classes):
+    path = honest("GNMax")
+    forge(path, setting(classes=classes))
+    with pytest.raises(ValueError, match="classes of the model differ from those on"):
+        PublishedClassifier.load(path)
+
+
 def test_an_assumption_of_somebody_else_keeps_its_sentence(tmp_path):
     pate = vote(GNMax(sigma=8.0))
     consent = Assumption("clinic-consent", "everybody consented", "Is there a form?")
