@@ -477,8 +477,8 @@ def read_rows(
         shape = as_objects(subgroups).shape
         if shape[:1] != private.codes.shape:
             raise ValueError(
-                f"subgroups has shape {shape} and X has {private.n_rows} rows; pass "
-                "one value for each row."
+                f"subgroups has shape {shape} and X has "
+                f"{counted(private.n_rows, 'row')}; pass one value for each row."
             )
         declared = np.array(values[:-1], dtype=object)
         check_label_type(subgroups, declared, "subgroups", "subgroup_values")

@@ -24,7 +24,7 @@ SEVERAL = {
 }
 SEVERAL_IN = {
     ("_shards.py", "len(ids)"),  # one group is refused before
-    ("_sums.py", "size"),  # two public batches or more
+    ("_votes.py", "size"),  # two public batches or more
     ("_linear.py", "n_features"),
     ("_petdl.py", "n_public"),
     ("_noisy_training.py", "n_problems"),
