@@ -46,8 +46,8 @@ _LEAST_ERROR = 0.01
 _TO_LARGEST = 0.05
 # Draws of noise and sampling behind an interval, and the shares outside on each side.
 N_DRAWS, TAIL = 4000, 0.025
-# A count below so many standard deviations of its noise is not told from none.
-_TOLD = 4.0
+#: A count below so many standard deviations of its noise is not told from none.
+TOLD = 4.0
 #: Smallest score whose log-odds are used.
 LEAST = 1e-4
 # Least size of a bin in a calibration error, as a share of the average one.
@@ -749,4 +749,4 @@ def is_told(counts: NoisyCounts) -> bool:
     first = counts.sigma * np.sqrt(size)
     second = min(one.sigma * np.sqrt(len(one.cells)) for one in counts.scored.values())
     combined = 1 / np.sqrt(1 / first**2 + 1 / second**2)
-    return bool(np.all(of_label >= _TOLD * combined))
+    return bool(np.all(of_label >= TOLD * combined))

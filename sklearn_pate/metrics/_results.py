@@ -32,6 +32,7 @@ from sklearn_pate.accounting._statement import (
 )
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, TwoPartRelease
 from sklearn_pate.metrics._estimates import (
+    TOLD,
     Array,
     BinShapes,
     NoisyCounts,
@@ -54,8 +55,6 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#00
 _LINE_STYLES = ("-", "--", "-.", ":")
 _MARKERS = "os^Dv"
 _FALSE_POSITIVES = np.linspace(0, 1, 201)
-# A bin with fewer rows than so many standard deviations of its noise is not drawn.
-_TOLD = 4.0
 # Lists of an array for each scored class.
 _OF_CLASSES = {
     "histograms": np.int64,
@@ -132,7 +131,7 @@ def draw_calibration(ax: Any, counts: NoisyCounts) -> None:
     """Draw the share of a class against its score with a pointwise 95 % band."""
     drawn, largest = counts.simulated(), 0.0
     for place, (label, one) in enumerate(counts.scored.items()):
-        told = one.cells.sum(axis=-1) > _TOLD * np.sqrt(2) * one.sigma
+        told = one.cells.sum(axis=-1) > TOLD * np.sqrt(2) * one.sigma
         if not told.any():
             continue
         middles, shares = one.middles[told], shares_of_bins(one.cells)[told]

@@ -110,7 +110,6 @@ _ITEMS: dict[str, tuple[type, ...]] = {
     "versions": (str,),
 }
 _COUNTS = ("n_teachers", "n_queries", "n_features")
-_LARGEST_COUNT = 2**53
 # Texts that cannot be compared with the rest of a card, and are no free text.
 VERSION = re.compile(r"[A-Za-z0-9_.+!-]{1,64}")
 _PATTERNS = {
@@ -372,7 +371,7 @@ def check_card(card: dict[str, Any], path: Path | str) -> None:
                 "code and sentence."
             )
         is_count = name in _COUNTS and value is not None
-        if is_count and not 0 < value <= _LARGEST_COUNT:
+        if is_count and not 0 < value <= _LARGEST:
             raise ValueError(f"{path} is damaged: its {name} is {value}.")
         for text in _texts(value):
             if character := control_character(text):
