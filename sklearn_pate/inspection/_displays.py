@@ -48,7 +48,7 @@ _LARGEST_DELTA = 0.1
 _USUAL_DELTAS = (1e-10, 1e-2)
 
 
-def log_ticks(axis: Any) -> None:
+def _log_ticks(axis: Any) -> None:
     """Write the ticks of a logarithmic axis as plain numbers."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
@@ -57,7 +57,7 @@ def log_ticks(axis: Any) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def stamp(ax: Any) -> None:
+def _stamp(ax: Any) -> None:
     """Write a warning across the data, once per axes, so that cropping keeps it."""
     if any(text.get_text() == SENSITIVE for text in ax.texts):
         return
@@ -78,14 +78,14 @@ def stamp(ax: Any) -> None:
     )
 
 
-def protection_note(unit: str | None, relation: str | None) -> str:
+def _protection_note(unit: str | None, relation: str | None) -> str:
     """Describe unit of privacy and neighbour relation for an axis."""
     if unit is None:
         return ""
     return f"unit: {unit}" if relation is None else f"unit: {unit}, {relation}"
 
 
-def check_comparable(statements: Iterable[PrivacySpent]) -> None:
+def _check_comparable(statements: Iterable[PrivacySpent]) -> None:
     """Raise ValueError unless all statements have a guarantee and protect alike."""
     statements = list(statements)
     protected = sorted({(spent.unit, spent.relation) for spent in statements})
@@ -266,7 +266,7 @@ class AnswerCostDisplay:
         require_matplotlib(cls)
         learner = last_step(estimator)
         spent = statement_of(learner)
-        check_comparable([spent])
+        _check_comparable([spent])
         mechanism = getattr(learner, "mechanism_", None)
         if spent.n_queries is None or mechanism is None:
             raise ValueError(
@@ -423,155 +423,6 @@ def _check_mechanisms(mechanisms: Any) -> None:
         )
 
 
-def _scores_of_estimators(
-    estimators: Sequence[Any], X: Any, y: ArrayLike, scoring: Any
-) -> dict[str, Any]:
-    """Score fitted private estimators, after a check that they are comparable."""
-    if hasattr(estimators, "fit"):  # a Pipeline is a sequence of its steps
-        raise ValueError(
-            f"estimators is a single {type(estimators).__name__}; pass a list of "
-            "fitted estimators, such as [clf]."
-        )
-    statements = [statement_of(last_step(one)) for one in estimators]
-    check_comparable(statements)
-    return {
-        "epsilons": [spent.epsilon for spent in statements],
-        "scores": [check_scoring(one, scoring)(one, X, y) for one in estimators],
-        "score_name": _name_of(scoring),
-        "delta": max(spent.delta for spent in statements),
-        "unit": statements[0].unit,
-        "relation": statements[0].relation,
-    }
-
-
-def _scores_of_search(search: Any, metric: str | None) -> dict[str, Any]:
-    """Read the scores of a search over epsilon, or of its ``cv_results_``."""
-    results = getattr(search, "cv_results_", search)
-    if not isinstance(results, Mapping):
-        is_search = hasattr(search, "refit")
-        raise (NotFittedError if is_search else ValueError)(
-            f"search has no cv_results_, as {type(search).__name__} is not a search "
-            "or is not fitted; pass a fitted GridSearchCV, or its cv_results_."
-        )
-    scoring = getattr(search, "scoring", None) if metric is None else metric
-    epsilons = _epsilons_of(results)
-    splits = _scores_of_splits(results, "score" if metric is None else metric)
-    scores = {
-        "epsilons": np.repeat(epsilons, len(splits)),
-        "scores": np.transpose(splits).ravel(),
-        "score_name": _name_of(scoring),
-    }
-    if hasattr(search, "best_estimator_"):
-        spent = statement_of(last_step(search.best_estimator_))
-        check_comparable([spent])
-        names = ("delta", "unit", "relation")
-        scores |= {name: getattr(spent, name) for name in names}
-    return scores
-
-
-def mean_scores(
-    epsilons: ArrayLike, scores: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Average the fits of each target epsilon.
-
-    Returns, for increasing targets, the largest epsilon, the mean score, and the
-    standard deviation of the scores, which is NaN for a single fit.
-    """
-    epsilons = np.asarray(epsilons, dtype=np.float64)
-    scores = np.asarray(scores, dtype=np.float64)
-    if epsilons.ndim != 1 or not epsilons.size or epsilons.shape != scores.shape:
-        raise ValueError(
-            f"epsilons has shape {epsilons.shape} and scores has {scores.shape}; pass "
-            "one epsilon and one score per fit."
-        )
-    if not np.all((epsilons > 0) & np.isfinite(epsilons)):
-        raise ValueError(
-            f"epsilons={epsilons.tolist()} must be positive and finite; leave out "
-            "fits without a guarantee, or pass their score as baseline."
-        )
-    if not np.all(np.isfinite(scores)):
-        raise ValueError(
-            "scores has NaN or infinity, perhaps from a failed fit; leave this fit out."
-        )
-    order = np.argsort(epsilons, kind="stable")
-    epsilons, scores = epsilons[order], scores[order]
-    starts = [0]
-    for place, epsilon in enumerate(epsilons):
-        if epsilon > (1 + _ONE_TARGET) * epsilons[starts[-1]]:
-            starts.append(place)
-    groups = np.split(scores, starts[1:])
-    return (
-        np.array([group[-1] for group in np.split(epsilons, starts[1:])]),
-        np.array([group.mean() for group in groups]),
-        # Unknown for one fit, and not drawn.
-        np.array([group.std(ddof=1) if len(group) > 1 else np.nan for group in groups]),
-    )
-
-
-def _epsilons_of(results: Mapping[str, Any]) -> list[float]:
-    """Read the epsilon of each candidate of a search, if nothing else differs."""
-    names = [key.removeprefix("param_") for key in results if key.startswith("param_")]
-    chosen = [name for name in names if name.rpartition("__")[2] == "epsilon"]
-    if len(chosen) != 1:
-        raise ValueError(
-            f"The search is over {names}, which must include one epsilon; search over "
-            "'epsilon', or 'pate__epsilon' for a step 'pate' of a Pipeline."
-        )
-    for name in names:
-        values = {repr(value) for value in results[f"param_{name}"]}
-        if name not in chosen and len(values) > 1:
-            raise ValueError(
-                f"The search is also over {name}, so that one epsilon has several "
-                f"scores; search over {chosen[0]} only."
-            )
-    epsilons = list(results[f"param_{chosen[0]}"])
-    for epsilon in epsilons:
-        if not is_positive(epsilon):
-            raise ValueError(
-                f"A candidate has {chosen[0]}={epsilon!r}, which cannot be drawn on "
-                "an axis of epsilon; search over positive numbers."
-            )
-    return epsilons
-
-
-def _scores_of_splits(
-    results: Mapping[str, Any], metric: str
-) -> list[NDArray[np.float64]]:
-    """Read the scores of the candidates of a search, one array per split."""
-    n_splits = 0
-    while f"split{n_splits}_test_{metric}" in results:
-        n_splits += 1
-    if not n_splits:
-        known = [
-            key.removeprefix("mean_test_")
-            for key in results
-            if key.startswith("mean_test_")
-        ]
-        raise ValueError(
-            f"metric={metric!r} is unknown to the search; use one of {known}."
-        )
-    return [results[f"split{split}_test_{metric}"] for split in range(n_splits)]
-
-
-def _name_of(scoring: Any) -> str:
-    return scoring.replace("_", " ") if isinstance(scoring, str) else "score"
-
-
-def check_sensitivity(sensitive: Any, baseline: Any) -> None:
-    """Raise ValueError unless sensitivity and baseline of a display are valid."""
-    if not isinstance(sensitive, bool):
-        raise ValueError(
-            f"sensitive={sensitive!r} must be True or False; pass True unless scores "
-            "and baseline come from public rows only."
-        )
-    is_number = isinstance(baseline, Real) and not isinstance(baseline, bool)
-    if baseline is not None and not (is_number and np.isfinite(baseline)):
-        raise ValueError(
-            f"baseline={baseline!r} must be a finite number, the score without "
-            "privacy, or None."
-        )
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class EpsilonDeltaDisplay:
     """Plot of publishable epsilon against delta.
@@ -675,7 +526,7 @@ class EpsilonDeltaDisplay:
                 label=None if label in labels else label,
             )
             labels.add(label)
-        about = protection_note(self.unit, self.relation)
+        about = _protection_note(self.unit, self.relation)
         ax.set(
             xscale="log",
             xlabel="delta",
@@ -774,7 +625,7 @@ class EpsilonDeltaDisplay:
         """
         require_matplotlib(cls)
         _check_statements(statements)
-        check_comparable(statements.values())
+        _check_comparable(statements.values())
         deltas = _deltas(statements.values())
         first = next(iter(statements.values()))
         display = cls(
@@ -816,6 +667,155 @@ def _deltas(statements: Collection[PrivacySpent]) -> NDArray[np.float64]:
     resolved = min(float(spent.profile.deltas[-1]) for spent in statements)
     low = min(max(low, resolved), high)
     return np.union1d(np.geomspace(low, high, _N_POINTS), stated)
+
+
+def _scores_of_estimators(
+    estimators: Sequence[Any], X: Any, y: ArrayLike, scoring: Any
+) -> dict[str, Any]:
+    """Score fitted private estimators, after a check that they are comparable."""
+    if hasattr(estimators, "fit"):  # a Pipeline is a sequence of its steps
+        raise ValueError(
+            f"estimators is a single {type(estimators).__name__}; pass a list of "
+            "fitted estimators, such as [clf]."
+        )
+    statements = [statement_of(last_step(one)) for one in estimators]
+    _check_comparable(statements)
+    return {
+        "epsilons": [spent.epsilon for spent in statements],
+        "scores": [check_scoring(one, scoring)(one, X, y) for one in estimators],
+        "score_name": _name_of(scoring),
+        "delta": max(spent.delta for spent in statements),
+        "unit": statements[0].unit,
+        "relation": statements[0].relation,
+    }
+
+
+def _scores_of_search(search: Any, metric: str | None) -> dict[str, Any]:
+    """Read the scores of a search over epsilon, or of its ``cv_results_``."""
+    results = getattr(search, "cv_results_", search)
+    if not isinstance(results, Mapping):
+        is_search = hasattr(search, "refit")
+        raise (NotFittedError if is_search else ValueError)(
+            f"search has no cv_results_, as {type(search).__name__} is not a search "
+            "or is not fitted; pass a fitted GridSearchCV, or its cv_results_."
+        )
+    scoring = getattr(search, "scoring", None) if metric is None else metric
+    epsilons = _epsilons_of(results)
+    splits = _scores_of_splits(results, "score" if metric is None else metric)
+    scores = {
+        "epsilons": np.repeat(epsilons, len(splits)),
+        "scores": np.transpose(splits).ravel(),
+        "score_name": _name_of(scoring),
+    }
+    if hasattr(search, "best_estimator_"):
+        spent = statement_of(last_step(search.best_estimator_))
+        _check_comparable([spent])
+        names = ("delta", "unit", "relation")
+        scores |= {name: getattr(spent, name) for name in names}
+    return scores
+
+
+def _mean_scores(
+    epsilons: ArrayLike, scores: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Average the fits of each target epsilon.
+
+    Returns, for increasing targets, the largest epsilon, the mean score, and the
+    standard deviation of the scores, which is NaN for a single fit.
+    """
+    epsilons = np.asarray(epsilons, dtype=np.float64)
+    scores = np.asarray(scores, dtype=np.float64)
+    if epsilons.ndim != 1 or not epsilons.size or epsilons.shape != scores.shape:
+        raise ValueError(
+            f"epsilons has shape {epsilons.shape} and scores has {scores.shape}; pass "
+            "one epsilon and one score per fit."
+        )
+    if not np.all((epsilons > 0) & np.isfinite(epsilons)):
+        raise ValueError(
+            f"epsilons={epsilons.tolist()} must be positive and finite; leave out "
+            "fits without a guarantee, or pass their score as baseline."
+        )
+    if not np.all(np.isfinite(scores)):
+        raise ValueError(
+            "scores has NaN or infinity, perhaps from a failed fit; leave this fit out."
+        )
+    order = np.argsort(epsilons, kind="stable")
+    epsilons, scores = epsilons[order], scores[order]
+    starts = [0]
+    for place, epsilon in enumerate(epsilons):
+        if epsilon > (1 + _ONE_TARGET) * epsilons[starts[-1]]:
+            starts.append(place)
+    groups = np.split(scores, starts[1:])
+    return (
+        np.array([group[-1] for group in np.split(epsilons, starts[1:])]),
+        np.array([group.mean() for group in groups]),
+        # Unknown for one fit, and not drawn.
+        np.array([group.std(ddof=1) if len(group) > 1 else np.nan for group in groups]),
+    )
+
+
+def _epsilons_of(results: Mapping[str, Any]) -> list[float]:
+    """Read the epsilon of each candidate of a search, if nothing else differs."""
+    names = [key.removeprefix("param_") for key in results if key.startswith("param_")]
+    chosen = [name for name in names if name.rpartition("__")[2] == "epsilon"]
+    if len(chosen) != 1:
+        raise ValueError(
+            f"The search is over {names}, which must include one epsilon; search over "
+            "'epsilon', or 'pate__epsilon' for a step 'pate' of a Pipeline."
+        )
+    for name in names:
+        values = {repr(value) for value in results[f"param_{name}"]}
+        if name not in chosen and len(values) > 1:
+            raise ValueError(
+                f"The search is also over {name}, so that one epsilon has several "
+                f"scores; search over {chosen[0]} only."
+            )
+    epsilons = list(results[f"param_{chosen[0]}"])
+    for epsilon in epsilons:
+        if not is_positive(epsilon):
+            raise ValueError(
+                f"A candidate has {chosen[0]}={epsilon!r}, which cannot be drawn on "
+                "an axis of epsilon; search over positive numbers."
+            )
+    return epsilons
+
+
+def _scores_of_splits(
+    results: Mapping[str, Any], metric: str
+) -> list[NDArray[np.float64]]:
+    """Read the scores of the candidates of a search, one array per split."""
+    n_splits = 0
+    while f"split{n_splits}_test_{metric}" in results:
+        n_splits += 1
+    if not n_splits:
+        known = [
+            key.removeprefix("mean_test_")
+            for key in results
+            if key.startswith("mean_test_")
+        ]
+        raise ValueError(
+            f"metric={metric!r} is unknown to the search; use one of {known}."
+        )
+    return [results[f"split{split}_test_{metric}"] for split in range(n_splits)]
+
+
+def _name_of(scoring: Any) -> str:
+    return scoring.replace("_", " ") if isinstance(scoring, str) else "score"
+
+
+def _check_sensitivity(sensitive: Any, baseline: Any) -> None:
+    """Raise ValueError unless sensitivity and baseline of a display are valid."""
+    if not isinstance(sensitive, bool):
+        raise ValueError(
+            f"sensitive={sensitive!r} must be True or False; pass True unless scores "
+            "and baseline come from public rows only."
+        )
+    is_number = isinstance(baseline, Real) and not isinstance(baseline, bool)
+    if baseline is not None and not (is_number and np.isfinite(baseline)):
+        raise ValueError(
+            f"baseline={baseline!r} must be a finite number, the score without "
+            "privacy, or None."
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -928,8 +928,8 @@ class PrivacyUtilityDisplay:
         ValueError
             If the parameters are invalid.
         """
-        check_sensitivity(self.sensitive, self.baseline)
-        epsilons, means, deviations = mean_scores(self.epsilons, self.scores)
+        _check_sensitivity(self.sensitive, self.baseline)
+        epsilons, means, deviations = _mean_scores(self.epsilons, self.scores)
         ax = make_axes(type(self), ax)
         style = point_style(len(ax.containers)) | {"capsize": 3} | kwargs
         self.errorbar_ = ax.errorbar(epsilons, means, yerr=deviations, **style)
@@ -940,11 +940,11 @@ class PrivacyUtilityDisplay:
                 self.baseline, color="0.35", linestyle="--", label="without privacy"
             )
         ax.set(xscale="log", xlabel=self._epsilon_name(), ylabel=self.score_name)
-        log_ticks(ax.xaxis)
+        _log_ticks(ax.xaxis)
         if ax.get_legend_handles_labels()[0]:
             ax.legend(frameon=False)
         if self.sensitive:
-            stamp(ax)
+            _stamp(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -1028,7 +1028,7 @@ class PrivacyUtilityDisplay:
         >>> plt.close(display.figure_)
         """
         require_matplotlib(cls)
-        check_sensitivity(sensitive, baseline)
+        _check_sensitivity(sensitive, baseline)
         fits = _scores_of_estimators(estimators, X, y, scoring)
         display = cls(**fits, sensitive=sensitive, baseline=baseline)
         return display.plot(ax, **kwargs)
@@ -1097,7 +1097,7 @@ class PrivacyUtilityDisplay:
         >>> plt.close(display.figure_)
         """
         require_matplotlib(cls)
-        check_sensitivity(sensitive, baseline)
+        _check_sensitivity(sensitive, baseline)
         name = getattr(score_func, "__name__", "score").removesuffix("_score")
         display = cls(
             epsilons=epsilons,
@@ -1181,13 +1181,13 @@ class PrivacyUtilityDisplay:
         >>> plt.close(display.figure_)
         """
         require_matplotlib(cls)
-        check_sensitivity(sensitive, baseline)
+        _check_sensitivity(sensitive, baseline)
         fits = _scores_of_search(search, metric)
         display = cls(**fits, sensitive=sensitive, baseline=baseline)
         return display.plot(ax, **kwargs)
 
     def _epsilon_name(self) -> str:
         delta = "" if self.delta is None else f"delta={self.delta:g}"
-        notes = (delta, protection_note(self.unit, self.relation))
+        notes = (delta, _protection_note(self.unit, self.relation))
         about = ", ".join(filter(None, notes))
         return f"epsilon of each fit{about and f' ({about})'}"
