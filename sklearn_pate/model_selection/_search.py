@@ -67,7 +67,7 @@ from sklearn_pate.model_selection._trials import (
     best_of_trials,
     best_on_disjoint_rows,
     list_candidates,
-    plan_fit,
+    state_fit,
 )
 from sklearn_pate.publication._model_file import without_caches
 
@@ -117,7 +117,7 @@ def cost_of_fits(
     costs: list[PrivacySpent] = []
     assumptions: list[Assumption] = []
     for index, candidate in enumerate(candidates):
-        spent = plan_fit(candidate.estimator, parts[index % len(parts)])
+        spent = state_fit(candidate.estimator, parts[index % len(parts)])
         if (spent.unit, spent.relation) != (unit, relation):
             raise ValueError(
                 f"The candidates protect unit={unit!r} with relation={relation!r}, "
@@ -225,7 +225,7 @@ def _depends_on_size(
     """Compare the cost on all rows with the cost on the drawn training rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # planning on the parts has issued them
-        of_all = plan_fit(candidate.estimator, rows)
+        of_all = state_fit(candidate.estimator, rows)
     return not np.allclose(of_all.curve.values, spent.curve.values, rtol=1e-9, atol=0)
 
 
@@ -556,7 +556,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         seed = int(check_random_state(self.random_state).randint(MAX_SEED))
         with warnings.catch_warnings(), noise_from(None):
             warnings.simplefilter("ignore")  # planning on the parts repeats them
-            first = plan_fit(candidates[0].estimator, rows)
+            first = state_fit(candidates[0].estimator, rows)
         split = split_rows(
             rows,
             first.unit,

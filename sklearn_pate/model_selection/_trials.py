@@ -125,7 +125,7 @@ def set_classes(estimator: Any, classes: NDArray[Any]) -> None:
         learner.set_params(classes=classes.tolist())
 
 
-def plan_fit(estimator: Any, rows: FitArguments) -> PrivacySpent:
+def state_fit(estimator: Any, rows: FitArguments) -> PrivacySpent:
     """State the privacy cost of a fit by ``plan_privacy`` of the last step."""
     X, params = rows.X, rows.params
     while isinstance(estimator, Pipeline):
@@ -500,7 +500,7 @@ def fit_and_measure(
     seed = int(check_random_state(random_state).randint(MAX_SEED))
     with warnings.catch_warnings(), noise_from(None):
         warnings.simplefilter("ignore")  # planning on the part repeats them
-        unit = _proved_unit(plan_fit(estimator, rows))
+        unit = _proved_unit(state_fit(estimator, rows))
     groups = rows.groups() if unit == "group" else None
     fitted_on, measured = _parts(rows, unit, test_size, seed)
     training = rows.take(fitted_on)
@@ -511,7 +511,7 @@ def fit_and_measure(
     scored = read_rows(X_scored, y_scored, classes, of_group, of_subgroup, values)
     # Seeded noise has the scale that it would have without a seed.
     with noise_from(None):
-        of_fit = _assuming(label_set, plan_fit(estimator, training))
+        of_fit = _assuming(label_set, state_fit(estimator, training))
     if metrics_epsilon is None:
         metrics_epsilon = _epsilon_of_fit(of_fit, delta)
     plan = plan_measurement(
