@@ -8,7 +8,7 @@ from importlib import import_module
 PLACES = {
     "_aggregation": ["_aggregation", "_entry", "_rehearsal"],
     "_aggregation._design": ["MECHANISMS", "design_fit"],
-    "_aggregation._fit_plan": ["VotesWithLead"],
+    "_aggregation._outlook": ["VotesWithLead"],
     "_aggregation._rehearsal": ["rehearse_student"],
     "_cli": ["_site_commands", "main"],
     "_cli._model_commands": ["_read_json", "read_released"],

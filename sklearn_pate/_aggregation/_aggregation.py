@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from sklearn_pate._aggregation._design import Design, as_query_strategy
 from sklearn_pate._aggregation._entry import ReleasePlan, analyse_release, analyse_votes
-from sklearn_pate._aggregation._fit_plan import (
+from sklearn_pate._aggregation._outlook import (
     why_answers_are_noise,
     why_columns_are_lost,
     why_few_public_rows,

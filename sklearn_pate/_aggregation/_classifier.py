@@ -18,7 +18,7 @@ from sklearn_pate._aggregation._entry import (
     draw_synthetic_rows,
     tables_by_name,
 )
-from sklearn_pate._aggregation._fit_plan import why_counts_useless, why_domain_misses
+from sklearn_pate._aggregation._outlook import why_counts_useless, why_domain_misses
 from sklearn_pate._aggregation._rows import PublicInputs, check_synthetic_rows
 from sklearn_pate._estimators._class_codes import (
     DelegatedPredictionMixin,

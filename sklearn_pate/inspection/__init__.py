@@ -1,6 +1,6 @@
 """Inspection of private estimators: plans, reports, displays, leaks, audits."""
 
-from sklearn_pate._aggregation._fit_plan import LabelAccuracy
+from sklearn_pate._aggregation._outlook import LabelAccuracy
 from sklearn_pate.inspection._audits import (
     AuditResult,
     audit_mechanism,

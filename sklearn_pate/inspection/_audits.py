@@ -17,7 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_pate._aggregation._checks import check_n_jobs
 from sklearn_pate._aggregation._entry import accounted_elsewhere
-from sklearn_pate._aggregation._fit_plan import write_lower_bound
+from sklearn_pate._aggregation._outlook import write_lower_bound
 from sklearn_pate._estimators._isolation import autologging_off
 from sklearn_pate._inputs._labels import PublicData
 from sklearn_pate._pate import PATEClassifier

@@ -22,7 +22,7 @@ from sklearn.model_selection import (
 from sklearn_pate._aggregation._checks import check_number_of_groups, read_rarest
 from sklearn_pate._aggregation._design import Design, design_fit
 from sklearn_pate._aggregation._entry import ReleasePlan
-from sklearn_pate._aggregation._fit_plan import (
+from sklearn_pate._aggregation._outlook import (
     FEW_ROWS,
     VotesWithLead,
     answers_of,
@@ -619,8 +619,8 @@ def _facts_of_newton(
     coefficients = counted(sizes.n_coordinates, "coefficient")
     unit = release.statement.unit
     training = (
-        f"{release.n_steps} steps; in each, every {unit} contributes one vector of "
-        "bounded length, and noise is added to the sum"
+        f"{counted(release.n_steps, 'step')}; in each, every {unit} contributes one "
+        "vector of bounded length, and noise is added to the sum"
     )
     facts = [
         Fact(

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._aggregation._fit_plan import why_gradients_useless
+from sklearn_pate._aggregation._outlook import why_gradients_useless
 from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
 from sklearn_pate._estimators._isolation import MAX_SEED, one_thread
 from sklearn_pate._estimators._progress import check_verbose, progress_of

@@ -15,7 +15,7 @@ from scipy.special import expit, log_expit, softmax
 from scipy.stats import chi2
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._aggregation._fit_plan import (
+from sklearn_pate._aggregation._outlook import (
     why_gradients_useless,
     why_one_class,
     why_only_noise,

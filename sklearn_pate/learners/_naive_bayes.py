@@ -19,7 +19,7 @@ from sklearn_pate._aggregation._entry import (
     record_release,
     tables_by_name,
 )
-from sklearn_pate._aggregation._fit_plan import why_domain_misses
+from sklearn_pate._aggregation._outlook import why_domain_misses
 from sklearn_pate._estimators._class_codes import (
     DelegatedPredictionMixin,
     ProbabilityScoresMixin,

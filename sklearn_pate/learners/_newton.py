@@ -25,7 +25,7 @@ from sklearn_pate._aggregation._aggregation import (
 from sklearn_pate._aggregation._classifier import PublicRowsClassifier
 from sklearn_pate._aggregation._design import check_two_classes, is_given, is_table
 from sklearn_pate._aggregation._entry import CountsFor, ReleasePlan, open_entry
-from sklearn_pate._aggregation._fit_plan import (
+from sklearn_pate._aggregation._outlook import (
     why_columns_are_lost,
     why_few_public_rows,
     why_newton_useless,

@@ -24,7 +24,7 @@ from sklearn_pate._aggregation._classifier import (
 )
 from sklearn_pate._aggregation._design import Design
 from sklearn_pate._aggregation._entry import ReleasePlan, analyse_release, open_entry
-from sklearn_pate._aggregation._fit_plan import why_useless
+from sklearn_pate._aggregation._outlook import why_useless
 from sklearn_pate._aggregation._rehearsal import rehearse_student
 from sklearn_pate._aggregation._rows import (
     PublicInputs,

@@ -19,7 +19,7 @@ from sklearn_pate._aggregation._checks import check_strategy
 from sklearn_pate._aggregation._classifier import PublicRowsClassifier
 from sklearn_pate._aggregation._design import Design, as_mechanism, resolve_n_queries
 from sklearn_pate._aggregation._entry import ReleasePlan, open_entry
-from sklearn_pate._aggregation._fit_plan import why_useless
+from sklearn_pate._aggregation._outlook import why_useless
 from sklearn_pate._aggregation._rows import PublicInputs, split_inputs
 from sklearn_pate._estimators._class_codes import accepts_unlabeled, check_classifier
 from sklearn_pate._estimators._isolation import Seeds
