@@ -760,6 +760,34 @@ class InteractiveGNMax(ConfidentGNMax):
         max_answers: int | None = None,
         probabilities: ArrayLike | None = None,
     ) -> Response:
+        """Answer one batch of queries of a fit, as called by `Oracle`.
+
+        Parameters
+        ----------
+        counts : array-like of int of shape (n_queries, n_classes)
+            Votes per class, over all teachers. Sensitive.
+
+        noise : NoiseSource, default=None
+            Source of the noise. With None, a new source is created.
+
+        max_answers : int, default=None
+            Number of answers that are still allowed. None is the limit of the
+            mechanism.
+
+        probabilities : array-like of shape (n_queries, n_classes)
+            The student's class probabilities, from public rows and earlier answers.
+
+        Returns
+        -------
+        response : Response
+            Answers, whose privacy cost is part of the privacy cost of the fit.
+
+        Raises
+        ------
+        ValueError
+            If `counts` or `probabilities` are invalid, or a parameter is not set or
+            out of range.
+        """
         counts = self._checked(counts, max_answers)
         own = self.check_probabilities(probabilities, counts.shape)
         surplus = counts - self._expected(own)
