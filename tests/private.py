@@ -213,7 +213,7 @@ PLACES = {
         "sources_of",
         "two_digits_up",
     ],
-    "learners": ["_dpsgd", "_dpsgd_training", "_linear", "_newton", "_petdl"],
+    "learners": ["_dpsgd_training", "_linear", "_newton", "_petdl"],
     "learners._dpsgd_training": [
         "NoisyOptimizer",
         "NoisySteps",

@@ -144,7 +144,7 @@ def test_the_command_after_the_quickstart_works(capsys):
     source = (EXAMPLES / "quickstart.py").read_text(encoding="utf-8")
     (command,) = re.findall(r"-m sklearn_pate (.*)\"\)", source)
     assert main(command.split()) == 0
-    assert "publishable  epsilon=1.000" in capsys.readouterr().out
+    assert "epsilon     1.000, at delta" in capsys.readouterr().out
 
 
 def test_mnist_pate_g(run, data_set, monkeypatch):

@@ -75,7 +75,7 @@ MODULES = [
 ]
 # Made by the package and not by users, or with a check of another kind.
 NOT_TRIED = {
-    "RelationalHint",
+    *["RelationalHint", "Clusters", "Hint", "RandomBatches"],  # checked in a fit
     *["PrivacySpent", "LedgerEntry", "PrivacyAnalysis", "Fact", "Plan"],
     *["LabelAccuracy", "QuerySession", "RandomQueries.choose"],
     *["RepresentativeQueries.choose"],

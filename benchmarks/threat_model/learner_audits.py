@@ -28,7 +28,7 @@ from sklearn_pate.learners import (
     DPLogisticRegression,
     DPSGDClassifier,
     PrivateKNNClassifier,
-    _dpsgd,
+    _dpsgd_training,
 )
 from sklearn_pate.mechanisms import NoisyHistogram, _noisy_training
 from sklearn_pate.mechanisms._noisy_training import PoissonSampler
@@ -196,7 +196,7 @@ DEFECTS = {
     ),
     "DP-SGD": (
         "a fifth of the noise",
-        lambda: replaced(_dpsgd, "standard_normal", divided_by(5)),
+        lambda: replaced(_dpsgd_training, "standard_normal", divided_by(5)),
     ),
     "Private-kNN": (
         "everybody is in the sample",

@@ -175,7 +175,7 @@ def test_a_check_that_hardly_passes_is_warned_of():
 def test_interactive_answers_are_not_judged(rows):
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyUtilityWarning)
-        plan(*rows, mechanism="interactive")
+        plan_privacy(*rows, mechanism="interactive")
 
 
 def fit_knn(X, y, X_public, **parameters):

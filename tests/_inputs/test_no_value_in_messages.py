@@ -199,7 +199,8 @@ CALLS |= {
 
 
 def test_all_learners_are_called():
-    assert set(learners.__all__) <= set(CALLS)
+    parameters = {"Clusters", "Hint", "RandomBatches"}  # which read no rows
+    assert set(learners.__all__) - parameters <= set(CALLS)
 
 
 def shown_by(call, case, capfd):

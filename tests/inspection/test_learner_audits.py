@@ -15,7 +15,7 @@ from sklearn_pate.learners import (
     PETDLClassifier,
 )
 from sklearn_pate.model_selection import PrivateSearchCV
-from tests.private import PrivateRows, _dpsgd, _noisy_training
+from tests.private import PrivateRows, _dpsgd_training, _noisy_training
 
 N_ROWS = 12
 # A strong regularisation: the shift is then near the bound that is paid for.
@@ -52,7 +52,7 @@ def test_sound_noise_in_training_is_not_contradicted(name):
 
 def quieten(monkeypatch, factor):
     """Plant a defect: less noise than is paid for."""
-    for module in (_noisy_training, _dpsgd):
+    for module in (_noisy_training, _dpsgd_training):
         for law in {"gamma_vector", "standard_normal"} & vars(module).keys():
             sound = getattr(module, law)
             monkeypatch.setattr(
