@@ -66,8 +66,8 @@ def types_to_trust() -> list[str]:
 
     For readers of skops files, such as ``mlflow.sklearn.save_model(published, path,
     skops_trusted_types=types_to_trust())``. :meth:`PublishedClassifier.load
-    <sklearn_pate.publication.PublishedClassifier.load>` trusts the classes of models
-    without the list.
+    <sklearn_pate.PublishedClassifier.load>` trusts the classes of models without the
+    list.
 
     Returns
     -------

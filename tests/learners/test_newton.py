@@ -33,7 +33,7 @@ from sklearn_pate.inspection import (
 from sklearn_pate.learners import PrivateKNNClassifier
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.students import ImageRepresentation, TableRepresentation
-from tests.private import NewtonSteps, StoredSums
+from tests.private import GaussianSum, NewtonSteps, StoredSums
 from tests.seeding import equal_noise
 
 pytestmark = pytest.mark.filterwarnings("error::sklearn_pate.PrivacyUtilityWarning")
@@ -284,13 +284,13 @@ def test_a_fit_killed_between_steps_resumes(blobs, tmp_path, monkeypatch, n_answ
             fitted(blobs, ledger=ledger)
     assert len(done) == n_answered
     drawn = []
-    release = NewtonSteps.release
+    release = GaussianSum.release
 
     def counted(self, sums, noise):
         drawn.append(sums)
         return release(self, sums, noise)
 
-    monkeypatch.setattr(NewtonSteps, "release", counted)
+    monkeypatch.setattr(GaussianSum, "release", counted)
     clf = fitted(blobs, ledger=ledger)
     assert len(drawn) == 5 - n_answered
     assert len(ledger.entries()) == 1
@@ -300,7 +300,7 @@ def test_a_fit_killed_between_steps_resumes(blobs, tmp_path, monkeypatch, n_answ
 
 def test_a_fit_beyond_the_budget_draws_nothing(blobs, tmp_path, monkeypatch):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=1, delta=1e-5)
-    monkeypatch.setattr(NewtonSteps, "release", None)
+    monkeypatch.setattr(GaussianSum, "release", None)
     with pytest.raises(BudgetExceededError, match="epsilon"):
         fitted(blobs, ledger=ledger)
     assert not ledger.entries()
