@@ -1,7 +1,7 @@
 """
-===========================
+============================
 Number of teachers and noise
-===========================
+============================
 
 The noise hides the vote of one teacher, for any number of teachers. With more teachers,
 the most-voted class can lead by more votes, and noise changes fewer answers. A *plan*
