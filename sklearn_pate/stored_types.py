@@ -34,7 +34,7 @@ OWN_BUILDER = "sklearn_pate.students.ConvSmall"
 #: Full names of classes in a model, which `PublishedClassifier.load` trusts. A trusted
 #: module would let a file call the functions that the module imports.
 OF_MODELS = (
-    frozenset(f"{__name__}.{name}" for name in _PRIVATE)
+    frozenset(f"{__name__}.{name}" for name in _PRIVATE if name != "KnownColumns")
     | OWN_NETWORKS
     | {
         OWN_BUILDER,
@@ -52,6 +52,7 @@ OF_MODELS = (
 )
 # Classes beside the model, in files that skops writes of a whole PublishedClassifier.
 _BESIDE_MODELS = (
+    f"{__name__}.KnownColumns",
     "sklearn_pate.accounting.Assumption",
     "sklearn_pate.accounting.PrivacyProfile",
     "sklearn_pate.accounting.PrivacySpent",
