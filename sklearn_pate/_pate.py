@@ -445,8 +445,9 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
             check_parties(n_parties, self.n_teachers, self.delta, units, sent="voted")
             design = replace(design, n_teachers=n_parties)
             release = self._plan_release(design, public)
-            planned = public, design, release, seeds, None, ()
-            aggregation = VoteAggregation(*planned, queries)
+            aggregation = VoteAggregation(
+                public, design, release, seeds, None, (), queries
+            )
             aggregation.warn_if_useless()
             aggregation.rehearse()
             entry = open_entry(
@@ -476,13 +477,15 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
             n_classes=len(public.classes),
         )
         shards = private.shards(design.n_teachers, seeds.key)
-        kind: Any = VoteAggregation
-        prepare: Any = prepare_queries
-        if isinstance(design.mechanism, MeanScores):
-            kind, prepare = ScoreAggregation, prepare_scores
         release = self._plan_release(design, public)
-        rows = prepare(public.X_public, design, seeds.representation)
-        aggregation = kind(public, design, release, seeds, private, shards, rows)
+        planned = public, design, release, seeds, private, shards
+        aggregation: VoteAggregation | ScoreAggregation
+        if isinstance(design.mechanism, MeanScores):
+            scored = prepare_scores(public.X_public, design, seeds.representation)
+            aggregation = ScoreAggregation(*planned, scored)
+        else:
+            queries = prepare_queries(public.X_public, design, seeds.representation)
+            aggregation = VoteAggregation(*planned, queries)
         self._warn_of_counts(private, public, release)
         aggregation.warn_if_useless()
         aggregation.rehearse()
