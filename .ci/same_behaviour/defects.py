@@ -122,10 +122,6 @@ DEFECTS = [
                     r"\g<1>10 * \2",
                 ),
                 (
-                    r"(design\.mechanism\.prepared, delta=)(delta)",
-                    r"\g<1>10 * \2",
-                ),
-                (
                     r"(partial\(design\.mechanism\.prepared, delta=)(delta)",
                     r"\g<1>10 * \2",
                 ),
