@@ -56,6 +56,7 @@ from sklearn_pate._teachers._training import TeacherProblems
 from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.mechanisms import MeanScores, PluralityMechanism
+from sklearn_pate.mechanisms._noisy_sum import Threshold, check_threshold
 
 
 class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassifier):
@@ -71,8 +72,8 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
     - **Privacy**: `epsilon`, `delta`, `privacy_unit`, `classes`, `public_size`,
       `synthetic`, `ledger`.
     - **Quality**: `estimator`, `student`, `n_teachers`, `mechanism`, `n_queries`,
-      `query_strategy`, `representation`. See "What is released in which case" in
-      :doc:`/guide/pate`.
+      `query_strategy`, `vote`, `threshold`, `representation`. See "What is released in
+      which case" in :doc:`/guide/pate`.
     - **Running**: `memory`, `n_jobs`, `verbose`, `random_state`.
 
     Parameters
@@ -113,6 +114,20 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         Rule that chooses the public rows to query, at no privacy cost. "auto" is
         "representative" if all columns are numeric and fewer than a tenth of the public
         rows are queried, and "random" otherwise.
+
+    vote : {"balanced", "plain"}, default="balanced"
+        Rule of a teacher's vote. "plain" is the most probable class, as in the papers.
+        "balanced" is the class whose probability most exceeds its mean over the public
+        rows, so that votes rank rows for a rare class, too. The student's probabilities
+        then get the shares of the classes from a noisy count, which `epsilon` includes.
+        See "Votes" in :doc:`/guide/pate`.
+
+    threshold : {"auto", "balanced", "accuracy"} or float, default="auto"
+        With two classes, the probability above which the second class is predicted.
+        With "auto", the share of public rows predicted as the second class equals the
+        mean probability of this class. "balanced" is this mean probability, and
+        "accuracy" is one half. For plain votes, must be "auto", the most probable
+        class.
 
     representation : transformer, "auto" or None, default="auto"
         Transformer of features for teachers with few rows, fitted on public rows.
@@ -204,6 +219,10 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
     answers_ : ndarray of int of shape (n_queries,)
         Answer to each query: an index into ``classes_``, or -1 for no answer.
 
+    class_shares_ : ndarray of shape (n_classes,)
+        Shares of the classes by a noisy count; absent for plain votes. May be
+        published.
+
     soft_answers_ : ndarray of shape (n_queries, n_classes)
         Only with the mechanism "scores": class probabilities of the scored rows. May be
         published.
@@ -261,6 +280,8 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
     _constraints: ClassVar[dict[str, Constraint]] = {
         "student": Constraint(check_classifier),
         "n_queries": Constraint.count(also=("auto",)),
+        "vote": Constraint.option(("balanced", "plain")),
+        "threshold": Constraint(check_threshold),
     }
 
     def __init__(
@@ -272,6 +293,8 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         mechanism: str | PluralityMechanism | MeanScores = "auto",
         n_queries: int | Literal["auto"] = "auto",
         query_strategy: Any = "auto",
+        vote: Literal["balanced", "plain"] = "balanced",
+        threshold: float | Threshold = "auto",
         representation: Any = "auto",
         epsilon: float | None = 1.0,
         delta: float = 1e-5,
@@ -291,6 +314,8 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         self.mechanism = mechanism
         self.n_queries = n_queries
         self.query_strategy = query_strategy
+        self.vote = vote
+        self.threshold = threshold
         self.representation = representation
         self.epsilon = epsilon
         self.delta = delta

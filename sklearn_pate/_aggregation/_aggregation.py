@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from time import thread_time
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_random_state
 
 from sklearn_pate._aggregation._design import Design, as_query_strategy
-from sklearn_pate._aggregation._entry import ReleasePlan, analyse_release, analyse_votes
+from sklearn_pate._aggregation._entry import (
+    OF_COUNTS,
+    ReleasePlan,
+    analyse_release,
+    analyse_votes,
+)
 from sklearn_pate._aggregation._outlook import (
     why_answers_are_noise,
     why_columns_are_lost,
@@ -52,7 +57,7 @@ from sklearn_pate._teachers._training import (
     VoteForm,
     collect,
 )
-from sklearn_pate._votes._votes import TeacherScores, Votes
+from sklearn_pate._votes._votes import STEPS, TeacherScores, Votes
 from sklearn_pate.accounting._ledger import FitEntry
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
@@ -63,7 +68,13 @@ from sklearn_pate.exceptions import (
     warn_user,
 )
 from sklearn_pate.mechanisms import Oracle, Transcript
-from sklearn_pate.mechanisms._noisy_sum import Estimate, exceeds_noise
+from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._noisy_sum import (
+    ClassCounts,
+    Estimate,
+    StoredSums,
+    exceeds_noise,
+)
 from sklearn_pate.mechanisms._oracle import VoteCounts
 from sklearn_pate.students import (
     DistillationClassifier,
@@ -71,6 +82,7 @@ from sklearn_pate.students import (
     QueryStrategy,
     RandomQueries,
     RepresentativeQueries,
+    ReweightedClassifier,
     ScoreFunction,
     TableRepresentation,
 )
@@ -250,7 +262,7 @@ class Aggregation(ABC, Generic[Sums, Released]):
 
     #: Whether synthetic rows are of all classes equally often: queries are for a
     #: student that learns each class. Otherwise, they are like the private rows.
-    equal_classes: ClassVar[bool] = True
+    equal_classes: ClassVar[bool] = False
 
     @property
     def statement(self) -> PrivacySpent:
@@ -411,6 +423,8 @@ class Answers:
     answers: NDArray[np.intp]
     #: All that was released, by rows of the votes.
     transcript: Transcript
+    #: Released shares of the classes, None with plain votes.
+    shares: NDArray[np.float64] | None
 
 
 @dataclass(frozen=True)
@@ -458,6 +472,11 @@ class VoteAggregation(Aggregation[Votes, Answers]):
     queries: Queries
 
     @property
+    def equal_classes(self) -> bool:  # type: ignore[override]
+        """Whether synthetic rows are of all classes equally often, for plain votes."""
+        return not self.design.balanced
+
+    @property
     def representation(self) -> BaseEstimator | None:
         """Transformer of the rows of teachers, fitted on public rows."""
         return self.queries.representation
@@ -470,7 +489,7 @@ class VoteAggregation(Aggregation[Votes, Answers]):
     @property
     def form(self) -> VoteForm:
         """Votes, one for each public row."""
-        return VoteForm(self.n_classes)
+        return VoteForm(self.n_classes, self.design.balanced)
 
     def on(self, public: PublicInputs) -> Self:
         """Return the same aggregation on other public rows."""
@@ -524,13 +543,14 @@ class VoteAggregation(Aggregation[Votes, Answers]):
 
         An adaptive query strategy trains the student on the answers so far.
         """
-        queries = self.queries
+        queries, noise = self.queries, self.release.noise()
+        shares = self._draw_shares(entry, noise) if self.design.balanced else None
         oracle = Oracle(
             votes,
             self.release.mechanism,
             n_queries=self.release.n_queries,
             entry=entry,
-            noise=self.release.noise(),
+            noise=noise,
         )
         with phase("querying", self.release.n_queries) as on_answered:
             session = QuerySession(
@@ -545,14 +565,26 @@ class VoteAggregation(Aggregation[Votes, Answers]):
                 on_answered=on_answered,
             )
             queries.strategy.query(session)
-        return Answers(session.queried, session.answers, oracle.transcript())
+        transcript = oracle.transcript()
+        return Answers(session.queried, session.answers, transcript, shares)
+
+    def _draw_shares(
+        self, entry: FitEntry | None, noise: NoiseSource
+    ) -> NDArray[np.float64]:
+        """Release the shares of the classes, unless synthetic rows have them."""
+        if self.public.synthetic is not None:
+            return self.public.synthetic.marginals.class_shares()
+        counts = cast(ClassCounts, self.release.counts)
+        class_sum = partial(self.private.class_sum, self.n_classes, STEPS)
+        drawn = StoredSums(counts, entry, noise).draw(OF_COUNTS, class_sum)
+        return counts.shares(drawn)
 
     @phase("training the student")
     def teach(self, released: Answers) -> BaseEstimator:
         """Train a clone of the student on public rows and released answers alone."""
         if not any(self._why_useless()):
             self._warn_of_noise(released)
-        return train_student(
+        student = train_student(
             self.student,
             self.public.X_public,
             released.rows,
@@ -560,6 +592,15 @@ class VoteAggregation(Aggregation[Votes, Answers]):
             n_classes=self.n_classes,
             seed=self.seeds.student,
             histograms=released.transcript.histograms,
+        )
+        if released.shares is None:
+            return student
+        return ReweightedClassifier.with_shares(
+            student,
+            self.public.X_public,
+            released.shares,
+            slope=self.design.slope,
+            threshold=self.design.threshold,
         )
 
     def _warn_of_noise(self, released: Answers) -> None:
@@ -604,6 +645,7 @@ class VoteAggregation(Aggregation[Votes, Answers]):
             "queried_indices_": released.rows,
             "answers_": released.answers,
             "histograms_": released.transcript.histograms,
+            "class_shares_": released.shares,
             "soft_answers_": None,
             "estimate_": None,
         }
@@ -621,7 +663,8 @@ class VoteAggregation(Aggregation[Votes, Answers]):
             votes,
             released.transcript,
             problems,
-            adaptive=self.queries.strategy.adaptive,
+            # Drawn rows are queries that depend on released counts.
+            adaptive=self.queries.strategy.adaptive or self.public.domain is not None,
             in_ledger=entry is not None,
         )
 
@@ -647,8 +690,6 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
     """
 
     scored: ScoredRows
-
-    equal_classes = False
 
     @property
     def representation(self) -> BaseEstimator | None:
@@ -716,8 +757,7 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
         full[: len(coef)] = coef
         model = ScoreFunction.of_release(full, scored.of_basis, scored.basis, "linear")
         probabilities = model.probabilities(scored.values)
-        threshold = self.release.mechanism.threshold
-        model.threshold = resolve_threshold(threshold, probabilities)
+        model.threshold = resolve_threshold(self.design.threshold, probabilities)
         return ReleasedScores(
             estimate, model, probabilities, model.decide(probabilities)
         )
@@ -726,7 +766,7 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
         """Warn if released scores are those of noise, or predict one class."""
         estimate, hidden, balanced = released.estimate, None, None
         if self.n_classes == 2 and estimate.shrunk[1:].any():
-            balanced = "mechanism=MeanScores(threshold='balanced')"
+            balanced = "threshold='balanced'"
         one = why_one_class(released.answers, "public row", balanced)
         if why_scores_useless(self.release, self.n_rows) is None:
             rarest = float(estimate.shares.min())
@@ -779,6 +819,7 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
             "queried_indices_": self.scored.rows,
             "answers_": released.answers,
             "histograms_": None,
+            "class_shares_": released.estimate.shares,
             "soft_answers_": released.probabilities,
             "estimate_": released.estimate,
         }

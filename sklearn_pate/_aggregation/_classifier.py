@@ -183,13 +183,12 @@ class PublicRowsClassifier(DelegatedPredictionMixin, PrivateClassifier):
         self, private: PrivateRows, public: PublicInputs, release: ReleasePlan
     ) -> str | None:
         """Describe why the noise hides the counts; None if not, or if n is secret."""
-        if release.counts is None or release.statement.relation != "replace-one":
+        if self.synthetic is None or release.statement.relation != "replace-one":
             return None
-        by_class = self.synthetic is not None and self.synthetic.by_class
         return why_counts_useless(
-            release.counts,
+            cast(MarginalCounts, release.counts),
             n_rows=private.n_rows,
-            n_labels=len(public.classes) if by_class else 1,
+            n_labels=len(public.classes) if self.synthetic.by_class else 1,
         )
 
     def _set_fitted(

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, Literal, Protocol, cast
 
 from scipy.stats import norm
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.pipeline import make_pipeline
@@ -17,6 +17,7 @@ from sklearn_pate._estimators._class_codes import (
     is_of,
 )
 from sklearn_pate._inputs._containers import Table
+from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._calibrate import largest_gdp_mu
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.mechanisms import (
@@ -30,6 +31,7 @@ from sklearn_pate.mechanisms import (
     PermuteAndFlip,
     PluralityMechanism,
 )
+from sklearn_pate.mechanisms._noisy_sum import Threshold
 from sklearn_pate.students import (
     ExpertQueries,
     ImageRepresentation,
@@ -40,12 +42,12 @@ from sklearn_pate.students import (
     TableRepresentation,
     UncertaintyQueries,
 )
-from sklearn_pate.students._basis import ScoreBasis
 
 # Squared radius of a ball of scores over its noise, for each class but one.
 _LEAST_SIGNAL = 12
-# Functions of the basis that the default student learns from, and answers for each.
-_OF_STUDENT, _ROWS_OF_STUDENT = 100, 10
+# Prior variance of the log-odds of votes, over the sum of the variances of the rows
+# that the default student learns from. Measured on tables.
+_VARIANCE = 0.64 / 5
 MECHANISMS: dict[str, type[PluralityMechanism | MeanScores]] = {
     "auto": GNMax,  # unless mean scores are released
     "gnmax": GNMax,
@@ -90,6 +92,11 @@ class Design:
     query_strategy: str | QueryStrategy
     #: Number of answers that a student needs right, None if it averages.
     right_answers: int | None = None
+    #: Whether votes are balanced, so that shares of classes are released, too.
+    balanced: bool = False
+    #: Slope of the student's log-odds, as noise flattens those of votes.
+    slope: float = 1.0
+    threshold: Any = "auto"
 
 
 class PATEParameters(Protocol):
@@ -102,8 +109,11 @@ class PATEParameters(Protocol):
     n_queries: int | Literal["auto"]
     query_strategy: Any
     representation: Any
+    vote: Literal["balanced", "plain"]
+    threshold: float | Threshold
     epsilon: float | None
     delta: float
+    synthetic: PrivateMarginals | None
 
 
 def design_fit(
@@ -127,14 +137,24 @@ def design_fit(
         mechanism = MeanScores()
     is_of_votes = isinstance(mechanism, PluralityMechanism)
     n_teachers = _n_teachers(pate, n_rows, scores=False) if is_of_votes else of_scores
-    if isinstance(mechanism, MeanScores):
-        check_two_classes(mechanism.threshold, n_classes)
-    student, n_queries, right = pate.student, 0, None
+    student, n_queries, right, balanced, slope = pate.student, 0, None, False, 1.0
     if is_of_votes:
         if student is None:
             student = default_student(pate.estimator, X_public)
         right = _n_right_answers(pate, X_public, student, n_teachers, n_classes)
         n_queries = resolve_n_queries(pate.n_queries, n_public, student, right)
+        balanced = _may_be_balanced(pate, mechanism, student, n_classes)
+        if balanced and student is default_student(None, None):
+            slope = _slope(pate, n_teachers, n_queries, n_classes)
+            student = clone(student).set_params(
+                logisticregression__C=_VARIANCE / slope**2
+            )
+    check_two_classes(pate.threshold, n_classes)
+    if is_of_votes and not balanced and pate.threshold != "auto":
+        raise ValueError(
+            f"threshold={pate.threshold!r} is for probabilities with the shares of the "
+            "private classes, but plain votes are counted here; set threshold='auto'."
+        )
     return Design(
         default_teacher(pate.estimator),
         default_representation(pate.estimator, pate.representation, X_public),
@@ -144,6 +164,41 @@ def design_fit(
         n_queries,
         pate.query_strategy,
         right,
+        balanced,
+        slope,
+        pate.threshold,
+    )
+
+
+def _slope(
+    pate: PATEParameters, n_teachers: int, n_queries: int, n_classes: int
+) -> float:
+    """Return the ratio of the log-odds of votes to those of noisy answers, nearly.
+
+    For votes that are nearly equal, and normal noise on each count. The mean of the
+    largest of normal numbers is that of Blom (1958), "Statistical estimates and
+    transformed beta-variables".
+    """
+    sigma = n_queries**0.5 / largest_gdp_mu(cast(float, pate.epsilon), pate.delta)
+    largest = norm.ppf((n_classes - 0.375) / (n_classes + 0.25))
+    return float((n_classes - 1) * sigma / (n_teachers * largest))
+
+
+def _may_be_balanced(
+    pate: PATEParameters, mechanism: Any, student: Any, n_classes: int
+) -> bool:
+    """Return whether votes can be balanced, and probabilities set to released shares.
+
+    Thresholds of a mechanism are chosen for plain votes.
+    """
+    synthetic = pate.synthetic
+    return (
+        pate.vote == "balanced"
+        and pate.epsilon is not None
+        and n_classes > 1
+        and not isinstance(mechanism, ConfidentGNMax | InteractiveGNMax)
+        and has_after_fit(student, "predict_proba")
+        and (synthetic is None or synthetic.by_class)
     )
 
 
@@ -288,11 +343,10 @@ def default_student(estimator: Any, X_public: Table | None) -> Any:
 @cache
 def _averaging_student(of_images: bool) -> BaseEstimator:
     """Return a student that averages over answers; only its clones are fitted."""
+    # The variances of these columns fall, so that rough functions are shrunk most.
+    columns = TableRepresentation(basis="rbf", random_state=0)
     return make_pipeline(
-        ImageRepresentation() if of_images else TableRepresentation(),
-        ScoreBasis(
-            _OF_STUDENT, rbf=True, random_state=0, rows_per_coordinate=_ROWS_OF_STUDENT
-        ),
+        ImageRepresentation() if of_images else columns,
         LogisticRegression(max_iter=1000),
     )
 

@@ -49,13 +49,17 @@ from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis, VoteCosts
 from sklearn_pate.exceptions import LedgerError, PrivacyLeakWarning, warn_user
 from sklearn_pate.mechanisms import PluralityMechanism, Transcript
 from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, TwoPartRelease
+from sklearn_pate.mechanisms._noisy_sum import (
+    ClassCounts,
+    MarginalCounts,
+    TwoPartRelease,
+)
 from sklearn_pate.mechanisms._plurality import Mechanism, Response
 
 # Parameters without an effect on the release.
 WITHOUT_CONSEQUENCE = ("ledger", "memory", "n_jobs", "verbose")
-# Place of the counts among the stored answers of a fit.
-_OF_COUNTS = -1
+#: Place of the counts among the stored answers of a fit.
+OF_COUNTS = -1
 # Whole numbers that hold the hash of the drawn rows.
 _N_WORDS = 2
 # Fits without a ledger in this process, by a keyed fingerprint of their private rows.
@@ -64,7 +68,9 @@ _NOTES_FITS = ContextVar("notes fits", default=True)
 
 
 # The release of counts before it, for an epsilon; None if there is none.
-CountsFor = Callable[[float | None], MarginalCounts | None]
+CountsFor = Callable[[float | None], MarginalCounts | ClassCounts | None]
+# Of the squared mu, for the shares of the classes, as in MeanScores.
+_SHARE_OF_CLASSES = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,16 +122,31 @@ class ReleasePlan:
             assumptions=assumptions,
             n_teachers=int(teachers) or None,
             n_queries=int(self.n_queries * self.n_parts) or None,
-            n_tables=None if counts is None else counts.n_tables,
+            n_tables=getattr(counts, "n_tables", None),
         )
         object.__setattr__(self, "accounted", accounted)
         object.__setattr__(self, "statement", statement)
 
     @classmethod
     def of_design(
-        cls, design: Design, *, delta: float, n_classes: int, **given: Any
+        cls,
+        design: Design,
+        *,
+        delta: float,
+        n_classes: int,
+        counts_for: CountsFor,
+        **given: Any,
     ) -> Self:
         """Calibrate the mechanism of a design, and state its privacy cost."""
+
+        def with_classes(epsilon: float | None) -> MarginalCounts | ClassCounts | None:
+            counts = counts_for(epsilon)
+            if counts is None and design.balanced:
+                counts = ClassCounts.for_share(
+                    _SHARE_OF_CLASSES, cast(float, epsilon), delta
+                )
+            return counts
+
         numbers = {}
         if isinstance(design.mechanism, PluralityMechanism):
             numbers = {
@@ -135,6 +156,7 @@ class ReleasePlan:
             }
         return cls(
             prepare=partial(design.mechanism.prepared, delta=delta, **numbers),
+            counts_for=with_classes,
             delta=delta,
             teachers=design.n_teachers,
             n_queries=design.n_queries,
@@ -144,7 +166,7 @@ class ReleasePlan:
         )
 
     @property
-    def counts(self) -> MarginalCounts | None:
+    def counts(self) -> MarginalCounts | ClassCounts | None:
         """The release of counts before, if there is one."""
         return self.accounted.parts[0]
 
@@ -192,8 +214,7 @@ def analyse_votes(
         # and so would the time that it takes.
         figures=figures,
         delta=release.statement.delta,
-        # Drawn rows are queries that depend on released counts.
-        along_transcript=adaptive or release.counts is not None,
+        along_transcript=adaptive,
         in_ledger=in_ledger,
         is_seeded=SEEDED in release.statement.assumptions,
         counts=counts,
@@ -458,7 +479,7 @@ def draw_synthetic_rows(
         rows = marginals.draw(synthetic.n_rows, seed, equal_classes=equal_classes)
         return marginals, rows, _hash(rows.X)
 
-    stored = None if entry is None else entry.stored().get(_OF_COUNTS)
+    stored = None if entry is None else entry.stored().get(OF_COUNTS)
     if stored is None:
         X, codes = counted_rows(private, seed)
         exact = count_cells(domain, X, codes, len(classes), by_class=synthetic.by_class)
@@ -471,9 +492,9 @@ def draw_synthetic_rows(
             return marginals, rows
         drawn = np.concatenate([marginals.counts, digest])[np.newaxis]
         kept = entry.keep(
-            np.array([_OF_COUNTS]), Response(np.array([-1]), 0, histograms=drawn)
+            np.array([OF_COUNTS]), Response(np.array([-1]), 0, histograms=drawn)
         )
-        stored = kept[_OF_COUNTS]
+        stored = kept[OF_COUNTS]
     content = np.asarray(stored.histogram)
     marginals, rows, digest = read(content[:-_N_WORDS])
     if not np.array_equal(digest, content[-_N_WORDS:]):

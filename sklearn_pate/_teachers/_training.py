@@ -50,6 +50,8 @@ from sklearn_pate.accounting._value_checks import counted
 
 Contribution: TypeAlias = NDArray[Any] | tuple[NDArray[Any] | None, ...]
 
+# Units of probability that a vote is decided in.
+_VOTE_UNITS = 2**20
 # Largest probability, with round-off in half precision.
 _LARGEST = 1.001
 #: Start of the failure text of a teacher that was trained.
@@ -76,18 +78,37 @@ class Form(Protocol):
 
 @dataclass(frozen=True)
 class VoteForm:
-    """Votes: a class index for each public row, -1 for an abstention."""
+    """Votes: a class index for each public row, -1 for an abstention.
+
+    A plain vote is the prediction. A balanced vote is the class whose probability most
+    exceeds its mean over the public rows, by the same teacher; the first of equal ones,
+    and none where no class exceeds it.
+    """
 
     n_classes: int
+    balanced: bool = False
 
     def read(self, teacher: Any, X_public: Any) -> NDArray[np.signedinteger]:
-        """Return the predictions of a fitted teacher; invalid ones are abstentions."""
-        codes = read_codes(teacher.predict(X_public), X_public.shape[0], self.n_classes)
+        """Return the votes of a fitted teacher; invalid predictions are abstentions."""
+        if self.balanced:
+            codes = self._above_means(*_scores_of_classes(teacher, X_public, self))
+        else:
+            codes = _predicted_codes(teacher, X_public, self)
         return codes.astype(self._dtype)
 
     def constant(self, code: int, n_public: int) -> NDArray[np.signedinteger]:
-        """Return votes for one class."""
-        return np.full(n_public, code, dtype=self._dtype)
+        """Return votes for one class, or for none if they are balanced."""
+        return np.full(n_public, -1 if self.balanced else code, dtype=self._dtype)
+
+    @staticmethod
+    def _above_means(
+        probabilities: NDArray[np.float64], known: NDArray[np.bool_]
+    ) -> NDArray[np.intp]:
+        means = probabilities[known].mean(axis=0) if known.any() else 0.0
+        # Rounded, so that round-off decides no vote.
+        excess = np.rint((probabilities - means) * _VOTE_UNITS)
+        exceeds = known & (excess.max(axis=1) > 0)
+        return np.where(exceeds, excess.argmax(axis=1), -1)
 
     @property
     def _dtype(self) -> np.dtype[Any]:
@@ -109,33 +130,45 @@ class ScoreForm:
 
     def read(self, teacher: Any, X_public: Any) -> NDArray[np.float64]:
         """Return coefficients of shape (n_coordinates, n_classes - 1)."""
-        if not hasattr(teacher, "predict_proba"):
-            codes = read_codes(
-                teacher.predict(X_public), len(self.basis), self.n_classes
-            )
-            # A row without a class index has no scores.
-            return self._project(self._one_hot(codes), codes >= 0)
-        probabilities = _class_probabilities(
-            teacher,
-            X_public,
-            self.n_classes,
-            lambda values: bool(np.all(np.isfinite(values))),
-            "not finite",
-        )
-        return self._project(probabilities.astype(np.float64))
+        return self._project(*_scores_of_classes(teacher, X_public, self))
 
     def constant(self, code: int, n_public: int) -> NDArray[np.float64]:
         """Return the coefficients of a teacher of a single class."""
-        return self._project(self._one_hot(np.full(n_public, code)))
-
-    def _one_hot(self, codes: NDArray[np.intp]) -> NDArray[np.float64]:
-        return (codes[:, np.newaxis] == np.arange(self.n_classes)).astype(np.float64)
+        return self._project(_one_hot(np.full(n_public, code), self.n_classes))
 
     def _project(
         self, probabilities: NDArray[Any], known: NDArray[np.bool_] | bool = True
     ) -> NDArray[np.float64]:
         scores = (probabilities - 1 / self.n_classes) * np.reshape(known, (-1, 1))
         return self.basis.T @ scores @ helmert(self.n_classes).T / len(self.basis)
+
+
+def _scores_of_classes(
+    teacher: Any, X_public: Any, form: Form
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return class probabilities, or the predictions of a teacher without them.
+
+    With them, which rows have some: a prediction may be no class index.
+    """
+    if not hasattr(teacher, "predict_proba"):
+        codes = _predicted_codes(teacher, X_public, form)
+        return _one_hot(codes, form.n_classes), codes >= 0
+    probabilities = _class_probabilities(
+        teacher,
+        X_public,
+        form.n_classes,
+        lambda values: bool(np.all(np.isfinite(values))),
+        "not finite",
+    )
+    return probabilities.astype(np.float64), np.ones(len(probabilities), dtype=bool)
+
+
+def _predicted_codes(teacher: Any, X_public: Any, form: Form) -> NDArray[np.intp]:
+    return read_codes(teacher.predict(X_public), X_public.shape[0], form.n_classes)
+
+
+def _one_hot(codes: NDArray[np.intp], n_classes: int) -> NDArray[np.float64]:
+    return (codes[:, np.newaxis] == np.arange(n_classes)).astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -231,17 +231,21 @@ class GaussianSum(Mechanism):
                     raise ValueError(spends_all(epsilon))
                 mu = math.sqrt(left)
             scale = np.sqrt(ready._squared_distance(1)) / mu
-            # Discrete noise must be wider than continuous noise, by less than this.
-            scale = six_digits(np.hypot(scale, 2 / STEPS), np.ceil)
-            if scale > self.largest_scale:
-                raise ValueError(
-                    f"epsilon={epsilon!r} needs noise of {scale:g} clipping bounds, "
-                    f"more than the {self.largest_scale:g} that can be drawn; "
-                    f"{self._for_less_noise}."
-                )
-            ready.set_params(noise_scale=scale)
+            ready.set_params(noise_scale=self._as_discrete(scale, epsilon))
         ready._check_noise()
         return ready
+
+    def _as_discrete(self, scale: float, epsilon: float) -> float:
+        """Return the scale of discrete noise for that of continuous noise."""
+        # Discrete noise must be wider than continuous noise, by less than this.
+        scale = six_digits(np.hypot(scale, 2 / STEPS), np.ceil)
+        if scale > self.largest_scale:
+            raise ValueError(
+                f"epsilon={epsilon!r} needs noise of {scale:g} clipping bounds, "
+                f"more than the {self.largest_scale:g} that can be drawn; "
+                f"{self._for_less_noise}."
+            )
+        return scale
 
     #: What a user can do about too much noise.
     _for_less_noise: ClassVar[str] = "raise epsilon"
@@ -357,14 +361,55 @@ class NoisySum(GaussianSum):
         check_count("n_parts", self.n_parts)
 
 
-class TwoPartRelease(Mechanism):
-    """Noisy counts of the private rows, then a mechanism on rows drawn from them.
+class ClassCounts(GaussianSum):
+    """Number of rows of each class with Gaussian noise, or of groups.
 
-    All that the mechanism is asked may depend on the released counts. Its cost bounds
-    all such choices, so that costs add up.
+    A row contributes the unit vector of its class, and a group the mean of its rows. So
+    the counts of neighbouring data sets are at most sqrt(2) apart, as the numbers of a
+    vector are not negative, and add up to 1 at most. `noise_scale` is the standard
+    deviation of the noise, in rows or groups.
     """
 
-    def __init__(self, counts: MarginalCounts, mechanism: Mechanism) -> None:
+    _for_less_noise: ClassVar[str] = "raise epsilon, or set vote='plain'"
+
+    def __init__(self, noise_scale: float | None = None) -> None:
+        self.noise_scale: Any = noise_scale
+
+    @classmethod
+    def for_share(cls, share: float, epsilon: float, delta: float) -> Self:
+        """Return counts with noise for a share of the squared mu of (epsilon, delta).
+
+        Gaussian releases of shares that sum to 1 are together within (epsilon, delta).
+        """
+        scale = math.sqrt(2 / share) / largest_gdp_mu(epsilon, delta)
+        return cls(cls()._as_discrete(scale, epsilon))
+
+    def shares(self, noisy: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Estimate the share of each class by noisy counts in units of 1 / STEPS."""
+        return class_shares(noisy / STEPS, self.noise_scale)
+
+    def _squared_distance(self, n_queries: int) -> float:
+        return 2
+
+
+def class_shares(
+    counts: NDArray[np.floating], noise_scale: float
+) -> NDArray[np.float64]:
+    """Estimate shares by noisy counts, each of which is at least its noise."""
+    counts = np.maximum(counts, noise_scale)
+    return counts / counts.sum()
+
+
+class TwoPartRelease(Mechanism):
+    """Noisy counts of the private rows, then a mechanism.
+
+    All that the mechanism is asked may depend on the released counts, such as rows
+    drawn from them. Its cost bounds all such choices, so that costs add up.
+    """
+
+    def __init__(
+        self, counts: MarginalCounts | ClassCounts, mechanism: Mechanism
+    ) -> None:
         self.counts = counts
         self.mechanism = mechanism
 
@@ -374,9 +419,24 @@ class TwoPartRelease(Mechanism):
         return self.mechanism.released
 
     @property
-    def parts(self) -> tuple[MarginalCounts, Mechanism]:
+    def parts(self) -> tuple[MarginalCounts | ClassCounts, Mechanism]:
         """The counts and the mechanism."""
         return self.counts, self.mechanism
+
+    def in_one_line(self) -> str:
+        """Write both parts in one line, for statements.
+
+        Returns
+        -------
+        text : str
+            The mechanism, and what was counted before.
+        """
+        if not isinstance(self.counts, ClassCounts):
+            return super().in_one_line()
+        return (
+            f"{self.mechanism.in_one_line()}, after a noisy count of each class by "
+            f"{self.counts.in_one_line()}"
+        )
 
     def _relation(self, unit: str) -> str:
         return self.mechanism.relation(unit)
@@ -441,12 +501,6 @@ class MeanScores(GaussianSum):
         Largest number of functions in the basis. With more noise, fewer functions are
         used.
 
-    threshold : {"auto", "balanced", "accuracy"} or float, default="auto"
-        With two classes, the probability above which the second class is predicted.
-        With "auto", the share of public rows predicted as the second class equals the
-        released mean probability of this class. "balanced" is this mean probability,
-        and "accuracy" is one half.
-
     noise_scale : float, default=None
         Standard deviation of the noise on every coordinate of the sum, divided by the
         bound on the length of a teacher's vectors. With None,
@@ -488,13 +542,11 @@ class MeanScores(GaussianSum):
         self,
         basis: str = "rbf",
         max_coordinates: int = 500,
-        threshold: float | Threshold = "auto",
         *,
         noise_scale: float | None = None,
     ) -> None:
         self.basis = basis
         self.max_coordinates = max_coordinates
-        self.threshold = threshold
         self.noise_scale: Any = noise_scale
 
     def check(self) -> None:
@@ -505,7 +557,6 @@ class MeanScores(GaussianSum):
                 f"{[*_BASES]}."
             )
         check_count("max_coordinates", self.max_coordinates)
-        check_threshold("threshold", self.threshold)
 
     def n_coordinates(self, n_teachers: int, n_classes: int) -> list[int]:
         """Compute the numbers of coefficients per class that the noise allows.
@@ -581,9 +632,8 @@ class MeanScores(GaussianSum):
         sums = StoredSums(self, entry, noise or NoiseSource())
         n_teachers, shape = scores.n_teachers, scores.shape
         classes = sums.draw(0, partial(class_sum, LONGEST)) / LONGEST
-        shares = np.maximum(classes, self._sigma / LONGEST)
-        shares /= shares.sum()
-        largest = np.sqrt(1 - shares @ shares)
+        shares = class_shares(classes, self._sigma / LONGEST)
+        largest = math.sqrt(1 - shares @ shares)
         weighted, precision = np.zeros(shape), np.zeros((shape[0], 1))
         centre, steps = np.zeros(shape), []
         centre[0] = helmert(len(shares)) @ shares

@@ -32,7 +32,11 @@ from sklearn_pate.accounting._statement import (
 from sklearn_pate.accounting._value_checks import control_character, printable
 from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 from sklearn_pate.mechanisms import InteractiveGNMax, NoisySum
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, TwoPartRelease
+from sklearn_pate.mechanisms._noisy_sum import (
+    ClassCounts,
+    MarginalCounts,
+    TwoPartRelease,
+)
 from sklearn_pate.mechanisms._noisy_training import (
     DPSGDSteps,
     NewtonSteps,
@@ -48,6 +52,7 @@ from sklearn_pate.publication._deployment import Deployment
 OWN = {
     kind.__name__: kind
     for kind in (
+        ClassCounts,
         mechanisms.ConfidentGNMax,
         mechanisms.GNMax,
         mechanisms.GumbelMax,
@@ -278,7 +283,7 @@ def _is_right(parameter: str, value: Any) -> bool:
         return isinstance(value, str)
     if parameter in _FLAGS:
         return isinstance(value, bool)
-    if value is None or (parameter == "threshold" and value == "auto"):
+    if value is None:
         return True
     if parameter in _RELEASES:
         return isinstance(value, Mechanism)
@@ -539,7 +544,7 @@ def _derived(
         assumptions=assumptions,
         n_teachers=n_teachers,
         n_queries=n_queries,
-        n_tables=None if counts is None else counts.n_tables,
+        n_tables=getattr(counts, "n_tables", None),
     )
 
 

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from sklearn_pate.students._basis import ScoreFunction
+from sklearn_pate.students._basis import ReweightedClassifier, ScoreFunction
 from sklearn_pate.students._graph import GraphSelfTrainingClassifier
 from sklearn_pate.students._queries import (
     ExpertQueries,
@@ -36,6 +36,7 @@ __all__ = [
     "RandomQueries",
     "RelationalHint",
     "RepresentativeQueries",
+    "ReweightedClassifier",
     "ScoreFunction",
     "TableRepresentation",
     "UncertaintyQueries",

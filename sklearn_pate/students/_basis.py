@@ -7,12 +7,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import helmert, solve_triangular
+from scipy.optimize import minimize
 from scipy.spatial.distance import cdist, pdist
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state, get_tags
 
-from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin, log_odds
+from sklearn_pate._estimators._class_codes import (
+    ProbabilityScoresMixin,
+    in_all_classes,
+    log_odds,
+)
 from sklearn_pate._estimators._isolation import quiet
 
 # Singular values below this share of the largest one are round-off.
@@ -27,6 +32,8 @@ _ROWS_AT_ONCE = 512
 _PRECISION, _SMALLEST_UNIT = 53, 2.0**-900
 # Probabilities of equal rows differ by less.
 _ROUND_OFF = 1e-9
+# Least probability that the weight of a class is computed from.
+_LEAST_WEIGHTED = 1e-12
 # Share of the mean probability below which linear ones fall exponentially; smallest
 # mean, in units of equal shares.
 _LOW, _LEAST = 0.25, 1e-3
@@ -296,7 +303,65 @@ def _whole_parts(
     return high, np.rint(2.0**n_bits * (scaled - high)), unit
 
 
-class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
+class ThresholdedClassifier(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
+    """Base class of classifiers that predict class indices from probabilities."""
+
+    threshold: float | None
+    classes_: NDArray[np.intp]
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score classes by their probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
+            Logarithms of the probabilities, one column per class. With two classes, the
+            log-odds of the second class minus the log-odds of `threshold`.
+        """
+        scores = log_odds(self.predict_proba(X))
+        if self.threshold is None:
+            return scores
+        return scores - log_odds(np.array([[1 - self.threshold, self.threshold]]))
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Predict class indices.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of int of shape (n_rows,)
+            Class indices.
+        """
+        return self.decide(self.predict_proba(X))
+
+    def decide(self, probabilities: NDArray[np.floating]) -> NDArray[np.intp]:
+        """Choose classes by their probabilities.
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (n_rows, n_classes)
+            Class probabilities, from `predict_proba`.
+
+        Returns
+        -------
+        y : ndarray of int of shape (n_rows,)
+            Class indices.
+        """
+        if self.threshold is None:
+            return probabilities.argmax(axis=1)
+        return (probabilities[:, 1] > self.threshold).astype(np.intp)
+
+
+class ScoreFunction(ThresholdedClassifier):
     """Classifier that computes class probabilities from released coefficients.
 
     The default student of the mechanism :class:`~sklearn_pate.mechanisms.MeanScores`
@@ -407,25 +472,6 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
             self.basis_.transform(self.representation_.transform(X))
         )
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Score classes by their probabilities.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
-            Logarithms of the probabilities, one column per class. With two classes, the
-            log-odds of the second class minus the log-odds of `threshold`.
-        """
-        scores = log_odds(self.predict_proba(X))
-        if self.threshold is None:
-            return scores
-        return scores - log_odds(np.array([[1 - self.threshold, self.threshold]]))
-
     def probabilities(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Compute class probabilities from values of the basis functions.
 
@@ -444,38 +490,6 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
             return as_probabilities(scores, self.coef_[0])
         return softmax(row_products(scores, helmert(len(self.classes_))), axis=1)
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
-        """Predict class indices.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Rows.
-
-        Returns
-        -------
-        y : ndarray of int of shape (n_rows,)
-            Class indices.
-        """
-        return self.decide(self.predict_proba(X))
-
-    def decide(self, probabilities: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Choose classes by their probabilities.
-
-        Parameters
-        ----------
-        probabilities : ndarray of shape (n_rows, n_classes)
-            Class probabilities, from `predict_proba`.
-
-        Returns
-        -------
-        y : ndarray of int of shape (n_rows,)
-            Class indices.
-        """
-        if self.threshold is None:
-            return probabilities.argmax(axis=1)
-        return (probabilities[:, 1] > self.threshold).astype(np.intp)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         # The representation takes what it took in `fit`.
@@ -484,6 +498,160 @@ class ScoreFunction(ProbabilityScoresMixin, ClassifierMixin, BaseEstimator):
             of_rows = get_tags(self.representation_).input_tags
             tags.input_tags.sparse = of_rows.sparse
         return tags
+
+
+class ReweightedClassifier(ThresholdedClassifier):
+    """Classifier whose class probabilities have given shares over public rows.
+
+    The student of balanced votes is of this class. The probabilities of a fitted
+    classifier are raised to the power `slope_`, and multiplied by a weight of each
+    class. They are then scaled to sum to 1. Weights follow from public rows and
+    released shares alone, so that they have no privacy cost.
+
+    Parameters
+    ----------
+    threshold : float or None, default=None
+        With two classes, the probability above which the second class is predicted.
+        With None, the most probable class is predicted.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        Fitted classifier of class indices, with `predict_proba`.
+
+    slope_ : float
+        Factor of the classifier's log-odds.
+
+    weights_ : ndarray of shape (n_classes,)
+        Weight of each class.
+
+    classes_ : ndarray of int of shape (n_classes,)
+        Class indices.
+
+    Notes
+    -----
+    If the probabilities of features, given the class, are equal in two populations,
+    class probabilities of one become those of the other by such weights (Saerens,
+    Latinne, Decaestecker 2002, "Adjusting the outputs of a classifier to new a priori
+    probabilities").
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn_pate import PATEClassifier, PublicData
+    >>> X, y = make_blobs(6000, centers=[[0], [2]], random_state=0)
+    >>> clf = PATEClassifier(n_teachers=200, mechanism="gnmax", random_state=0)
+    >>> clf = clf.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
+    >>> mean = clf.student_.predict_proba(X[5000:5500]).mean(axis=0)
+    >>> bool(abs(mean - clf.class_shares_).max() < 1e-6)
+    True
+    """
+
+    __module__ = "sklearn_pate.students"  # its name in files
+
+    _keeps_rows_apart = ("estimator_",)
+
+    def __init__(self, threshold: float | None = None) -> None:
+        self.threshold = threshold
+
+    @classmethod
+    def with_shares(
+        cls,
+        classifier: Any,
+        X_public: Any,
+        shares: NDArray[np.float64],
+        *,
+        slope: float,
+        threshold: Any,
+    ) -> Self:
+        """Create a fitted classifier from a fitted one.
+
+        Parameters
+        ----------
+        classifier : classifier
+            Fitted on class indices, of which it may lack some.
+
+        X_public : {array-like, sparse matrix, dataframe} of shape \
+                (n_public, n_features)
+            Public rows.
+
+        shares : ndarray of shape (n_classes,)
+            Mean probability of each class over the public rows, larger than 0.
+
+        slope : float
+            As in `slope_`.
+
+        threshold : {"auto", "balanced", "accuracy"} or float
+            As `threshold` of :class:`~sklearn_pate.PATEClassifier`.
+
+        Returns
+        -------
+        classifier : ReweightedClassifier
+            Fitted.
+        """
+        reweighted = cls()
+        reweighted.estimator_ = classifier
+        reweighted.classes_ = np.arange(len(shares))
+        reweighted.slope_, reweighted.weights_ = slope, np.ones(len(shares))
+        probabilities = reweighted.predict_proba(X_public)
+        reweighted.weights_ = _weights_for(shares, probabilities)
+        reweighted.threshold = resolve_threshold(
+            threshold, reweighted.predict_proba(X_public)
+        )
+        return reweighted
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Compute class probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, n_classes)
+            One column per class, 0 for a class that the classifier does not know.
+        """
+        known = self.estimator_.predict_proba(X)
+        probabilities = in_all_classes(
+            known, self.estimator_, len(self.classes_), absent=0.0
+        )
+        weighted = self.weights_ * probabilities**self.slope_
+        return weighted / weighted.sum(axis=1, keepdims=True)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # The classifier takes what it took in `fit`.
+        tags.no_validation = True
+        if hasattr(self, "estimator_"):
+            tags.input_tags = get_tags(self.estimator_).input_tags
+        return tags
+
+
+def _weights_for(
+    shares: NDArray[np.float64], probabilities: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return weights of classes with which mean probabilities are these shares.
+
+    A class that no row may have keeps its weight. The logarithms of the others minimise
+    a convex function, whose derivatives are the differences of means and shares.
+    """
+    known = np.flatnonzero(probabilities.max(axis=0) > 0)
+    targets = shares[known] / shares[known].sum()
+    log_probabilities = np.log(np.maximum(probabilities[:, known], _LEAST_WEIGHTED))
+
+    def excess(log_weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        weighted = log_probabilities + log_weights
+        value = logsumexp(weighted, axis=1).mean() - targets @ log_weights
+        return value, softmax(weighted, axis=1).mean(axis=0) - targets
+
+    # Where the means are equal shares, the weights are the ratios of shares.
+    start = np.log(targets / np.exp(log_probabilities).mean(axis=0))
+    found = minimize(excess, start, jac=True, method="BFGS", options={"gtol": 1e-9})
+    weights = np.ones(len(shares))
+    weights[known] = np.exp(found.x - found.x.max())
+    return weights
 
 
 def as_probabilities(

@@ -125,9 +125,9 @@ def test_a_student_learns_from_the_scores(blobs, student):
         ),
         ({"mechanism": MeanScores("fourier")}, "basis='fourier'"),
         ({"mechanism": MeanScores(noise_scale=3.0)}, "both set the noise"),
-        ({"mechanism": MeanScores(threshold=1.5)}, "threshold=1.5"),
+        ({"mechanism": "scores", "threshold": 1.5}, "threshold=1.5"),
         (
-            {"mechanism": MeanScores(threshold=0.3)},
+            {"mechanism": "scores", "threshold": 0.3},
             "threshold=0.3 is for two classes",
         ),
     ],
@@ -334,14 +334,14 @@ def test_a_rare_class_is_ranked_and_named():
     X, y = make_classification(
         20_000, 10, n_informative=4, weights=[0.93], class_sep=0.8, random_state=0
     )
-    clf = make(n_teachers=200, mechanism=MeanScores(threshold="balanced"))
+    clf = make(n_teachers=200, mechanism="scores", threshold="balanced")
     clf.fit(X[:15_000], y[:15_000], X_public=PublicData(X[15_000:16_000]))
     X_test, y_test = X[16_000:], y[16_000:]
     assert clf.student_.threshold is not None
     assert clf.student_.threshold < 0.2
     assert roc_auc_score(y_test, clf.predict_proba(X_test)[:, 1]) > 0.7
     assert balanced_accuracy_score(y_test, clf.predict(X_test)) > 0.62
-    plain = clf.set_params(mechanism=MeanScores(threshold=0.5)).fit(
+    plain = clf.set_params(threshold=0.5).fit(
         X[:15_000], y[:15_000], X_public=PublicData(X[15_000:16_000])
     )
     assert balanced_accuracy_score(y_test, plain.predict(X_test)) < 0.6
