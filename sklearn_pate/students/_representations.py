@@ -85,7 +85,8 @@ class TableRepresentation(
 
     basis : {"linear", "rbf"}, default="linear"
         "linear" returns principal components. "rbf" adds functions of the distances to
-        cluster means of public rows, for curved decision boundaries.
+        cluster means of public rows, for curved decision boundaries. Distances of
+        sparse rows are those of 30 components.
 
     random_state : int, RandomState instance or None, default=None
         Seed of a sample of 20,000 rows, of the clusters of "rbf", and of randomised
@@ -221,34 +222,44 @@ class TableRepresentation(
         self._kept = np.flatnonzero(deviation > _NEGLIGIBLE)
         self._components = self._basis = None
         self.n_components_ = max(1, len(self._kept))
+        is_sparse, encoded = sp.issparse(X), encoded[:, self._kept]
         # TruncatedSVD refuses a single column, which is its own component.
-        fewest = 2 if sp.issparse(X) else 1
-        if self.basis == "rbf" and len(self._kept):
-            most = (
-                _MAX_FUNCTIONS
-                if self.n_components == "auto"
-                else cast(int, self.n_components)
-            )
-            encoded = encoded[:, self._kept]
-            self._basis = ScoreBasis(
-                1 + most, True, random_state, rows_per_coordinate=_ROWS_PER_FUNCTION
-            ).fit(encoded)
-            self.n_components_ = self._basis.n_coordinates_ - 1
-            self.kept_variance_ = kept_variance(encoded, self._basis.transform(encoded))
-        elif self.n_components is not None and len(self._kept) >= fewest:
+        fewest = 2 if is_sparse else 1
+        # Distances of sparse rows are those of their components.
+        if (
+            self.n_components is not None
+            and len(self._kept) >= fewest
+            and (self.basis == "linear" or is_sparse)
+        ):
             from sklearn.decomposition import PCA, TruncatedSVD  # slow to import
 
             wanted = (
-                _MAX_COMPONENTS if self.n_components == "auto" else self.n_components
+                self._most(_MAX_COMPONENTS)
+                if self.basis == "linear"
+                else _MAX_COMPONENTS
             )
-            method = TruncatedSVD if sp.issparse(X) else PCA
+            method = TruncatedSVD if is_sparse else PCA
             self._components = method(
                 min(wanted, len(self._kept), X.shape[0]), random_state=random_state
-            ).fit(encoded[:, self._kept])
+            ).fit(encoded)
             self.n_components_ = len(self._components.components_)
-            if not sp.issparse(X):
+            if is_sparse:
+                encoded = self._components.transform(encoded)
+            else:
                 kept = self._components.explained_variance_ratio_.sum()
                 self.kept_variance_ = float(kept)
+        if self.basis == "rbf" and len(self._kept):
+            self._basis = ScoreBasis(
+                1 + self._most(_MAX_FUNCTIONS),
+                True,
+                random_state,
+                # At least one function.
+                rows_per_coordinate=min(_ROWS_PER_FUNCTION, X.shape[0]),
+            ).fit(encoded)
+            self.n_components_ = self._basis.n_coordinates_ - 1
+            if not is_sparse:
+                values = self._basis.transform(encoded)
+                self.kept_variance_ = kept_variance(encoded, values)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -271,6 +282,8 @@ class TableRepresentation(
             return np.zeros((X.shape[0], 1))
         columns: Any = self._columns.transform(X)[:, self._kept]
         if self._basis is not None:
+            if self._components is not None:
+                columns = self._components.transform(columns)
             values = self._basis.transform(columns)[:, 1:]
             return values / np.sqrt(1 + np.arange(values.shape[1]))
         if self._components is None:
@@ -283,13 +296,19 @@ class TableRepresentation(
             columns - self._components.mean_, self._components.components_.T
         )
 
+    def _most(self, by_default: int) -> int:
+        """Return the largest number of components."""
+        if self.n_components == "auto":
+            return by_default
+        return cast(int, self.n_components)
+
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.basis == "linear"
+        tags.input_tags.sparse = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         tags.input_tags.allow_nan = True
