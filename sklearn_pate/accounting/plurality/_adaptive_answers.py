@@ -54,11 +54,12 @@ _REACH = 8.6
 _ROUNDING = 1e-9
 # Relative margin of mu for the rounding of probabilities.
 _MARGIN = 1e-4
-_BISECTIONS = 24
+_BISECTIONS = 14
 # Steps of the grid in the log-ratio of a tie: finer costs less epsilon and more time.
 _STEPS_OF_TIE = 16
-# Points of the grid at a time, whose values fit into a processor's cache.
-_COLUMNS = 128
+# Tests and points of the grid at a time, whose values fit into a processor's cache and
+# into memory that is used again.
+_BLOCK = 256
 # Answers that are followed one by one, and growth of their number between those that
 # are compared with jumps afterwards: more of them cost less epsilon and more time.
 _FEW, _GROWTH = 48, 1.4
@@ -410,9 +411,9 @@ class AnswerSteps:
     tests: AnswerTests
     #: Distance of the grid's points, in epsilon.
     step: float
-    #: Weights of the points that the outcomes of each test move to, of shape (n_tests,
-    #: 2 reach + 1).
-    moves: sparse.csr_array
+    #: Weights of the points that the outcomes of each test move to, in blocks of shape
+    #: (n_tests, 2 reach + 1).
+    moves: tuple[sparse.csr_array, ...]
     #: Largest move, in steps.
     reach: int
 
@@ -432,7 +433,8 @@ class AnswerSteps:
             (weights.ravel(), (rows, at.ravel() + reach)),
             shape=(len(at), 2 * reach + 1),
         )
-        return cls(tests, step, moves, reach)
+        blocks = (moves[i : i + _BLOCK] for i in range(0, len(at), _BLOCK))
+        return cls(tests, step, tuple(blocks), reach)
 
     def mu_of(self, n_answers: int) -> float:
         """Return mu of a Gaussian test that all answers together post-process."""
@@ -451,10 +453,10 @@ class AnswerSteps:
             extended(deltas, self.step, mu, self.reach), n_points
         )
         found = np.empty(n_points)
-        for first in range(0, n_points, _COLUMNS):
-            some = slice(first, first + _COLUMNS)
-            values = self.moves @ np.ascontiguousarray(shifted[:, some])
-            found[some] = values.max(axis=0)
+        for first in range(0, n_points, _BLOCK):
+            some = slice(first, first + _BLOCK)
+            moved = np.ascontiguousarray(shifted[:, some])
+            found[some] = np.max([(one @ moved).max(axis=0) for one in self.moves], 0)
         return found
 
 
