@@ -433,21 +433,19 @@ def _on_chord(
 
 def _farthest(epsilons: _Array, deltas: _Array, start: int) -> int:
     """Return the last point to which a chord from a point is tight enough."""
-
-    def is_tight(end: int) -> bool:
-        between = slice(start + 1, end)
-        chord = _on_chord(epsilons, deltas, start, end, epsilons[between])
-        return bool(np.all(chord <= deltas[between] * (1 + _THINNING)))
-
-    last = len(epsilons) - 1
-    low, high = start + 1, start + 2
-    while high <= last and is_tight(high):
-        low, high = high, 2 * high - start
-    high = min(high, last + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if is_tight(middle) else (low, middle)
-    return low
+    last, n = len(epsilons) - 1, 64
+    while True:
+        some = slice(start + 1, start + 1 + n)
+        run = np.expm1(epsilons[some] - epsilons[start])
+        rise = deltas[some] - deltas[start]
+        # A tight chord is not steeper than those to the points before it, raised.
+        steepest = np.minimum.accumulate((rise + _THINNING * deltas[some]) / run)
+        loose = np.flatnonzero(rise[1:] / run[1:] > steepest[:-1])
+        if loose.size:
+            return start + 1 + int(loose[0])
+        if start + n >= last:
+            return last
+        n *= 2
 
 
 def _rounded_up(values: _Array) -> _Array:
@@ -627,12 +625,11 @@ def _best_of_cells(epsilons: _Array, deltas: _Array) -> tuple[_Array, _Array]:
     """Return the pair with the smallest delta of each of many cells of epsilon."""
     if epsilons.size == 0:
         return epsilons, deltas
-    order = np.lexsort((deltas, _cells(epsilons)))
-    cells = _cells(epsilons)[order]
-    best = order[np.append(True, cells[1:] > cells[:-1])]
+    # All cells have equal width in log(epsilon).
+    cells = np.floor(np.log(np.maximum(epsilons, 1e-9)) * (_N_CELLS / 27)).astype(int)
+    cells -= cells.min()
+    least = np.full(cells.max() + 1, np.inf)
+    np.minimum.at(least, cells, deltas)
+    best = np.flatnonzero(deltas == least[cells])
+    best = best[np.unique(cells[best], return_index=True)[1]]
     return epsilons[best], deltas[best]
-
-
-def _cells(epsilons: _Array) -> NDArray[np.intp]:
-    """Return the cell of each epsilon; all cells have equal width in log(epsilon)."""
-    return np.floor(np.log(np.maximum(epsilons, 1e-9)) * (_N_CELLS / 27)).astype(int)
