@@ -59,7 +59,7 @@ ON_PUBLIC_ROWS = "on X_public, "
 _DROPPED = "dropped for missing or infinite values"
 # Tasks for each worker: enough of them to share the work and to show progress, and few
 # enough that a task of small teachers takes longer than to prepare it.
-_TASKS_A_WORKER = 64
+_TASKS_A_WORKER = 32
 
 
 class Form(Protocol):
