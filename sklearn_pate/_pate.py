@@ -8,10 +8,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 
 from sklearn_pate._aggregation._aggregation import (
-    ScoreAggregation,
     VoteAggregation,
     prepare_queries,
-    prepare_scores,
     train_teachers,
 )
 from sklearn_pate._aggregation._checks import (
@@ -41,6 +39,7 @@ from sklearn_pate._aggregation._rows import (
     read_public_inputs,
     split_inputs,
 )
+from sklearn_pate._aggregation._score_model import ScoreAggregation, prepare_scores
 from sklearn_pate._estimators._class_codes import check_classifier
 from sklearn_pate._estimators._isolation import Seeds
 from sklearn_pate._estimators._progress import (

@@ -1,5 +1,6 @@
 """Aggregation: what teachers send, what leaves them, and what a student learns."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
@@ -18,24 +19,19 @@ from sklearn_pate._aggregation._design import Design, as_query_strategy
 from sklearn_pate._aggregation._entry import (
     OF_COUNTS,
     ReleasePlan,
-    analyse_release,
     analyse_votes,
 )
 from sklearn_pate._aggregation._outlook import (
     why_answers_are_noise,
     why_columns_are_lost,
-    why_few_public_rows,
     why_many_queries,
-    why_one_class,
-    why_only_noise,
-    why_scores_useless,
     why_useless,
 )
 from sklearn_pate._aggregation._rehearsal import rehearse_student, rehearse_teacher
 from sklearn_pate._aggregation._rows import PublicInputs
 from sklearn_pate._estimators._class_codes import (
-    accepts_soft_labels,
     accepts_unlabeled,
+    keeps_rows_apart,
     on_labels,
     scores_of,
 )
@@ -52,18 +48,16 @@ from sklearn_pate._teachers._shards import teacher_seeds
 from sklearn_pate._teachers._training import (
     Aggregate,
     Form,
-    ScoreForm,
     TeacherProblems,
     VoteForm,
     collect,
 )
-from sklearn_pate._votes._votes import STEPS, TeacherScores, Votes
+from sklearn_pate._votes._votes import STEPS, Votes
 from sklearn_pate.accounting._ledger import FitEntry
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.exceptions import (
     PrivacyUtilityWarning,
-    StudentWarning,
     TeacherWarning,
     warn_user,
 )
@@ -71,22 +65,19 @@ from sklearn_pate.mechanisms import Oracle, Transcript
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._noisy_sum import (
     ClassCounts,
-    Estimate,
     StoredSums,
-    exceeds_noise,
 )
 from sklearn_pate.mechanisms._oracle import VoteCounts
 from sklearn_pate.students import (
-    DistillationClassifier,
+    ImageRepresentation,
     QuerySession,
     QueryStrategy,
     RandomQueries,
     RepresentativeQueries,
     ReweightedClassifier,
-    ScoreFunction,
     TableRepresentation,
 )
-from sklearn_pate.students._basis import ScoreBasis, kept_variance, resolve_threshold
+from sklearn_pate.students._basis import ScoreBasis, kept_variance
 from sklearn_pate.students._queries import numeric_features, standardized_features
 from sklearn_pate.students._train_student import train_student
 
@@ -203,6 +194,47 @@ def finite_features(representation: Any, represented: Any) -> NDArray[np.float64
     return features
 
 
+def represented_rows(
+    representation: Any, X: Table, n_columns: int, *, by_group: bool
+) -> tuple[NDArray[np.float64], int]:
+    """Represent private rows; also count those that are refused. Sensitive.
+
+    One row at a time: a transformer may refuse a row, and the rounding of rows that are
+    transformed together may depend on their position, which depends on other groups. A
+    refused row is NaN.
+    """
+    if _is_for_all_rows(representation, by_group):
+        return np.asarray(representation.transform(X), dtype=np.float64), 0
+    represented, n_refused = np.full((X.shape[0], n_columns), np.nan), 0
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for row in range(X.shape[0]):
+            try:
+                represented[row] = representation.transform(_safe_indexing(X, [row]))
+            except Exception:
+                n_refused += 1
+    return represented, n_refused
+
+
+def _is_for_all_rows(representation: Any, by_group: bool) -> bool:
+    """Check that rows that are transformed together do not affect each other.
+
+    Transformers of this package refuse no row. An image at the same position, where
+    rows are the unit, is the same bit by bit; a subclass may compute anything.
+    """
+    return keeps_rows_apart(representation) or (
+        not by_group and type(representation) is ImageRepresentation
+    )
+
+
+def warn_if_slow_alone(representation: Any, X_public: Table, *, by_group: bool) -> None:
+    """Warn, from public rows, of a slow transformer of private rows one at a time."""
+    if not _is_for_all_rows(representation, by_group):
+        few = range(min(5, X_public.shape[0]))
+        rows = (_safe_indexing(X_public, [row]) for row in few)
+        warn_if_slow(representation, seconds_a_row(representation.transform, rows))
+
+
 def seconds_a_row(transform: Callable[[Any], object], rows: Iterable[Any]) -> float:
     """Measure the least processor time that a public row takes.
 
@@ -218,7 +250,7 @@ def seconds_a_row(transform: Callable[[Any], object], rows: Iterable[Any]) -> fl
 
 
 def warn_if_slow(representation: Any, seconds_a_row: float) -> None:
-    """Warn, from public rows, of a transformer that is slow for one row at a time."""
+    """Warn of a transformer that is slow for one private row at a time."""
     if seconds_a_row > _SLOW:
         warn_user(
             f"representation={type(representation).__name__}(...) transforms private "
@@ -667,186 +699,3 @@ class VoteAggregation(Aggregation[Votes, Answers]):
             adaptive=self.queries.strategy.adaptive or self.public.domain is not None,
             in_ledger=entry is not None,
         )
-
-
-@dataclass(frozen=True)
-class ReleasedScores:
-    """Released mean scores, and what follows from them. May be published."""
-
-    #: Released numbers, as the mechanism returns them.
-    estimate: Any
-    model: ScoreFunction
-    #: Probabilities of the scored rows, shape (n_rows, n_classes), and class indices.
-    probabilities: NDArray[np.float64]
-    answers: NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
-    """Teachers send class probabilities; their noisy mean is the student or its labels.
-
-    A teacher sends the coefficients of its probabilities in a public basis. The student
-    is the released score model itself, or learns from its soft labels.
-    """
-
-    scored: ScoredRows
-
-    @property
-    def representation(self) -> BaseEstimator | None:
-        """Transformer of the rows of teachers, fitted on public rows."""
-        return self.scored.representation
-
-    @property
-    def represented(self) -> Table:
-        """Public rows that teachers score, transformed by the representation."""
-        return self.scored.X_for_teachers
-
-    @property
-    def form(self) -> ScoreForm:
-        """The coefficients of a teacher's scores in the public basis."""
-        values = self.scored.values[:, : self.n_coordinates[-1]]
-        return ScoreForm(self.n_classes, np.ascontiguousarray(values))
-
-    @property
-    def n_coordinates(self) -> list[int]:
-        """Number of coordinates of each step, by public numbers."""
-        mechanism = self.release.mechanism
-        allowed = mechanism.n_coordinates(self.release.n_teachers, self.n_classes)
-        return [min(self.scored.basis.n_coordinates_, one) for one in allowed]
-
-    def on(self, public: PublicInputs) -> Self:
-        """Return the same aggregation on other public rows."""
-        seed = self.seeds.representation
-        scored = prepare_scores(public.X_public, self.design, seed=seed)
-        return replace(self, public=public, scored=scored)
-
-    def _why_useless(self) -> Iterator[str | None]:
-        yield why_scores_useless(self.release, self.n_rows)
-        yield why_few_public_rows(self.public.n_public)
-
-    def _rehearse_student(self) -> None:
-        if self.design.student is not None:
-            rehearse_student(
-                self._student(),
-                self.public.X_public,
-                n_labeled=len(self.scored.rows),
-                n_classes=self.n_classes,
-                soft=True,
-                seed=self.seeds.student,
-            )
-
-    @property
-    def sums(self) -> Callable[[Iterable[Any]], TeacherScores]:
-        """Score functions, which are summed in steps."""
-        shape = self.n_coordinates[-1], self.n_classes - 1
-        return partial(TeacherScores, shape=shape)
-
-    def draw(self, scores: TeacherScores, entry: FitEntry | None) -> ReleasedScores:
-        """Record the cost, draw the noise, and release the mean scores."""
-        class_sum = partial(self.private.class_sum, self.n_classes)
-        noise = self.release.noise()
-        estimate = self.release.mechanism.estimate(
-            scores, class_sum, self.n_coordinates, entry, noise
-        )
-        return self._released(estimate)
-
-    def _released(self, estimate: Estimate) -> ReleasedScores:
-        """Return the score model of released numbers, and its labels of public rows."""
-        scored, coef = self.scored, estimate.shrunk
-        full = np.zeros((scored.basis.n_coordinates_, coef.shape[1]))
-        full[: len(coef)] = coef
-        model = ScoreFunction.of_release(full, scored.of_basis, scored.basis, "linear")
-        probabilities = model.probabilities(scored.values)
-        model.threshold = resolve_threshold(self.design.threshold, probabilities)
-        return ReleasedScores(
-            estimate, model, probabilities, model.decide(probabilities)
-        )
-
-    def _warn_of_noise(self, released: ReleasedScores) -> None:
-        """Warn if released scores are those of noise, or predict one class."""
-        estimate, hidden, balanced = released.estimate, None, None
-        if self.n_classes == 2 and estimate.shrunk[1:].any():
-            balanced = "threshold='balanced'"
-        one = why_one_class(released.answers, "public row", balanced)
-        if why_scores_useless(self.release, self.n_rows) is None:
-            rarest = float(estimate.shares.min())
-            hidden = why_scores_useless(self.release, self.n_rows, rarest)
-            if hidden is None and self._is_noise(estimate):
-                hidden = why_only_noise("scores")
-        for why in (hidden, one):
-            warn_user(why, StudentWarning)
-
-    def _is_noise(self, estimate: Estimate) -> bool:
-        """Check whether mean scores can hardly be told from noise.
-
-        Without signal, their variance is that of the noise, and that of as many labels
-        as there are rows, where this number is public.
-        """
-        variances = estimate.variances
-        if self.n_rows is not None:
-            of_labels = (1 - np.sum(estimate.shares**2)) / (self.n_classes - 1)
-            variances = variances + of_labels / self.n_rows
-        return not exceeds_noise(estimate.coefficients, variances)
-
-    def teach(self, released: ReleasedScores) -> BaseEstimator:
-        """Return the released score model, or train a student on its soft labels."""
-        self._warn_of_noise(released)
-        if self.design.student is None:
-            return released.model
-        with phase("training the student"):
-            return train_student(
-                self._student(),
-                self.public.X_public,
-                self.scored.rows,
-                released.answers,
-                n_classes=self.n_classes,
-                seed=self.seeds.student,
-                histograms=released.probabilities,
-            )
-
-    def _student(self) -> BaseEstimator:
-        """Return the student, made to learn from class probabilities."""
-        student = self.design.student
-        if not accepts_soft_labels(student):
-            student = DistillationClassifier(student, random_state=self.seeds.student)
-        return on_labels("student", student, self.public.classes, soft=True)
-
-    def attributes(self, released: ReleasedScores) -> dict[str, Any]:
-        """Return what was released, as fitted attributes."""
-        return {
-            "representation_": self.scored.representation,
-            "query_strategy_": None,
-            "queried_indices_": self.scored.rows,
-            "answers_": released.answers,
-            "histograms_": None,
-            "class_shares_": released.estimate.shares,
-            "soft_answers_": released.probabilities,
-            "estimate_": released.estimate,
-        }
-
-    def analyse(
-        self,
-        scores: TeacherScores,
-        released: ReleasedScores,
-        problems: TeacherProblems,
-        entry: FitEntry | None,
-    ) -> PrivacyAnalysis:
-        """Keep the problems of teachers. Sensitive."""
-        return analyse_release(
-            self.release,
-            np.zeros((0, self.n_classes), dtype=np.int64),
-            problems,
-            in_ledger=entry is not None,
-        )
-
-
-@phase("preparing public rows")
-def prepare_scores(X_public: Table, design: Design, seed: int) -> ScoredRows:
-    """Choose the public rows that are scored, and the basis of mean scores."""
-    return score_rows(
-        X_public,
-        design.representation,
-        max_coordinates=design.mechanism.max_coordinates,
-        rbf=design.mechanism.basis == "rbf",
-        seed=seed,
-    )

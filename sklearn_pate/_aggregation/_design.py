@@ -43,8 +43,9 @@ from sklearn_pate.students import (
     UncertaintyQueries,
 )
 
-# Squared radius of a ball of scores over its noise, for each class but one.
-_LEAST_SIGNAL = 12
+# Teachers of mean scores, in square roots of the number of rows: those that learn from
+# a representation, and others. Measured on tables.
+_TIMES_FROM_FEW, _TIMES = 3, 2
 # Prior variance of the log-odds of votes, over the sum of the variances of the rows
 # that the default student learns from. Measured on tables.
 _VARIANCE = 0.64 / 5
@@ -130,13 +131,10 @@ def design_fit(
     private rows, None where it is not public.
     """
     mechanism = as_mechanism(pate.mechanism)
-    of_scores = _n_teachers(pate, n_rows, scores=True)
-    if _may_release_scores(pate, X_public, n_classes) and allows_scores(
-        of_scores, n_classes, cast(float, pate.epsilon), pate.delta
-    ):
+    if _may_release_scores(pate, X_public, n_classes):
         mechanism = MeanScores()
     is_of_votes = isinstance(mechanism, PluralityMechanism)
-    n_teachers = _n_teachers(pate, n_rows, scores=False) if is_of_votes else of_scores
+    n_teachers = _n_teachers(pate, n_rows, scores=not is_of_votes)
     student, n_queries, right, balanced, slope = pate.student, 0, None, False, 1.0
     if is_of_votes:
         if student is None:
@@ -251,12 +249,13 @@ def _n_teachers(pate: PATEParameters, n_rows: int | None, *, scores: bool) -> in
             "n_teachers='auto' is the square root of the number of rows, which is not "
             "known; pass n_rows, or n_teachers."
         )
-    learns_from_few = (
-        scores
-        and pate.representation is not None
-        and _learns_from_representation(pate.estimator)
-    )
-    return round((1 + learns_from_few) * n_rows**0.5)
+    times = 1
+    if scores:
+        learns_from_few = pate.representation is not None and (
+            _learns_from_representation(pate.estimator)
+        )
+        times = _TIMES_FROM_FEW if learns_from_few else _TIMES
+    return round(times * n_rows**0.5)
 
 
 def _may_release_scores(
@@ -358,15 +357,6 @@ def _has_probabilities(estimator: Any) -> bool:
 def is_table(X: Table) -> bool:
     """Check that rows have columns: images have more dimensions."""
     return len(X.shape) == 2
-
-
-def allows_scores(
-    n_teachers: int, n_classes: int, epsilon: float, delta: float
-) -> bool:
-    """Return whether the noise on mean scores leaves enough of them."""
-    # Radius of a ball over the noise on the mean of score functions in it.
-    signal = n_teachers * largest_gdp_mu(epsilon, delta) / 2
-    return signal**2 / (n_classes - 1) >= _LEAST_SIGNAL
 
 
 def as_mechanism(

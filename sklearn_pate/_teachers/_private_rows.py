@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -46,7 +46,7 @@ from sklearn_pate._teachers._shards import (
     shard_groups,
     shard_rows,
 )
-from sklearn_pate._votes._votes import sum_of_classes
+from sklearn_pate._votes._votes import sum_of_classes, sum_of_units
 from sklearn_pate.accounting._statement import LABEL_SET, LABEL_SET_READ, Assumption
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
@@ -387,6 +387,22 @@ class PrivateRows:
     def class_sum(self, n_classes: int, longest: int) -> NDArray[np.int64]:
         """Add up vectors of at most this length, by class. Sensitive."""
         return sum_of_classes(self.codes, self.group_of_row, 1, n_classes, longest)
+
+    def value_sum(
+        self,
+        values_of: Callable[[Table, NDArray[np.intp]], NDArray[np.int64]],
+        X_public: Table,
+    ) -> int:
+        """Add up a whole number of each row, or the mean of each group. Sensitive.
+
+        `values_of` computes them from rows and class indices. The rows are like the
+        public ones already.
+        """
+        known, groups = self.codes >= 0, self.group_of_row
+        if groups is not None:
+            known &= groups >= 0
+            groups = groups[known]
+        return sum_of_units(values_of(self.X, self.codes)[known], groups)
 
     def content(self) -> tuple:
         """Return everything about the private rows, for a keyed fingerprint."""

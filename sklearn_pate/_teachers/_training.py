@@ -45,7 +45,7 @@ from sklearn_pate._estimators._progress import drop_callbacks
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import takes_missing
 from sklearn_pate._inputs._odd_values import HUGE, INFINITE, MISSING, odd_rows
-from sklearn_pate._votes._votes import STEPS, SoftVoteLayout
+from sklearn_pate._votes._votes import STEPS, SoftVoteLayout, direction_vector
 from sklearn_pate.accounting._value_checks import counted
 
 Contribution: TypeAlias = NDArray[Any] | tuple[NDArray[Any] | None, ...]
@@ -118,29 +118,28 @@ class VoteForm:
 
 @dataclass(frozen=True)
 class ScoreForm:
-    """Coefficients of a teacher's score function in a public basis.
+    """Direction of a teacher's score function in a public basis.
 
-    The score function is p(x) - 1/K for class probabilities p. `basis` has its
-    functions at public rows, shape (n_public, n_coordinates), with basis' basis /
-    n_public = I.
+    That is its coefficients at one length, as whole numbers; zeros where it is
+    constant. The score function is p(x) - 1/K for class probabilities p. `basis` has
+    functions at public rows, of mean 0 and shape (n_public, n_coordinates), with basis'
+    basis / n_public = I.
     """
 
     n_classes: int
     basis: NDArray[np.float64]
 
-    def read(self, teacher: Any, X_public: Any) -> NDArray[np.float64]:
-        """Return coefficients of shape (n_coordinates, n_classes - 1)."""
-        return self._project(*_scores_of_classes(teacher, X_public, self))
+    def read(self, teacher: Any, X_public: Any) -> NDArray[np.int64]:
+        """Return a vector of shape (n_coordinates, n_classes - 1)."""
+        probabilities, known = _scores_of_classes(teacher, X_public, self)
+        scores = (probabilities - 1 / self.n_classes) * known[:, np.newaxis]
+        contrasts = scores @ helmert(self.n_classes).T
+        return direction_vector(self.basis.T @ contrasts / len(self.basis))
 
-    def constant(self, code: int, n_public: int) -> NDArray[np.float64]:
-        """Return the coefficients of a teacher of a single class."""
-        return self._project(_one_hot(np.full(n_public, code), self.n_classes))
-
-    def _project(
-        self, probabilities: NDArray[Any], known: NDArray[np.bool_] | bool = True
-    ) -> NDArray[np.float64]:
-        scores = (probabilities - 1 / self.n_classes) * np.reshape(known, (-1, 1))
-        return self.basis.T @ scores @ helmert(self.n_classes).T / len(self.basis)
+    def constant(self, code: int, n_public: int) -> NDArray[np.int64]:
+        """Return the vector of a teacher of a single class, which is zero."""
+        shape = self.basis.shape[1], self.n_classes - 1
+        return np.zeros(shape, dtype=np.int64)
 
 
 def _scores_of_classes(

@@ -32,6 +32,16 @@ from sklearn_pate.exceptions import TeacherWarning, warn_user
 
 #: Soft votes are in units of the clipping bound divided by this.
 STEPS = 1024
+#: Shares of the squared mu of mean scores: for the classes of rows, for directions of
+#: teachers, and for the slope. Measured on tables.
+SCORE_SHARES = (0.03, 0.92, 0.05)
+#: Length of the vectors of these, rounded down; that of a class is never negative.
+LONGEST_CLASS = int(np.sqrt(2 * SCORE_SHARES[0]) * STEPS)
+LONGEST_DIRECTION, LONGEST_VALUE = (
+    int(np.sqrt(share) * STEPS) for share in SCORE_SHARES[1:]
+)
+# Length of coefficients, in probabilities, that is no direction.
+_LEAST_LENGTH = 1e-4
 _TOO_LONG = (
     "Soft votes are longer than the clipping bound that the privacy cost of their sum "
     "assumes; clip them."
@@ -170,55 +180,53 @@ class SoftVotes(SensitiveSums):
         return self._sum, self.n_teachers
 
 
-@dataclass(frozen=True)
-class ScoreStep:
-    """Clipping of score functions in one step of a release.
+def direction_vector(coefficients: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Scale coefficients to the length of a direction, as whole numbers.
 
-    The first `n_coordinates` coefficients of a score function, less those of `centre`,
-    are clipped to the ball of `radius` and rounded to a vector of whole numbers. All
-    others are zero.
-
-    **Sensitivity.** `share` is the step's part of the squared length of all vectors of
-    a teacher: a vector v has v.v <= share STEPS^2, which `TeacherScores` checks in
-    exact arithmetic before it adds v. If one teacher's v becomes v', the sum moves by
-    |v' - v| <= 2 sqrt(share) STEPS. The bound is reached by v and -v. A teacher without
-    scores adds zeros.
+    Zeros for coefficients without a length, or whose vector is too long.
     """
+    with np.errstate(all="ignore"):
+        largest = np.abs(coefficients).max(initial=0)
+        # Divided by the largest, no square overflows.
+        length = largest * np.linalg.norm(coefficients / largest) if largest > 0 else 0
+        scale = direction_units(coefficients.size) if length > _LEAST_LENGTH else 0.0
+        rounded = np.rint(coefficients / length * scale) if scale else 0 * coefficients
+    vector = np.zeros(coefficients.shape, dtype=np.int64)
+    # False for NaN.
+    if np.all(np.abs(rounded) <= LONGEST_DIRECTION):
+        vector[:] = rounded
+    return vector if is_direction(vector) else np.zeros_like(vector)
 
-    centre: NDArray[np.float64]
-    radius: float
-    n_coordinates: int
-    share: float
 
-    @property
-    def longest(self) -> int:
-        """Largest length of a vector, rounded down."""
-        return int(np.sqrt(self.share) * STEPS)
+def direction_units(size: int) -> float:
+    """Return the length that a vector of so many numbers is scaled to."""
+    # Rounding makes it longer by sqrt(size) / 2 at most; 1 is for round-off.
+    return float(LONGEST_DIRECTION - np.sqrt(size) / 2 - 1)
 
-    @property
-    def unit(self) -> float:
-        """Coefficient that one unit of a vector stands for."""
-        # Rounding makes a vector longer by sqrt(size) / 2 at most; 1 is for round-off.
-        size = self.n_coordinates * self.centre.shape[1]
-        return self.radius / (self.longest - np.sqrt(size) / 2 - 1)
 
-    def vector(self, coefficients: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Clip and round coefficients of the shape of `centre`; zeros if too long."""
-        with np.errstate(all="ignore"):
-            moved = coefficients - self.centre
-            moved[self.n_coordinates :] = 0
-            largest = np.abs(moved).max(initial=0)
-            # Divided by the largest, no square overflows.
-            length = largest * np.linalg.norm(moved / largest) if largest > 0 else 0.0
-            scale = min(1.0, self.radius / length) if length > 0 else 0.0
-            rounded = np.rint(moved * (scale / self.unit))
-        # The privacy cost rests on this check alone: nothing above is trusted.
-        if not np.all(np.abs(rounded) <= self.longest):  # true for NaN
-            return np.zeros(coefficients.shape, dtype=np.int64)
-        vector = rounded.astype(np.int64)
-        if np.vdot(vector, vector) > self.longest**2:
-            return np.zeros(coefficients.shape, dtype=np.int64)
-        return vector
+def is_direction(vector: NDArray[np.integer]) -> bool:
+    """Check that a vector of whole numbers is no longer than a direction."""
+    flat = vector.ravel().astype(np.int64)
+    # Larger numbers would overflow.
+    is_small = bool(np.all(np.abs(flat) <= LONGEST_DIRECTION))
+    return is_small and int(flat @ flat) <= LONGEST_DIRECTION**2
+
+
+def sum_of_units(
+    values: NDArray[np.int64], unit_of_row: NDArray[np.integer] | None
+) -> int:
+    """Add up whole numbers of rows; of a group, the mean of its rows, rounded down.
+
+    With groups, `unit_of_row` has the group of each row. Sensitive.
+    """
+    if unit_of_row is None:
+        return int(values.sum())
+    distinct, unit, sizes = np.unique(
+        unit_of_row, return_inverse=True, return_counts=True
+    )
+    sums = np.zeros(len(distinct), dtype=np.int64)
+    np.add.at(sums, unit, values)
+    return int((sums // sizes).sum())
 
 
 def sum_of_classes(
@@ -249,43 +257,50 @@ def sum_of_classes(
 
 
 class TeacherScores(SensitiveSums):
-    """Score functions of teachers, as coefficients in a public basis. Sensitive.
+    """Sum of the directions of teachers' scores. Sensitive.
 
-    `contributions` has the coefficients of each teacher, of `shape` (n_coordinates,
-    n_classes - 1), or None.
+    `contributions` has the vector of each teacher, of `shape` (n_coordinates, n_classes
+    - 1), as `direction_vector` makes it, or None.
+
+    **Sensitivity.** A vector v has whole numbers and v.v <= LONGEST_DIRECTION^2, which
+    is checked in exact arithmetic before v is added; any other adds zeros. If one
+    teacher's v becomes v', the sum moves by |v' - v| <= 2 LONGEST_DIRECTION. The bound
+    is reached by v and -v.
     """
 
-    __slots__ = ("_coefficients", "shape")
+    __slots__ = ("_sum", "n_teachers", "shape")
 
     def __init__(
         self,
-        contributions: Iterable[NDArray[np.float64] | None],
+        contributions: Iterable[NDArray[np.integer] | None],
         *,
         shape: tuple[int, int],
     ) -> None:
-        nothing = np.full(shape, np.nan)  # becomes a vector of zeros
-        self._coefficients = [
-            nothing if one is None or one.shape != shape else one
-            for one in contributions
-        ]
         self.shape = shape
+        self.n_teachers = 0
+        self._sum = np.zeros(shape, dtype=np.int64)
+        for one in contributions:
+            self.n_teachers += 1
+            if one is None or one.dtype.kind not in "iu" or one.shape != shape:
+                continue
+            if is_direction(one):
+                self._sum += one
 
-    @property
-    def n_teachers(self) -> int:
-        """Number of teachers."""
-        return len(self._coefficients)
+    @classmethod
+    def of_sum(cls, total: NDArray[np.int64], *, n_teachers: int) -> Self:
+        """Create the sum of parts that were added up elsewhere."""
+        scores = cls((), shape=total.shape)
+        scores.n_teachers, scores._sum = n_teachers, total
+        return scores
 
     @property
     def any_cast(self) -> bool:
         """Whether any teacher has scores. Sensitive."""
-        return any(bool(np.all(np.isfinite(one))) for one in self._coefficients)
+        return bool(self._sum.any())
 
-    def sum(self, step: ScoreStep) -> NDArray[np.int64]:
-        """Return the sum of the vectors of a step, of shape (size,). Sensitive."""
-        total = np.zeros(int(np.prod(self.shape)), dtype=np.int64)
-        for one in self._coefficients:
-            total += step.vector(one).ravel()
-        return total
+    def sum(self) -> NDArray[np.int64]:
+        """Return the sum of the vectors, of shape (size,). Sensitive."""
+        return self._sum.ravel()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from sklearn_pate._inputs._containers import Table, column_names, is_frame
 from sklearn_pate._inputs._labels import check_label_type, class_indices, read_classes
+from sklearn_pate._inputs._odd_values import read_like_public
 from sklearn_pate._teachers._private_rows import (
     DataProblems,
     as_code,
@@ -31,7 +32,7 @@ from sklearn_pate._teachers._shards import (
     shard_hashes,
     spelled_ids,
 )
-from sklearn_pate._votes._votes import sum_of_classes
+from sklearn_pate._votes._votes import sum_of_classes, sum_of_units
 from sklearn_pate.accounting._statement import LABEL_SET, LABEL_SET_READ, Assumption
 from sklearn_pate.accounting._value_checks import counted
 
@@ -213,6 +214,29 @@ class DaskRows:
             codes, units if self.has_groups else None, n_rows, n_classes, longest
         )
 
+    def value_sum(
+        self,
+        values_of: Callable[[Table, NDArray[np.intp]], NDArray[np.int64]],
+        X_public: Table,
+    ) -> int:
+        """Add up a whole number of each row, or the mean of each group. Sensitive.
+
+        Groups are told apart by a hash, as in `class_sum`.
+        """
+        client = self.client()
+        common = delayed((values_of, X_public, self.like, self.classes), traverse=False)
+        compute = delayed(_values_of_units)
+        found = client.gather(
+            client.compute(
+                [
+                    compute(common, number, X, labels)
+                    for number, (X, labels) in enumerate(self.parts)
+                ]
+            )
+        )
+        units, values = np.concatenate(found).T
+        return sum_of_units(values, units if self.has_groups else None)
+
     def content(self) -> tuple[Any, ...] | None:
         """Return everything about the private rows, for a keyed fingerprint.
 
@@ -340,6 +364,19 @@ def _classes_of_units(
     pairs = np.stack([units, codes], axis=1).astype(np.int64)[codes >= 0]
     pairs, n_rows = np.unique(pairs, axis=0, return_counts=True)
     return np.column_stack([pairs, n_rows])
+
+
+def _values_of_units(
+    common: tuple[Any, ...], number: int, X: Any, labels: PartitionLabels
+) -> NDArray[np.int64]:
+    """Compute the whole number of each row of a partition, behind its unit."""
+    values_of, X_public, like, classes = common
+    X = read(X)
+    check_rows(like, number, X, labels)
+    codes = labels.class_codes(classes)
+    values = values_of(read_like_public(X, X_public, refuse=False), codes)
+    units = np.zeros(len(codes)) if labels.hashes is None else labels.hashes
+    return np.stack([units.astype(np.int64), values], axis=1)[codes >= 0]
 
 
 def facts_of(labels: PartitionLabels) -> PartitionFacts:

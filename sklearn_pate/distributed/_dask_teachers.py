@@ -31,7 +31,7 @@ from sklearn_pate._teachers._training import (
     rows_of,
     train_shards,
 )
-from sklearn_pate._votes._votes import ScoreStep, TeacherScores, Votes
+from sklearn_pate._votes._votes import TeacherScores, Votes
 from sklearn_pate.distributed._dask_rows import (
     DaskRows,
     PartitionLabels,
@@ -291,12 +291,14 @@ def collect_on_dask(
         for _ in range(n_of[future]):
             on_teacher_done()
     teachers = _Teachers(client, futures, n_teachers)
-    sums: Votes | DaskScores
+    sums: Votes | TeacherScores
     if isinstance(form, VoteForm):
         counts = teachers.sum(partial(_counts, aggregate=aggregate))
         sums = Votes.of_counts(counts, n_teachers=n_teachers)
     else:
-        sums = DaskScores(teachers, aggregate)
+        shape = aggregate(()).shape
+        total = teachers.sum(partial(_directions, aggregate=aggregate))
+        sums = TeacherScores.of_sum(total.reshape(shape), n_teachers=n_teachers)
     return sums, teachers.problems(any_cast=sums.any_cast)
 
 
@@ -367,43 +369,6 @@ def _counts(results: Results, *, aggregate: Any) -> NDArray[np.uint32]:
     return votes.counts(np.arange(votes.shape[1])).astype(np.uint32)
 
 
-class DaskScores(TeacherScores):
-    """Score functions of teachers that stay on the workers. Sensitive.
-
-    Only sums of clipped vectors of whole numbers reach the client.
-    """
-
-    __slots__ = ("_aggregate", "_teachers")
-
-    def __init__(
-        self, teachers: _Teachers, aggregate: Callable[[Iterable[Any]], TeacherScores]
-    ) -> None:
-        super().__init__((), shape=aggregate(()).shape)
-        self._teachers = teachers
-        self._aggregate = aggregate
-
-    @property
-    def n_teachers(self) -> int:
-        """Number of teachers."""
-        return self._teachers.n_teachers
-
-    @property
-    def any_cast(self) -> bool:
-        """Whether any teacher has scores. Sensitive."""
-        return bool(self._teachers.sum(partial(_any_cast, aggregate=self._aggregate)))
-
-    def sum(self, step: ScoreStep) -> NDArray[np.int64]:
-        """Return the sum of the vectors of a step. Sensitive."""
-        add = partial(_step_sum, aggregate=self._aggregate, step=step)
-        return self._teachers.sum(add)
-
-
-def _any_cast(results: Results, *, aggregate: Any) -> NDArray[np.bool_]:
-    return np.array(_sums(results, aggregate).any_cast)
-
-
-def _step_sum(
-    results: Results, *, aggregate: Any, step: ScoreStep
-) -> NDArray[np.int64]:
+def _directions(results: Results, *, aggregate: Any) -> NDArray[np.int64]:
     scores: TeacherScores = _sums(results, aggregate)
-    return scores.sum(step)
+    return scores.sum()

@@ -22,9 +22,13 @@ from sklearn_pate._estimators._isolation import autologging_off
 from sklearn_pate._inputs._labels import PublicData
 from sklearn_pate._pate import PATEClassifier
 from sklearn_pate._votes._votes import (
+    LONGEST_CLASS,
+    LONGEST_VALUE,
     SoftVoteLayout,
     TeacherScores,
     Votes,
+    direction_units,
+    direction_vector,
     sum_of_classes,
 )
 from sklearn_pate.accounting._rdp import check_delta
@@ -39,7 +43,6 @@ from sklearn_pate.accounting.plurality._exact import ROUNDING
 from sklearn_pate.exceptions import StudentWarning
 from sklearn_pate.learners._private_knn import PrivateKNNClassifier
 from sklearn_pate.mechanisms import MeanScores, NoisySum, Oracle, PluralityMechanism
-from sklearn_pate.mechanisms._noisy_sum import LONGEST
 from sklearn_pate.mechanisms._plurality import NO_ANSWER
 
 # More candidates take longer and find no better event.
@@ -837,20 +840,21 @@ def _release_scores(
 ) -> float:
     """Release scores of one of two teachers, and return the likelihood ratio."""
     shape = teachers.shape[1:]
-    n_coordinates = [
-        min(one, shape[0]) for one in mechanism.n_coordinates(1, shape[1] + 1)
-    ]
-    scores = TeacherScores([teachers[own]], shape=shape)
-    # The row that differs has another class, too.
+    vectors = [direction_vector(one) for one in teachers]
+    scores = TeacherScores([vectors[own]], shape=shape)
+    # The row that differs has another class, and another value, too.
     classes = partial(sum_of_classes, np.array([own]), None, 1, shape[1] + 1)
-    ratio = 0.0
+    value = (LONGEST_VALUE, -LONGEST_VALUE)[own]
+    units, ratio = direction_units(scores.sum().size), 0.0
     for _ in range(n_releases):
-        estimate = mechanism.estimate(scores, classes, n_coordinates)
-        ratio += float(estimate.classes[0] - estimate.classes[1]) * LONGEST**2
-        for step, released in estimate.steps:
-            one, other = (step.vector(teacher) for teacher in teachers)
-            # Of Gaussian noise, but for a factor.
-            ratio += float(np.vdot(released - (one + other) / 2, one - other))
+        estimate = mechanism.estimate(scores, classes, lambda *_: value)
+        # Of Gaussian noise, but for a factor.
+        ratio += float(estimate.classes[0] - estimate.classes[1]) * LONGEST_CLASS**2
+        moved = vectors[0] - vectors[1]
+        released = units * estimate.directions - (vectors[0] + vectors[1]) / 2
+        ratio += float(np.vdot(released, moved))
+        total = estimate.slope * mechanism._sigma / estimate.slope_variance**0.5
+        ratio += 2 * LONGEST_VALUE * total
     return ratio
 
 

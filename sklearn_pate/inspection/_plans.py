@@ -491,13 +491,12 @@ class _Sizes:
     @classmethod
     def of_fit(cls, learner: Learner, found: Any) -> Self:
         """Take what a learner has planned from data."""
-        coordinates = getattr(found, "n_coordinates", None)
         return cls(
             found.release,
             getattr(found, "design", None),
             number_of_units(learner, found.private.n_rows),
             found.public.n_public,
-            coordinates[-1] if isinstance(coordinates, list) else coordinates,
+            getattr(found, "n_coordinates", None),
         )
 
     @classmethod
@@ -556,10 +555,10 @@ class _Sizes:
             assumptions=(CHOSEN_BLINDLY,),
             counts_for=counts_for,
         )
-        allowed = [None]
+        allowed = None
         if isinstance(design.mechanism, MeanScores):
             allowed = release.mechanism.n_coordinates(design.n_teachers, n_classes)
-        return cls(release, design, n_units, n_public, allowed[-1])
+        return cls(release, design, n_units, n_public, allowed)
 
 
 def _facts_of_release(sizes: _Sizes, rarest: float | None) -> Iterator[Fact]:

@@ -1,7 +1,6 @@
 """Private logistic regression in a public basis, by noisy Newton steps."""
 
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -17,10 +16,10 @@ from sklearn.utils import _safe_indexing
 
 from sklearn_pate._aggregation._aggregation import (
     ScoredRows,
+    represented_rows,
     rows_in_order,
     score_rows,
-    seconds_a_row,
-    warn_if_slow,
+    warn_if_slow_alone,
 )
 from sklearn_pate._aggregation._classifier import PublicRowsClassifier
 from sklearn_pate._aggregation._design import check_two_classes, is_given, is_table
@@ -33,9 +32,6 @@ from sklearn_pate._aggregation._outlook import (
     why_only_noise,
 )
 from sklearn_pate._aggregation._rows import PublicInputs, split_inputs
-from sklearn_pate._estimators._class_codes import (
-    keeps_rows_apart,
-)
 from sklearn_pate._estimators._isolation import Seeds, check_cloneable
 from sklearn_pate._estimators._progress import (
     CallbackSupportMixin,
@@ -67,7 +63,11 @@ from sklearn_pate.mechanisms._noisy_sum import (
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 from sklearn_pate.publication._model_file import without_caches
 from sklearn_pate.students import ImageRepresentation, TableRepresentation
-from sklearn_pate.students._basis import ScoreFunction, resolve_threshold
+from sklearn_pate.students._basis import (
+    ScoreFunction,
+    resolve_threshold,
+    shift_to_shares,
+)
 
 # Largest number of functions of a table.
 OF_TABLE = 500
@@ -89,9 +89,8 @@ _UNLIKE = 2.0
 _LEAST_GAIN = 0.005
 # Standard deviations of noise by which a mean must differ from what counts say.
 _SURE = 2.0
-# Share of a mean probability that a correction leaves at least; smallest mean
-# probability, in units of equal shares; and number of iterations towards it.
-_LEFT, _LEAST_MEAN, _MOST_ITERATIONS = 0.3, 1e-3, 200
+# Share of a mean probability that a correction leaves at least.
+_LEFT = 0.3
 # Probabilities differ from 0 and 1 by round-off below this.
 _NEGLIGIBLE = 1e-9
 # Numbers of the vectors that are computed at once.
@@ -424,7 +423,7 @@ class Newton:
         mean = expected + kept * (mean - expected)
         after = np.maximum(before + mean @ H, _LEFT * before)
         self.coef = self.coef.copy()
-        self.coef[0] += H @ _shift(scores, after)
+        self.coef[0] += H @ shift_to_shares(scores, after)
 
     def warn_if_unlike(self, *, held_out: bool) -> None:
         """Warn of public rows that vary less than private ones, by released sums."""
@@ -524,25 +523,6 @@ def _root(matrix: NDArray[np.float64], sign: int) -> NDArray[np.float64]:
     """Compute the symmetric square root of a matrix, or of its inverse."""
     values, vectors = np.linalg.eigh(matrix)
     return (vectors * values ** (sign / 2)) @ vectors.T
-
-
-def _shift(
-    scores: NDArray[np.float64], shares: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Compute what must be added to scores for given mean probabilities.
-
-    By iterative proportional fitting, whose every step comes closer.
-    """
-    n_classes = scores.shape[1]
-    target = np.maximum(shares, _LEAST_MEAN / n_classes)
-    target = target / target.sum()
-    shift = np.zeros(n_classes)
-    for _ in range(_MOST_ITERATIONS):
-        found = softmax(scores + shift, axis=1).mean(axis=0)
-        if np.abs(found - target).max() < _NEGLIGIBLE:
-            break
-        shift += np.log(target) - np.log(np.maximum(found, _NEGLIGIBLE))
-    return shift
 
 
 class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
@@ -1131,11 +1111,9 @@ class _NewtonPlan:
         few = why_few_public_rows(self.public.n_public)
         for why in (self.why_useless, few, self.why_columns_are_lost):
             warn_user(why, PrivacyUtilityWarning)
-        if not self._is_for_all_rows:
-            X, representation = self.public.X_public, self.public_basis.of_basis
-            rows = [_safe_indexing(X, [row]) for row in range(min(5, X.shape[0]))]
-            seconds = seconds_a_row(representation.transform, rows)
-            warn_if_slow(representation, seconds)
+        representation = self.public_basis.of_basis
+        by_group = self.private.group_of_row is not None
+        warn_if_slow_alone(representation, self.public.X_public, by_group=by_group)
 
     @property
     def why_columns_are_lost(self) -> str | None:
@@ -1145,48 +1123,21 @@ class _NewtonPlan:
         basis = self.public_basis
         return why_columns_are_lost(basis.of_basis, basis.kept_variance)
 
-    @property
-    def _is_for_all_rows(self) -> bool:
-        """Check that rows that are transformed together do not affect each other.
-
-        Transformers of this package refuse no row. An image at the same position, where
-        rows are the unit, is the same bit by bit; a subclass may compute anything.
-        """
-        representation = self.public_basis.of_basis
-        of_rows = self.private.group_of_row is None
-        return keeps_rows_apart(representation) or (
-            of_rows and type(representation) is ImageRepresentation
-        )
-
     @phase("representing the rows")
     def represented_rows(self) -> tuple[RepresentedRows, list[str]]:
-        """Represent the private rows; also return problems. Sensitive.
-
-        One row at a time: a transformer may refuse a row, and the rounding of rows that
-        are transformed together may depend on their position, which depends on other
-        groups.
-        """
-        representation, X = self.public_basis.of_basis, self.private.X
-        n_refused = 0
-        if self._is_for_all_rows:
-            represented = np.asarray(representation.transform(X), dtype=np.float64)
-        else:
-            n_columns = len(self.public_basis.basis.mean_)
-            # NaN contributes nothing.
-            represented = np.full((X.shape[0], n_columns), np.nan)
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
-                for row in range(X.shape[0]):
-                    try:
-                        one = representation.transform(_safe_indexing(X, [row]))
-                        represented[row] = one
-                    except Exception:
-                        n_refused += 1
+        """Represent the private rows; also return problems. Sensitive."""
+        basis = self.public_basis.basis
+        represented, n_refused = represented_rows(
+            self.public_basis.of_basis,
+            self.private.X,
+            len(basis.mean_),
+            by_group=self.private.group_of_row is not None,
+        )
         rows = RepresentedRows(
             represented,
             self.private.codes,
             self.private.group_of_row,
-            lambda X, n: self.public_basis.basis.first(n).transform(X),
+            lambda X, n: basis.first(n).transform(X),
             size=self.values.shape[1] * (self.n_classes - 1),
         )
         refused = f"Rows that the representation could not transform: {n_refused}."
@@ -1221,7 +1172,7 @@ class _NewtonPlan:
         """Return the model with these coefficients, by public rows alone."""
         representation, basis = self.public_basis.of_basis, self.public_basis.basis
         basis = basis.first(len(coef))
-        model = ScoreFunction.of_release(coef, representation, basis, "softmax")
+        model = ScoreFunction.of_release(coef, representation, basis)
         probabilities = model.probabilities(self.values[:, : len(coef)])
         spread, rows = probabilities, self.public.synthetic
         if rows is not None:

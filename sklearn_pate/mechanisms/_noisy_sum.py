@@ -9,12 +9,18 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import helmert
 from scipy.stats import chi2
 from sklearn.base import clone
 
-from sklearn_pate._estimators._progress import steps_of
-from sklearn_pate._votes._votes import STEPS, ScoreStep, TeacherScores
+from sklearn_pate._estimators._progress import phase
+from sklearn_pate._votes._votes import (
+    LONGEST_CLASS,
+    LONGEST_VALUE,
+    SCORE_SHARES,
+    STEPS,
+    TeacherScores,
+    direction_units,
+)
 from sklearn_pate.accounting._calibrate import (
     LARGEST_SCALE,
     ROUNDING_VARIANCE,
@@ -29,19 +35,16 @@ from sklearn_pate.accounting._value_checks import check_count, check_not_masked,
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._plurality import Mechanism, Response, spends_all
 
-# In each step, the share of the squared length of all vectors: of the classes' sum, and
-# of scores. Radii of the clipping of scores, in units of the length of labels around
-# the classes' shares. Measured on tables, as is the squared signal of a coordinate.
-_SHARES, _RADII = (0.03, 0.29, 0.68), (0.5, 0.25)
-_SQUARED_SIGNAL, _FEWEST = 12, 5
-# Length of the vector of a class, rounded down.
-LONGEST = int(np.sqrt(_SHARES[0]) * STEPS)
+# Squared signal of a coefficient over its noise, and fewest functions. Measured on
+# tables.
+_SQUARED_SIGNAL, _FEWEST = 12, 4
+# Prior variance of the j-th function of a direction is proportional to j to this power;
+# least squared length of directions, relative to that of their noise.
+_DECAY, _LEAST_SIGNAL = -1.5, 0.05
 _BASES = ("linear", "rbf")
 Threshold = Literal["auto", "balanced", "accuracy"]
 # Beyond this, the rounding of vectors would take more than half of their length.
 MOST_VALUES = 250_000
-# The first block keeps this share, so that a ranking is never all ties.
-_LEAST_KEPT = 0.1
 # Coefficients of noise alone pass each test with this probability. Measured on tables:
 # with smaller ones, or without a test of two, models that predict well would be called
 # noise.
@@ -386,18 +389,11 @@ class ClassCounts(GaussianSum):
 
     def shares(self, noisy: NDArray[np.integer]) -> NDArray[np.float64]:
         """Estimate the share of each class by noisy counts in units of 1 / STEPS."""
-        return class_shares(noisy / STEPS, self.noise_scale)
+        counts = np.maximum(noisy / STEPS, self.noise_scale)
+        return counts / counts.sum()
 
     def _squared_distance(self, n_queries: int) -> float:
         return 2
-
-
-def class_shares(
-    counts: NDArray[np.floating], noise_scale: float
-) -> NDArray[np.float64]:
-    """Estimate shares by noisy counts, each of which is at least its noise."""
-    counts = np.maximum(counts, noise_scale)
-    return counts / counts.sum()
 
 
 class TwoPartRelease(Mechanism):
@@ -464,31 +460,33 @@ class TwoPartRelease(Mechanism):
 
 
 class Estimate(NamedTuple):
-    """Estimated mean of the teachers' coefficients. May be published."""
+    """Released numbers of mean scores. May be published."""
 
-    #: Coefficients with noise, shape (n_coordinates, n_classes - 1).
-    coefficients: NDArray[np.float64]
-    #: Variance of the noise on the coefficients of each coordinate.
-    variances: NDArray[np.float64]
-    #: Coefficients without most of their noise.
-    shrunk: NDArray[np.float64]
     #: Noisy number of units of each class, and the shares that follow from it.
     classes: NDArray[np.float64]
     shares: NDArray[np.float64]
-    #: Clipping and noisy sum of each step of scores.
-    steps: list[tuple[ScoreStep, NDArray[np.int64]]]
+    #: Noisy sum of the teachers' directions, each of length 1, and the variance of the
+    #: noise on each number; shape (n_coordinates, n_classes - 1).
+    directions: NDArray[np.float64]
+    variance: float
+    #: Their sum without most of the noise, of length 1.
+    direction: NDArray[np.float64]
+    #: Noisy mean over units of the score of their class, in [-1, 1] without noise, and
+    #: the variance of its noise.
+    slope: float
+    slope_variance: float
 
 
 class MeanScores(GaussianSum):
-    """Mean of the teachers' class probabilities.
+    """Mean direction of the teachers' class probabilities, as a model of classes.
 
-    The mean is released once, as a model of the class probabilities, and no queries are
-    answered. All public rows get soft labels, and noise does not hide a rare class.
-    Public rows alone determine a basis of functions. The class probabilities of each
-    teacher become coefficients of these functions. The coefficients are clipped to a
-    ball around a centre, rounded to whole numbers, added up over teachers, and released
-    with noise. The centre of the first step follows from noisy class counts, and the
-    centre of the second step is the result of the first step.
+    The model is released once, and no queries are answered. All public rows get soft
+    labels, and noise does not hide a rare class. Public rows alone determine a basis of
+    functions. The class probabilities of each teacher become coefficients of these
+    functions, scaled to length one: the direction of the teacher. Three sums are
+    released with noise. The first counts the rows of each class, and the second adds up
+    the teachers' directions. The third is the mean score of the rows' own classes,
+    which sets the scale of the model.
 
     Parameters
     ----------
@@ -502,28 +500,28 @@ class MeanScores(GaussianSum):
         used.
 
     noise_scale : float, default=None
-        Standard deviation of the noise on every coordinate of the sum, divided by the
-        bound on the length of a teacher's vectors. With None,
+        Standard deviation of the noise on every number of a sum, divided by the bound
+        on the length of a teacher's vectors. With None,
         :class:`~sklearn_pate.PATEClassifier` calibrates the noise to `epsilon` of the
         fit. The scale must be chosen independently of private data.
 
     Notes
     -----
-    In step 1, each row or group contributes a vector of whole numbers, and in steps 2
-    and 3 each teacher contributes one. The length of a vector in step i is at most
-    sqrt(s_i) S, with s = (0.03, 0.29, 0.68) and S = 1024. Replacing a row changes the
-    sum by at most 2 sqrt(s_i) S, for any centre. The three adaptive Gaussian steps
-    together are mu-Gaussian differentially private with mu = 2 / noise_scale (Dong,
-    Roth, Su 2022, "Gaussian differential privacy", Corollary 3.3), up to the rounding
-    in ``gdp_mu``. The stated epsilon is exact, and does not depend on the numbers of
-    public rows, classes and coordinates. The proof is on the page :doc:`/accounting`.
+    In steps 1 and 3, each row or group contributes a vector of whole numbers, and in
+    step 2 each teacher contributes one. Replacing a contributor changes the sum of step
+    i by at most 2 sqrt(s_i) S, with s = (0.03, 0.92, 0.05) and S = 1024. The three
+    adaptive Gaussian steps together are mu-Gaussian differentially private with mu = 2
+    / noise_scale (Dong, Roth, Su 2022, "Gaussian differential privacy", Corollary 3.3),
+    up to the rounding in ``gdp_mu``. The stated epsilon is exact, and does not depend
+    on the numbers of public rows, classes and coordinates. The proof is on the page
+    :doc:`/accounting`.
 
     Aggregation over disjoint shards is from Nissim, Raskhodnikova, Smith (2007),
-    "Smooth sensitivity and sampling in private data analysis". Clipping around a
-    running estimate is from Biswas, Dong, Kamath, Ullman (2020), "CoinPress: practical
-    private mean and covariance estimation". The release of a function by noisy
-    coefficients is from Hall, Rinaldo, Wasserman (2013), "Differential privacy for
-    functions and functional data".
+    "Smooth sensitivity and sampling in private data analysis". The release of a
+    function by noisy coefficients is from Hall, Rinaldo, Wasserman (2013),
+    "Differential privacy for functions and functional data". A prior variance that
+    falls with the number of a function makes the shrinkage of Pinsker (1980), "Optimal
+    filtering of square-integrable signals in Gaussian noise".
 
     Examples
     --------
@@ -536,7 +534,7 @@ class MeanScores(GaussianSum):
     released = "scores"
 
     #: Number of steps.
-    n_steps: ClassVar[int] = len(_SHARES)
+    n_steps: ClassVar[int] = len(SCORE_SHARES)
 
     def __init__(
         self,
@@ -558,8 +556,8 @@ class MeanScores(GaussianSum):
             )
         check_count("max_coordinates", self.max_coordinates)
 
-    def n_coordinates(self, n_teachers: int, n_classes: int) -> list[int]:
-        """Compute the numbers of coefficients per class that the noise allows.
+    def n_coordinates(self, n_teachers: int, n_classes: int) -> int:
+        """Compute the number of coefficients per class that the noise allows.
 
         Parameters
         ----------
@@ -571,20 +569,17 @@ class MeanScores(GaussianSum):
 
         Returns
         -------
-        n_coordinates : list of int
-            Number of functions of the basis in each step that releases coefficients,
-            from 5 to `max_coordinates`. Proportional to the square of the ratio of the
-            number of teachers to the noise scale.
+        n_coordinates : int
+            Number of functions of the basis, from 4 to `max_coordinates`. Proportional
+            to the square of the ratio of the number of teachers to the noise scale.
         """
         check_count("n_teachers", n_teachers)
         check_count("n_classes", n_classes, 2)
-        # Radius of a ball over the noise on the mean, if one step had all the cost.
+        # Length of equal directions over the noise, if one step had all the cost.
         signal = n_teachers / self.noise_scale
-        squared = signal**2 / (_SQUARED_SIGNAL * (n_classes - 1))
+        squared = SCORE_SHARES[1] * signal**2 / (_SQUARED_SIGNAL * (n_classes - 1))
         most = min(self.max_coordinates, max(MOST_VALUES // (n_classes - 1), 1))
-        return [
-            min(most, max(_FEWEST, round(share * squared))) for share in _SHARES[1:]
-        ]
+        return min(most, max(_FEWEST, round(squared)))
 
     _exact = GaussianSum._exact  # `estimate` draws this sum alone
 
@@ -592,24 +587,24 @@ class MeanScores(GaussianSum):
         self,
         scores: TeacherScores,
         class_sum: Callable[[int], NDArray[np.int64]],
-        n_coordinates: list[int],
+        value_sum: Callable[[NDArray[np.float64], NDArray[np.float64]], int],
         entry: FitEntry | None = None,
         noise: NoiseSource | None = None,
     ) -> Estimate:
-        """Release the mean coefficients of the teachers. Every call has a privacy cost.
+        """Release the three sums. Every call has a privacy cost.
 
         Parameters
         ----------
         scores : TeacherScores
-            Coefficients of each teacher. Sensitive.
+            Sum of the teachers' directions. Sensitive.
 
         class_sum : callable
             Function that adds up the classes of rows, or of groups, as vectors of whole
             numbers with a given largest length. Sensitive.
 
-        n_coordinates : list of int
-            Number of functions in each step: no more than the method `n_coordinates`
-            returns, and no more than `scores` has.
+        value_sum : callable
+            Function of the released direction and shares that adds up a whole number of
+            each row, or group, no larger than `LONGEST_VALUE`. Sensitive.
 
         entry : FitEntry, default=None
             Ledger entry. The privacy cost is recorded before any noise is drawn, and
@@ -621,7 +616,7 @@ class MeanScores(GaussianSum):
         Returns
         -------
         estimate : Estimate
-            The released mean. May be published, at the privacy cost that `cost`
+            The released numbers. May be published, at the privacy cost that `cost`
             computes.
 
         Raises
@@ -630,29 +625,29 @@ class MeanScores(GaussianSum):
             If the ledger cannot be written. Nothing is returned in this case.
         """
         sums = StoredSums(self, entry, noise or NoiseSource())
-        n_teachers, shape = scores.n_teachers, scores.shape
-        classes = sums.draw(0, partial(class_sum, LONGEST)) / LONGEST
-        shares = class_shares(classes, self._sigma / LONGEST)
-        largest = math.sqrt(1 - shares @ shares)
-        weighted, precision = np.zeros(shape), np.zeros((shape[0], 1))
-        centre, steps = np.zeros(shape), []
-        centre[0] = helmert(len(shares)) @ shares
-        of_steps = list(zip(_SHARES[1:], _RADII, n_coordinates, strict=True))
-        for number, (share, radius, n) in enumerate(
-            steps_of("summing scores", of_steps), start=1
-        ):
-            step = ScoreStep(centre, radius * largest, n, share)
-            released = sums.draw(number, partial(scores.sum, step)).reshape(shape)
-            steps.append((step, released))
-            unit = step.unit / n_teachers
-            weight = 1 / (self._sigma * unit) ** 2
-            weighted[:n] += weight * (centre + unit * released)[:n]
-            precision[:n] += weight
-            known = precision > 0
-            mean = np.divide(weighted, precision, where=known, out=np.zeros(shape))
-            variances = np.divide(1, precision, where=known, out=0 * precision)[:, 0]
-            centre = shrunk(mean, variances, least_kept=_LEAST_KEPT)
-        return Estimate(mean, variances, centre, classes, shares, steps)
+        with phase("summing scores", self.n_steps) as advance:
+            drawn = sums.draw(0, partial(class_sum, LONGEST_CLASS))
+            classes = drawn / LONGEST_CLASS
+            counts = np.maximum(classes, self._sigma / LONGEST_CLASS)
+            shares = counts / counts.sum()
+            advance(1)
+            units = direction_units(math.prod(scores.shape))
+            directions = sums.draw(1, scores.sum).reshape(scores.shape) / units
+            variance = (self._sigma / units) ** 2
+            direction = _shrunk_direction(directions, variance)
+            advance(1)
+            of_units = LONGEST_VALUE * counts.sum()
+            values = sums.draw(2, lambda: np.array([value_sum(direction, shares)]))
+            advance(1)
+        return Estimate(
+            classes,
+            shares,
+            directions,
+            variance,
+            direction,
+            float(values[0] / of_units),
+            (self._sigma / of_units) ** 2,
+        )
 
     def _squared_distance(self, n_queries: int) -> float:
         # Vectors v and v' are at most |v| + |v'| apart. A part costs as much as a fit.
@@ -664,17 +659,33 @@ class MeanScores(GaussianSum):
         super()._check_noise()
 
 
+def _shrunk_direction(
+    directions: NDArray[np.float64], variance: float
+) -> NDArray[np.float64]:
+    """Shrink a noisy sum of directions, and scale it to length one.
+
+    By a prior variance of each function, relative to that of the noise.
+    """
+    n_functions, n_contrasts = directions.shape
+    noise = directions.size * variance
+    signal = max(np.sum(directions**2) - noise, _LEAST_SIGNAL * noise)
+    weights = np.arange(1.0, n_functions + 1) ** _DECAY
+    prior = signal / n_contrasts * weights / weights.sum()
+    kept = directions * (prior / (prior + variance))[:, np.newaxis]
+    length = np.linalg.norm(kept)
+    return kept / length if length > 0 else kept
+
+
 def shrunk(
     coefficients: NDArray[np.float64],
     variances: NDArray[np.float64],
     first: int = 4,
-    least_kept: float = 0.0,
 ) -> NDArray[np.float64]:
     """Shrink coefficients towards zero by the positive-part James-Stein rule.
 
     By blocks of `first`, and then twice as many, coordinates after the constant, which
     is kept (Cai 1999, "Adaptive wavelet estimation: a block thresholding and oracle
-    inequality approach"). At least `least_kept` of the first block is kept.
+    inequality approach").
     """
     kept = coefficients.copy()
     start, size = 1, first
@@ -683,7 +694,7 @@ def shrunk(
         noise = float(np.mean(variances[block])) * max(kept[block].size - 2, 0)
         squared = float(np.sum(kept[block] ** 2))
         share = max(0.0, 1 - noise / squared) if squared > 0 else 0.0
-        kept[block] *= max(share, least_kept) if start == 1 else share
+        kept[block] *= share
         start, size = start + size, 2 * size
     return kept
 

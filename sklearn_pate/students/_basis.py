@@ -7,9 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import helmert, solve_triangular
-from scipy.optimize import minimize
 from scipy.spatial.distance import cdist, pdist
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state, get_tags
 
@@ -34,9 +33,9 @@ _PRECISION, _SMALLEST_UNIT = 53, 2.0**-900
 _ROUND_OFF = 1e-9
 # Least probability that the weight of a class is computed from.
 _LEAST_WEIGHTED = 1e-12
-# Share of the mean probability below which linear ones fall exponentially; smallest
-# mean, in units of equal shares.
-_LOW, _LEAST = 0.25, 1e-3
+# Smallest mean probability, in units of equal shares; number of iterations towards it;
+# and difference from it that is round-off.
+_LEAST_MEAN, _MOST_ITERATIONS, _NEGLIGIBLE_SHARE = 1e-3, 200, 1e-9
 
 
 class ScoreBasis(TransformerMixin, BaseEstimator):
@@ -374,10 +373,9 @@ class ScoreFunction(ThresholdedClassifier):
         With two classes, the probability above which the second class is predicted.
         With None, the most probable class is predicted.
 
-    link : {"linear", "softmax"}, default="linear"
-        Function from scores to class probabilities. "linear" is for
-        :class:`~sklearn_pate.mechanisms.MeanScores`, and "softmax" for
-        :class:`~sklearn_pate.DPNewtonClassifier`.
+    bound : float or None, default=None
+        Length that scores stay below, apart from those of the constant function; None
+        for no bound. Models of :class:`~sklearn_pate.mechanisms.MeanScores` have one.
 
     Attributes
     ----------
@@ -397,11 +395,9 @@ class ScoreFunction(ThresholdedClassifier):
     Notes
     -----
     Let b(x) be the values of the basis at a row x, C the coefficients, and H the
-    Helmert matrix, whose columns are orthonormal and orthogonal to 1. With a linear
-    link and K classes, the probabilities are 1/K + H C'b(x), scaled to sum to 1. So
-    that no probability is negative, values below a quarter of the mean are replaced by
-    an exponential function. With a softmax link, the probabilities are the softmax of H
-    C'b(x).
+    Helmert matrix, whose columns are orthonormal and orthogonal to 1. The class
+    probabilities are the softmax of H C'b(x). With a bound B, let s be the part of
+    C'b(x) without the constant function, which is replaced by s B tanh(|s| / B) / |s|.
 
     Examples
     --------
@@ -419,9 +415,11 @@ class ScoreFunction(ThresholdedClassifier):
     #: Its basis keeps rows apart in any case.
     _keeps_rows_apart = ("representation_",)
 
-    def __init__(self, threshold: float | None = None, link: str = "linear") -> None:
+    def __init__(
+        self, threshold: float | None = None, bound: float | None = None
+    ) -> None:
         self.threshold = threshold
-        self.link = link
+        self.bound = bound
 
     @classmethod
     def of_release(
@@ -429,7 +427,7 @@ class ScoreFunction(ThresholdedClassifier):
         coef: NDArray[np.float64],
         representation: Any,
         basis: ScoreBasis,
-        link: str,
+        bound: float | None = None,
     ) -> Self:
         """Create a fitted classifier from released coefficients.
 
@@ -441,15 +439,15 @@ class ScoreFunction(ThresholdedClassifier):
         representation, basis : transformer
             Fitted transformers, as in `representation_` and `basis_`.
 
-        link : {"linear", "softmax"}
-            Function from scores to class probabilities.
+        bound : float or None, default=None
+            As in `bound`.
 
         Returns
         -------
         function : ScoreFunction
             Fitted.
         """
-        function = cls(link=link)
+        function = cls(bound=bound)
         function.representation_, function.basis_ = representation, basis
         function.coef_ = coef
         function.classes_ = np.arange(coef.shape[1] + 1)
@@ -485,9 +483,11 @@ class ScoreFunction(ThresholdedClassifier):
         probabilities : ndarray of shape (n_rows, n_classes)
             One column per class.
         """
-        scores = row_products(values, self.coef_)
-        if self.link == "linear":
-            return as_probabilities(scores, self.coef_[0])
+        if self.bound is None:
+            scores = row_products(values, self.coef_)
+        else:
+            scores = row_products(values[:, 1:], self.coef_[1:])
+            scores = self.coef_[0] + bounded(scores, self.bound)
         return softmax(row_products(scores, helmert(len(self.classes_))), axis=1)
 
     def __sklearn_tags__(self) -> Tags:
@@ -634,41 +634,40 @@ def _weights_for(
 ) -> NDArray[np.float64]:
     """Return weights of classes with which mean probabilities are these shares.
 
-    A class that no row may have keeps its weight. The logarithms of the others minimise
-    a convex function, whose derivatives are the differences of means and shares.
+    A class that no row may have keeps its weight.
     """
     known = np.flatnonzero(probabilities.max(axis=0) > 0)
-    targets = shares[known] / shares[known].sum()
     log_probabilities = np.log(np.maximum(probabilities[:, known], _LEAST_WEIGHTED))
-
-    def excess(log_weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        weighted = log_probabilities + log_weights
-        value = logsumexp(weighted, axis=1).mean() - targets @ log_weights
-        return value, softmax(weighted, axis=1).mean(axis=0) - targets
-
-    # Where the means are equal shares, the weights are the ratios of shares.
-    start = np.log(targets / np.exp(log_probabilities).mean(axis=0))
-    found = minimize(excess, start, jac=True, method="BFGS", options={"gtol": 1e-9})
+    shift = shift_to_shares(log_probabilities, shares[known] / shares[known].sum())
     weights = np.ones(len(shares))
-    weights[known] = np.exp(found.x - found.x.max())
+    weights[known] = np.exp(shift - shift.max())
     return weights
 
 
-def as_probabilities(
-    scores: NDArray[np.float64], constant: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Turn scores of shape (n_rows, n_classes - 1) into class probabilities.
+def bounded(scores: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
+    """Shorten scores of shape (n_rows, n_classes - 1) to less than a length."""
+    lengths = np.linalg.norm(scores, axis=1, keepdims=True)
+    lengths = np.maximum(lengths, _SMALLEST_UNIT)
+    return scores * (bound * np.tanh(lengths / bound) / lengths)
 
-    Below a quarter of the mean probability, which `constant` gives, they fall
-    exponentially: none is zero or less, and rows keep their order.
+
+def shift_to_shares(
+    scores: NDArray[np.float64], shares: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Compute what must be added to scores for given mean probabilities.
+
+    By iterative proportional fitting, whose every step comes closer.
     """
-    n_classes = scores.shape[1] + 1
-    probabilities = 1 / n_classes + row_products(scores, helmert(n_classes))
-    mean = np.maximum(1 / n_classes + constant @ helmert(n_classes), _LEAST / n_classes)
-    low = _LOW * mean
-    below = np.minimum(probabilities - low, 0) / low
-    probabilities = np.where(below < 0, low * np.exp(below), probabilities)
-    return probabilities / probabilities.sum(axis=1, keepdims=True)
+    n_classes = scores.shape[1]
+    target = np.maximum(shares, _LEAST_MEAN / n_classes)
+    target = target / target.sum()
+    shift = np.zeros(n_classes)
+    for _ in range(_MOST_ITERATIONS):
+        found = softmax(scores + shift, axis=1).mean(axis=0)
+        if np.abs(found - target).max() < _NEGLIGIBLE_SHARE:
+            break
+        shift += np.log(target) - np.log(np.maximum(found, _NEGLIGIBLE_SHARE))
+    return shift
 
 
 def resolve_threshold(
