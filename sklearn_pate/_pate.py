@@ -11,6 +11,7 @@ from sklearn_pate._aggregation._aggregation import (
     VoteAggregation,
     prepare_queries,
     train_teachers,
+    with_shared_representation,
 )
 from sklearn_pate._aggregation._checks import (
     check_ensemble,
@@ -502,14 +503,16 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         )
         shards = private.shards(design.n_teachers, seeds.key)
         release = self._plan_release(design, public)
-        planned = public, design, release, seeds, private, shards
+        planned = release, seeds, private, shards
         aggregation: VoteAggregation | ScoreAggregation
         if isinstance(design.mechanism, MeanScores):
             scored = prepare_scores(public.X_public, design, seeds.representation)
-            aggregation = ScoreAggregation(*planned, scored)
+            design = with_shared_representation(design, scored.whole)
+            aggregation = ScoreAggregation(public, design, *planned, scored)
         else:
             queries = prepare_queries(public.X_public, design, seeds.representation)
-            aggregation = VoteAggregation(*planned, queries)
+            design = with_shared_representation(design, queries.whole)
+            aggregation = VoteAggregation(public, design, *planned, queries)
         self._warn_of_counts(private, public, release)
         aggregation.warn_if_useless()
         aggregation.rehearse()

@@ -44,6 +44,7 @@ OF_MODELS = (
         "sklearn_pate.students.GraphSelfTrainingClassifier",
         "sklearn_pate.students.ImageAugmentation",
         "sklearn_pate.students.ImageRepresentation",
+        "sklearn_pate.students.ImageStudent",
         "sklearn_pate.students.ReweightedClassifier",
         "sklearn_pate.students.ScoreFunction",
         "sklearn_pate.students.TableRepresentation",

@@ -97,15 +97,18 @@ DOMAINS = {
 }
 
 
-def load_file(name):
-    """Load a table and its domain."""
+def load_file(name, seed=SPLIT_SEED, sizes=None):
+    """Load a table and its domain; `sizes` are those of public and evaluated rows."""
     sha256, page = FILES[name]
     content = read_data_file(DataFile("tables", f"{name}.csv.gz", sha256, (page,)))
     rows = pd.read_csv(io.BytesIO(content), compression="gzip", encoding="utf-8-sig")
     y = pd.factorize(rows[LABELS[name]], sort=True)[0]
     frame, domain = rows[list(DOMAINS[name])], DOMAINS[name]
-    order = np.random.RandomState(SPLIT_SEED).permutation(len(y))
-    train, public, test = np.split(order, [6 * len(y) // 10, 7 * len(y) // 10])
+    order = np.random.RandomState(seed).permutation(len(y))
+    ends = 6 * len(y) // 10, 7 * len(y) // 10
+    if sizes is not None:
+        ends = len(y) - sum(sizes), len(y) - sizes[1]
+    train, public, test = np.split(order, ends)
     X = encode(frame, domain)
     return LearnerData(
         name=name,

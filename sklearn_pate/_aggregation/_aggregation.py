@@ -12,10 +12,11 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_random_state
 
-from sklearn_pate._aggregation._design import Design, as_query_strategy
+from sklearn_pate._aggregation._design import Design, as_query_strategy, is_table
 from sklearn_pate._aggregation._entry import (
     OF_COUNTS,
     ReleasePlan,
@@ -70,6 +71,7 @@ from sklearn_pate.mechanisms._noisy_sum import (
 from sklearn_pate.mechanisms._oracle import VoteCounts
 from sklearn_pate.students import (
     ImageRepresentation,
+    ImageStudent,
     QuerySession,
     QueryStrategy,
     RandomQueries,
@@ -107,6 +109,8 @@ class ScoredRows:
     basis: ScoreBasis
     #: Values of the basis, shape (n_rows, n_coordinates).
     values: NDArray[np.float64]
+    #: The representation with all its components.
+    whole: BaseEstimator | None = None
     #: Share of the variance of the represented rows that the basis keeps.
     kept_variance: float = 1.0
 
@@ -118,6 +122,7 @@ def score_rows(
     max_coordinates: int,
     rbf: bool,
     seed: int,
+    n_components: int | None = None,
 ) -> ScoredRows:
     """Choose the public rows that are scored, and compute the basis.
 
@@ -129,10 +134,15 @@ def score_rows(
     if n_public > _MOST_ROWS:
         chosen = check_random_state(seed).choice(n_public, _MOST_ROWS, replace=False)
         rows = np.sort(chosen)
-    fitted, X_for_teachers = represent(representation, X_public, seed)
+    whole, fitted, X_for_teachers = represent_first(
+        representation, n_components, X_public, seed
+    )
     of_basis, represented = fitted, X_for_teachers
     if representation is None:
-        of_basis, represented = represent(TableRepresentation(), X_public, seed)
+        own = TableRepresentation() if is_table(X_public) else ImageRepresentation()
+        whole, of_basis, represented = represent_first(
+            own, n_components, X_public, seed
+        )
     features = finite_features(representation, represented)
     basis = ScoreBasis(max_coordinates, rbf, seed).fit(features[rows])
     values = basis.transform(features[rows])
@@ -143,6 +153,7 @@ def score_rows(
         of_basis,
         basis,
         values,
+        whole,
         kept_variance(features[rows], values),
     )
 
@@ -176,6 +187,31 @@ def represent(
             f"representation={in_short(representation)} fails on the public rows: "
             f"{cause_of(failure)}. {remedy}".rstrip()
         ) from chained
+
+
+def with_shared_representation(design: Design, fitted: BaseEstimator | None) -> Design:
+    """Let the default student of images use what is fitted on public rows already."""
+    student = design.student
+    if not isinstance(student, ImageStudent) or fitted is None:
+        return design
+    if student.representation is not None:
+        return design
+    shared = clone(student).set_params(representation=FrozenEstimator(fitted))
+    return replace(design, student=shared)
+
+
+def represent_first(
+    representation: BaseEstimator | None,
+    n_components: int | None,
+    X_public: Table,
+    seed: int,
+) -> tuple[BaseEstimator | None, Any, Any]:
+    """Fit a representation; return it, and its first components, also of the rows."""
+    fitted, represented = represent(representation, X_public, seed)
+    if n_components is None or fitted is None:
+        return fitted, fitted, represented
+    few = cast(ImageRepresentation, fitted).first(n_components)
+    return fitted, few, np.ascontiguousarray(cast(Any, represented)[:, :n_components])
 
 
 def finite_features(representation: Any, represented: Any) -> NDArray[np.float64]:
@@ -458,6 +494,11 @@ class Answers:
     #: Released shares of the classes, None with plain votes.
     shares: NDArray[np.float64] | None
 
+    def labels(self, n_classes: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Return the answered rows, and answers as probabilities."""
+        answered = self.answers >= 0
+        return self.rows[answered], np.eye(n_classes)[self.answers[answered]]
+
 
 @dataclass(frozen=True)
 class Queries:
@@ -466,16 +507,20 @@ class Queries:
     #: The public rows by the representation.
     X_for_teachers: Table
     strategy: QueryStrategy
-    #: Fitted on public rows.
+    #: What teachers see, fitted on public rows.
     representation: BaseEstimator | None
     #: Public rows as numbers, where the strategy compares them.
     features: NDArray[np.float64] | None
+    #: The representation with all its components.
+    whole: BaseEstimator | None
 
 
 @phase("preparing public rows")
 def prepare_queries(X_public: Table, design: Design, seed: int) -> Queries:
     """Prepare the queries, or raise ValueError if the public rows do not allow them."""
-    fitted, X_for_teachers = represent(design.representation, X_public, seed)
+    whole, fitted, X_for_teachers = represent_first(
+        design.representation, design.n_components, X_public, seed
+    )
 
     def features() -> NDArray[np.float64] | None:
         return comparable(fitted, X_public, X_for_teachers, seed)
@@ -494,7 +539,7 @@ def prepare_queries(X_public: Table, design: Design, seed: int) -> Queries:
                 "X_public has text, sparse or missing values; pass representation=, a "
                 "transformer to dense numbers, or use 'random'."
             )
-    return Queries(X_for_teachers, strategy, fitted, compared)
+    return Queries(X_for_teachers, strategy, fitted, compared, whole)
 
 
 @dataclass(frozen=True)
@@ -632,6 +677,7 @@ class VoteAggregation(Aggregation[Votes, Answers]):
             self.public.X_public,
             released.shares,
             slope=self.design.slope,
+            labels=released.labels(self.n_classes),
             threshold=self.design.threshold,
         )
 

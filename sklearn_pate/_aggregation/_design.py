@@ -35,6 +35,7 @@ from sklearn_pate.mechanisms._noisy_sum import Threshold
 from sklearn_pate.students import (
     ExpertQueries,
     ImageRepresentation,
+    ImageStudent,
     InteractiveQueries,
     QueryStrategy,
     RandomQueries,
@@ -42,10 +43,14 @@ from sklearn_pate.students import (
     TableRepresentation,
     UncertaintyQueries,
 )
+from sklearn_pate.students._image_student import FEW_COMPONENTS
 
 # Teachers of mean scores, in square roots of the number of rows: those that learn from
 # a representation, and others. Measured on tables.
 _TIMES_FROM_FEW, _TIMES = 3, 2
+# Teachers of images, and rows of each class that each of them has at least. Measured on
+# MNIST, SVHN and CIFAR-10.
+_TIMES_OF_IMAGES, _ROWS_OF_CLASS = 4, 2
 # Prior variance of the log-odds of votes, over the sum of the variances of the rows
 # that the default student learns from. Measured on tables.
 _VARIANCE = 0.64 / 5
@@ -69,7 +74,7 @@ QUERY_STRATEGIES = {
 }
 
 # "auto": more answers hardly improve a student that averages over them; one that learns
-# from unlabelled rows, too, needs few; networks and students of images need right ones.
+# from unlabelled rows, too, needs few; networks need right ones.
 _AUTO_QUERIES, _AUTO_QUERIES_SEMI_SUPERVISED = 2000, 100
 _RIGHT, _FEWEST_QUERIES = 0.9, 20
 
@@ -95,9 +100,12 @@ class Design:
     right_answers: int | None = None
     #: Whether votes are balanced, so that shares of classes are released, too.
     balanced: bool = False
-    #: Slope of the student's log-odds, as noise flattens those of votes.
-    slope: float = 1.0
+    #: Slope of the student's log-odds, as noise flattens those of votes; None for one
+    #: that released labels suggest.
+    slope: float | None = 1.0
     threshold: Any = "auto"
+    #: Number of components of the representation that teachers see; None for all.
+    n_components: int | None = None
 
 
 class PATEParameters(Protocol):
@@ -134,15 +142,18 @@ def design_fit(
     if _may_release_scores(pate, X_public, n_classes):
         mechanism = MeanScores()
     is_of_votes = isinstance(mechanism, PluralityMechanism)
-    n_teachers = _n_teachers(pate, n_rows, scores=not is_of_votes)
-    student, n_queries, right, balanced, slope = pate.student, 0, None, False, 1.0
+    n_teachers = _n_teachers(pate, X_public, n_rows, n_classes, scores=not is_of_votes)
+    student, n_queries, right, balanced = pate.student, 0, None, False
+    slope: float | None = 1.0
+    if student is None and (is_of_votes or _has_image_student(pate, X_public)):
+        student = default_student(pate.estimator, X_public)
     if is_of_votes:
-        if student is None:
-            student = default_student(pate.estimator, X_public)
-        right = _n_right_answers(pate, X_public, student, n_teachers, n_classes)
+        right = _n_right_answers(pate, student, n_teachers, n_classes)
         n_queries = resolve_n_queries(pate.n_queries, n_public, student, right)
         balanced = _may_be_balanced(pate, mechanism, student, n_classes)
-        if balanced and student is default_student(None, None):
+        if isinstance(student, ImageStudent):
+            slope = None
+        elif balanced and student is default_student(None, None):
             slope = _slope(pate, n_teachers, n_queries, n_classes)
             student = clone(student).set_params(
                 logisticregression__C=_VARIANCE / slope**2
@@ -165,6 +176,7 @@ def design_fit(
         balanced,
         slope,
         pate.threshold,
+        _n_components(pate, X_public),
     )
 
 
@@ -237,7 +249,14 @@ def design_of_votes(pate: PATEParameters, X_public: Table) -> Design:
     )
 
 
-def _n_teachers(pate: PATEParameters, n_rows: int | None, *, scores: bool) -> int:
+def _n_teachers(
+    pate: PATEParameters,
+    X_public: Table | None,
+    n_rows: int | None,
+    n_classes: int,
+    *,
+    scores: bool,
+) -> int:
     """Return the number of teachers, or raise ValueError.
 
     Teachers that learn from a representation need few rows for useful scores.
@@ -249,11 +268,14 @@ def _n_teachers(pate: PATEParameters, n_rows: int | None, *, scores: bool) -> in
             "n_teachers='auto' is the square root of the number of rows, which is not "
             "known; pass n_rows, or n_teachers."
         )
+    learns_from_few = pate.representation is not None and (
+        _learns_from_representation(pate.estimator)
+    )
+    if learns_from_few and _is_of_images(X_public):
+        most = n_rows // (_ROWS_OF_CLASS * n_classes)
+        return max(1, min(round(_TIMES_OF_IMAGES * n_rows**0.5), most))
     times = 1
     if scores:
-        learns_from_few = pate.representation is not None and (
-            _learns_from_representation(pate.estimator)
-        )
         times = _TIMES_FROM_FEW if learns_from_few else _TIMES
     return round(times * n_rows**0.5)
 
@@ -274,7 +296,6 @@ def _may_release_scores(
         and isinstance(pate.query_strategy, str)
         and pate.n_queries == pate.query_strategy == "auto"
         and n_classes > 1
-        and (pate.estimator is None or X_public is None or is_table(X_public))
         and not is_of(pate.estimator, "skorch")
         and not (student is not None and accepts_unlabeled(student))
     )
@@ -296,8 +317,13 @@ def default_representation(
         return representation
     if not _learns_from_representation(estimator):
         return None
-    of_images = X_public is not None and not is_table(X_public)
-    return ImageRepresentation() if of_images else TableRepresentation()
+    return ImageRepresentation() if _is_of_images(X_public) else TableRepresentation()
+
+
+def _n_components(pate: PATEParameters, X_public: Table | None) -> int | None:
+    """Return the number of components that teachers of images see; None for all."""
+    is_own = isinstance(pate.representation, str) and _is_of_images(X_public)
+    return FEW_COMPONENTS if is_own else None
 
 
 def _learns_from_representation(teacher: Any) -> bool:
@@ -329,29 +355,36 @@ def is_given(representation: Any) -> bool:
 
 
 def default_student(estimator: Any, X_public: Table | None) -> Any:
-    """Return the student of noisy answers; it averages over them.
+    """Return the student of noisy answers; that of a table averages over them.
 
-    Networks, and teachers of images with probabilities, are students themselves.
+    Networks are students themselves.
     """
-    of_images = X_public is not None and not is_table(X_public)
-    if is_of(estimator, "skorch") or (of_images and _has_probabilities(estimator)):
+    if is_of(estimator, "skorch"):
         return estimator
-    return _averaging_student(of_images)
+    return ImageStudent() if _is_of_images(X_public) else _averaging_student()
+
+
+def _has_image_student(pate: PATEParameters, X_public: Table | None) -> bool:
+    """Return whether images get a student where mean scores are released."""
+    return pate.student is None and _is_of_images(X_public)
 
 
 @cache
-def _averaging_student(of_images: bool) -> BaseEstimator:
+def _averaging_student() -> BaseEstimator:
     """Return a student that averages over answers; only its clones are fitted."""
     # The variances of these columns fall, so that rough functions are shrunk most.
-    columns = TableRepresentation(basis="rbf", random_state=0)
     return make_pipeline(
-        ImageRepresentation() if of_images else columns,
+        TableRepresentation(basis="rbf", random_state=0),
         LogisticRegression(max_iter=1000),
     )
 
 
 def _has_probabilities(estimator: Any) -> bool:
     return estimator is not None and has_after_fit(estimator, "predict_proba")
+
+
+def _is_of_images(X_public: Table | None) -> bool:
+    return X_public is not None and not is_table(X_public)
 
 
 def is_table(X: Table) -> bool:
@@ -409,22 +442,15 @@ def as_query_strategy(
 
 
 def _n_right_answers(
-    pate: PATEParameters,
-    X_public: Table | None,
-    student: Any,
-    n_teachers: int,
-    n_classes: int,
+    pate: PATEParameters, student: Any, n_teachers: int, n_classes: int
 ) -> int | None:
-    """Compute the number of queries that a network or student of images learns from.
+    """Compute the number of queries that a network learns from.
 
     As many as get noise with which nine of ten answers or more are right where all
     teachers agree: by the cost of noisy counts, which bounds that of answers. None for
     other students, and where the noise is given.
     """
-    of_images = X_public is not None and not is_table(X_public)
-    needs_right = (of_images or is_of(student, "skorch")) and not accepts_unlabeled(
-        student
-    )
+    needs_right = is_of(student, "skorch") and not accepts_unlabeled(student)
     if not needs_right or pate.epsilon is None or n_classes < 2:
         return None
     # The difference of two counts exceeds its noise, for each of the other classes.

@@ -37,7 +37,12 @@ from sklearn_pate.accounting._ledger import FitEntry
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.exceptions import StudentWarning, warn_user
 from sklearn_pate.mechanisms._noisy_sum import Estimate, exceeds_noise
-from sklearn_pate.students import DistillationClassifier, ScoreFunction
+from sklearn_pate.students import (
+    DistillationClassifier,
+    ImageStudent,
+    ReweightedClassifier,
+    ScoreFunction,
+)
 from sklearn_pate.students._basis import (
     bounded,
     resolve_threshold,
@@ -239,7 +244,7 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
                 self.public.X_public,
                 n_labeled=len(self.scored.rows),
                 n_classes=self.n_classes,
-                soft=True,
+                soft=self._is_soft,
                 seed=self.seeds.student,
             )
 
@@ -316,20 +321,38 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
         self._warn_of_noise(released)
         if self.design.student is None:
             return released.model
+        rows, probabilities = self.scored.rows, released.probabilities
         with phase("training the student"):
-            return train_student(
+            student = train_student(
                 self._student(),
                 self.public.X_public,
-                self.scored.rows,
+                rows,
                 released.answers,
                 n_classes=self.n_classes,
                 seed=self.seeds.student,
-                histograms=released.probabilities,
+                histograms=probabilities if self._is_soft else None,
             )
+            if self._is_soft:
+                return student
+            return ReweightedClassifier.with_shares(
+                student,
+                self.public.X_public,
+                released.estimate.shares,
+                slope=None,
+                labels=(rows, probabilities),
+                threshold=self.design.threshold,
+            )
+
+    @property
+    def _is_soft(self) -> bool:
+        """Whether the student learns from probabilities; that of images from labels."""
+        return not isinstance(self.design.student, ImageStudent)
 
     def _student(self) -> BaseEstimator:
         """Return the student, made to learn from class probabilities."""
         student = self.design.student
+        if not self._is_soft:
+            return student
         if not accepts_soft_labels(student):
             student = DistillationClassifier(student, random_state=self.seeds.student)
         return on_labels("student", student, self.public.classes, soft=True)
@@ -371,6 +394,7 @@ def prepare_scores(X_public: Table, design: Design, seed: int) -> ScoredRows:
         design.representation,
         # Beside the constant function.
         max_coordinates=1 + design.mechanism.max_coordinates,
-        rbf=design.mechanism.basis == "rbf",
+        rbf=design.mechanism.basis == "rbf" and design.n_components is None,
         seed=seed,
+        n_components=design.n_components,
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 from sklearn_pate.students._basis import ReweightedClassifier, ScoreFunction
 from sklearn_pate.students._graph import GraphSelfTrainingClassifier
+from sklearn_pate.students._image_student import ImageStudent
 from sklearn_pate.students._queries import (
     ExpertQueries,
     InteractiveQueries,
@@ -30,6 +31,7 @@ __all__ = [
     "GraphSelfTrainingClassifier",
     "ImageAugmentation",
     "ImageRepresentation",
+    "ImageStudent",
     "InteractiveQueries",
     "QuerySession",
     "QueryStrategy",

@@ -7,8 +7,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import helmert, solve_triangular
+from scipy.optimize import minimize_scalar
 from scipy.spatial.distance import cdist, pdist
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state, get_tags
 
@@ -561,7 +562,8 @@ class ReweightedClassifier(ThresholdedClassifier):
         X_public: Any,
         shares: NDArray[np.float64],
         *,
-        slope: float,
+        slope: float | None,
+        labels: tuple[NDArray[np.intp], NDArray[np.float64]],
         threshold: Any,
     ) -> Self:
         """Create a fitted classifier from a fitted one.
@@ -578,8 +580,12 @@ class ReweightedClassifier(ThresholdedClassifier):
         shares : ndarray of shape (n_classes,)
             Mean probability of each class over the public rows, larger than 0.
 
-        slope : float
-            As in `slope_`.
+        slope : float or None
+            As in `slope_`. None is the slope with the least log-loss of `labels`.
+
+        labels : tuple of (ndarray of int, ndarray of shape (n_labels, n_classes))
+            Public rows, and released labels or probabilities of these. Not used with a
+            given slope.
 
         threshold : {"auto", "balanced", "accuracy"} or float
             As `threshold` of :class:`~sklearn_pate.PATEClassifier`.
@@ -592,12 +598,18 @@ class ReweightedClassifier(ThresholdedClassifier):
         reweighted = cls()
         reweighted.estimator_ = classifier
         reweighted.classes_ = np.arange(len(shares))
-        reweighted.slope_, reweighted.weights_ = slope, np.ones(len(shares))
+        reweighted.slope_, reweighted.weights_ = 1.0, np.ones(len(shares))
         probabilities = reweighted.predict_proba(X_public)
+        if slope is None:
+            rows, targets = labels
+            slope = _slope_for(probabilities[rows], targets)
+        reweighted.slope_ = slope
+        probabilities = probabilities**slope
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
         reweighted.weights_ = _weights_for(shares, probabilities)
-        reweighted.threshold = resolve_threshold(
-            threshold, reweighted.predict_proba(X_public)
-        )
+        weighted = reweighted.weights_ * probabilities
+        weighted /= weighted.sum(axis=1, keepdims=True)
+        reweighted.threshold = resolve_threshold(threshold, weighted)
         return reweighted
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -627,6 +639,18 @@ class ReweightedClassifier(ThresholdedClassifier):
         if hasattr(self, "estimator_"):
             tags.input_tags = get_tags(self.estimator_).input_tags
         return tags
+
+
+def _slope_for(
+    probabilities: NDArray[np.float64], targets: NDArray[np.float64]
+) -> float:
+    """Return the factor of log-odds with the least log-loss of targets."""
+    scores = np.log(np.maximum(probabilities, _LEAST_WEIGHTED))
+
+    def loss(slope: float) -> float:
+        return -float(np.sum(targets * log_softmax(slope * scores, axis=1)))
+
+    return float(minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded").x)
 
 
 def _weights_for(

@@ -1,6 +1,7 @@
 """Representations of tables and images that are fitted on public rows."""
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -602,6 +603,23 @@ class ImageRepresentation(
         check_is_fitted(self)
         X = check_features(self, X, reset=False, private=True)
         return self._projected(self._images(X), self.mean_, self.components_)
+
+    def first(self, n_components: int) -> Self:
+        """Return the transformer to the first components.
+
+        Parameters
+        ----------
+        n_components : int
+            Number of components.
+
+        Returns
+        -------
+        representation : ImageRepresentation
+            Fitted, on the same images.
+        """
+        few = copy(self)
+        few.components_ = self.components_[:, :n_components]
+        return few
 
     @property
     def _n_features_out(self) -> int:
