@@ -74,7 +74,8 @@ QUERY_STRATEGIES = {
 }
 
 # "auto": more answers hardly improve a student that averages over them; one that learns
-# from unlabelled rows, too, needs few; networks need right ones.
+# from unlabelled rows, too, needs few; networks and other students of images need right
+# ones.
 _AUTO_QUERIES, _AUTO_QUERIES_SEMI_SUPERVISED = 2000, 100
 _RIGHT, _FEWEST_QUERIES = 0.9, 20
 
@@ -141,6 +142,9 @@ def design_fit(
     mechanism = as_mechanism(pate.mechanism)
     if _may_release_scores(pate, X_public, n_classes):
         mechanism = MeanScores()
+    if isinstance(pate.mechanism, str) and isinstance(mechanism, MeanScores):
+        # Of images, teachers see few components.
+        mechanism = MeanScores("linear" if _is_of_images(X_public) else "rbf")
     is_of_votes = isinstance(mechanism, PluralityMechanism)
     n_teachers = _n_teachers(pate, X_public, n_rows, n_classes, scores=not is_of_votes)
     student, n_queries, right, balanced = pate.student, 0, None, False
@@ -148,7 +152,7 @@ def design_fit(
     if student is None and (is_of_votes or _has_image_student(pate, X_public)):
         student = default_student(pate.estimator, X_public)
     if is_of_votes:
-        right = _n_right_answers(pate, student, n_teachers, n_classes)
+        right = _n_right_answers(pate, X_public, student, n_teachers, n_classes)
         n_queries = resolve_n_queries(pate.n_queries, n_public, student, right)
         balanced = _may_be_balanced(pate, mechanism, student, n_classes)
         if isinstance(student, ImageStudent):
@@ -442,15 +446,20 @@ def as_query_strategy(
 
 
 def _n_right_answers(
-    pate: PATEParameters, student: Any, n_teachers: int, n_classes: int
+    pate: PATEParameters,
+    X_public: Table | None,
+    student: Any,
+    n_teachers: int,
+    n_classes: int,
 ) -> int | None:
-    """Compute the number of queries that a network learns from.
+    """Compute the number of queries that a network or student of images learns from.
 
     As many as get noise with which nine of ten answers or more are right where all
     teachers agree: by the cost of noisy counts, which bounds that of answers. None for
     other students, and where the noise is given.
     """
-    needs_right = is_of(student, "skorch") and not accepts_unlabeled(student)
+    of_images = _is_of_images(X_public) or is_of(student, "skorch")
+    needs_right = of_images and not accepts_unlabeled(student)
     if not needs_right or pate.epsilon is None or n_classes < 2:
         return None
     # The difference of two counts exceeds its noise, for each of the other classes.

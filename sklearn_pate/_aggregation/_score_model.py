@@ -394,7 +394,7 @@ def prepare_scores(X_public: Table, design: Design, seed: int) -> ScoredRows:
         design.representation,
         # Beside the constant function.
         max_coordinates=1 + design.mechanism.max_coordinates,
-        rbf=design.mechanism.basis == "rbf" and design.n_components is None,
+        rbf=design.mechanism.basis == "rbf",
         seed=seed,
         n_components=design.n_components,
     )

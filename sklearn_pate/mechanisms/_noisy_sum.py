@@ -41,6 +41,8 @@ _SQUARED_SIGNAL, _FEWEST = 12, 4
 # Prior variance of the j-th function of a direction is proportional to j to this power;
 # least squared length of directions, relative to that of their noise.
 _DECAY, _LEAST_SIGNAL = -1.5, 0.05
+# Length that no direction is shorter than, unless all are zero.
+_TINY = 1e-300
 _BASES = ("linear", "rbf")
 Threshold = Literal["auto", "balanced", "accuracy"]
 # Beyond this, the rounding of vectors would take more than half of their length.
@@ -493,11 +495,11 @@ class MeanScores(GaussianSum):
     basis : {"linear", "rbf"}, default="rbf"
         Functions of the basis. "linear" is the principal components of the public rows
         after the representation. "rbf" adds functions of the distances to cluster means
-        of these rows.
+        of these rows, in an order from smooth to rough. Their coefficients are shrunk.
 
     max_coordinates : int, default=500
-        Largest number of functions in the basis. With more noise, fewer functions are
-        used.
+        Largest number of functions in the basis. With more noise, fewer functions of
+        "rbf" are used.
 
     noise_scale : float, default=None
         Standard deviation of the noise on every number of a sum, divided by the bound
@@ -571,7 +573,8 @@ class MeanScores(GaussianSum):
         -------
         n_coordinates : int
             Number of functions of the basis, from 4 to `max_coordinates`. Proportional
-            to the square of the ratio of the number of teachers to the noise scale.
+            to the square of the ratio of the number of teachers to the noise scale; the
+            largest number for ``basis="linear"``.
         """
         check_count("n_teachers", n_teachers)
         check_count("n_classes", n_classes, 2)
@@ -579,6 +582,8 @@ class MeanScores(GaussianSum):
         signal = n_teachers / self.noise_scale
         squared = SCORE_SHARES[1] * signal**2 / (_SQUARED_SIGNAL * (n_classes - 1))
         most = min(self.max_coordinates, max(MOST_VALUES // (n_classes - 1), 1))
+        if self.basis == "linear":
+            return most
         return min(most, max(_FEWEST, round(squared)))
 
     _exact = GaussianSum._exact  # `estimate` draws this sum alone
@@ -634,7 +639,10 @@ class MeanScores(GaussianSum):
             units = direction_units(math.prod(scores.shape))
             directions = sums.draw(1, scores.sum).reshape(scores.shape) / units
             variance = (self._sigma / units) ** 2
-            direction = _shrunk_direction(directions, variance)
+            # Distances are many functions, from smooth to rough; components are few.
+            shrinks = self.basis == "rbf"
+            direction = _shrunk(directions, variance) if shrinks else directions
+            direction = direction / max(float(np.linalg.norm(direction)), _TINY)
             advance(1)
             of_units = LONGEST_VALUE * counts.sum()
             values = sums.draw(2, lambda: np.array([value_sum(direction, shares)]))
@@ -659,21 +667,14 @@ class MeanScores(GaussianSum):
         super()._check_noise()
 
 
-def _shrunk_direction(
-    directions: NDArray[np.float64], variance: float
-) -> NDArray[np.float64]:
-    """Shrink a noisy sum of directions, and scale it to length one.
-
-    By a prior variance of each function, relative to that of the noise.
-    """
+def _shrunk(directions: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
+    """Shrink a noisy sum of directions, by a prior variance of each function."""
     n_functions, n_contrasts = directions.shape
     noise = directions.size * variance
     signal = max(np.sum(directions**2) - noise, _LEAST_SIGNAL * noise)
     weights = np.arange(1.0, n_functions + 1) ** _DECAY
     prior = signal / n_contrasts * weights / weights.sum()
-    kept = directions * (prior / (prior + variance))[:, np.newaxis]
-    length = np.linalg.norm(kept)
-    return kept / length if length > 0 else kept
+    return directions * (prior / (prior + variance))[:, np.newaxis]
 
 
 def shrunk(

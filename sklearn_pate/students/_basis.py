@@ -34,9 +34,11 @@ _PRECISION, _SMALLEST_UNIT = 53, 2.0**-900
 _ROUND_OFF = 1e-9
 # Least probability that the weight of a class is computed from.
 _LEAST_WEIGHTED = 1e-12
-# Smallest mean probability, in units of equal shares; number of iterations towards it;
-# and difference from it that is round-off.
-_LEAST_MEAN, _MOST_ITERATIONS, _NEGLIGIBLE_SHARE = 1e-3, 200, 1e-9
+# Smallest mean probability, in units of equal shares; and difference from it that is
+# round-off.
+_LEAST_MEAN, _NEGLIGIBLE_SHARE = 1e-3, 1e-9
+# Newton steps towards mean probabilities: their number, ridge and largest length.
+_MOST_ITERATIONS, _RELATIVE_RIDGE, _LONGEST_STEP = 200, 1e-9, 2.0
 
 
 class ScoreBasis(TransformerMixin, BaseEstimator):
@@ -598,18 +600,17 @@ class ReweightedClassifier(ThresholdedClassifier):
         reweighted = cls()
         reweighted.estimator_ = classifier
         reweighted.classes_ = np.arange(len(shares))
-        reweighted.slope_, reweighted.weights_ = 1.0, np.ones(len(shares))
-        probabilities = reweighted.predict_proba(X_public)
+        scores, is_known = reweighted._scores_of(X_public)
         if slope is None:
             rows, targets = labels
-            slope = _slope_for(probabilities[rows], targets)
-        reweighted.slope_ = slope
-        probabilities = probabilities**slope
-        probabilities /= probabilities.sum(axis=1, keepdims=True)
-        reweighted.weights_ = _weights_for(shares, probabilities)
-        weighted = reweighted.weights_ * probabilities
-        weighted /= weighted.sum(axis=1, keepdims=True)
-        reweighted.threshold = resolve_threshold(threshold, weighted)
+            slope = _slope_for(scores[rows], targets)
+        reweighted.slope_, reweighted.weights_ = slope, np.zeros(len(shares))
+        known = np.flatnonzero(is_known)
+        shift = shift_to_shares(slope * scores[:, known], shares[known])
+        reweighted.weights_[known] = np.exp(shift - shift.max())
+        reweighted.threshold = resolve_threshold(
+            threshold, reweighted._probabilities(scores)
+        )
         return reweighted
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -625,11 +626,22 @@ class ReweightedClassifier(ThresholdedClassifier):
         probabilities : ndarray of shape (n_rows, n_classes)
             One column per class, 0 for a class that the classifier does not know.
         """
-        known = self.estimator_.predict_proba(X)
+        scores, _ = self._scores_of(X)
+        return self._probabilities(scores)
+
+    def _scores_of(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return logarithms of probabilities, and which classes any row may have."""
         probabilities = in_all_classes(
-            known, self.estimator_, len(self.classes_), absent=0.0
+            self.estimator_.predict_proba(X),
+            self.estimator_,
+            len(self.classes_),
+            absent=0.0,
         )
-        weighted = self.weights_ * probabilities**self.slope_
+        is_known = probabilities.max(axis=0, initial=0) > 0
+        return np.log(np.maximum(probabilities, _LEAST_WEIGHTED)), is_known
+
+    def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        weighted = self.weights_ * np.exp(self.slope_ * scores)
         return weighted / weighted.sum(axis=1, keepdims=True)
 
     def __sklearn_tags__(self) -> Tags:
@@ -641,31 +653,13 @@ class ReweightedClassifier(ThresholdedClassifier):
         return tags
 
 
-def _slope_for(
-    probabilities: NDArray[np.float64], targets: NDArray[np.float64]
-) -> float:
-    """Return the factor of log-odds with the least log-loss of targets."""
-    scores = np.log(np.maximum(probabilities, _LEAST_WEIGHTED))
+def _slope_for(scores: NDArray[np.float64], targets: NDArray[np.float64]) -> float:
+    """Return the factor of scores with the least log-loss of targets."""
 
     def loss(slope: float) -> float:
         return -float(np.sum(targets * log_softmax(slope * scores, axis=1)))
 
     return float(minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded").x)
-
-
-def _weights_for(
-    shares: NDArray[np.float64], probabilities: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return weights of classes with which mean probabilities are these shares.
-
-    A class that no row may have keeps its weight.
-    """
-    known = np.flatnonzero(probabilities.max(axis=0) > 0)
-    log_probabilities = np.log(np.maximum(probabilities[:, known], _LEAST_WEIGHTED))
-    shift = shift_to_shares(log_probabilities, shares[known] / shares[known].sum())
-    weights = np.ones(len(shares))
-    weights[known] = np.exp(shift - shift.max())
-    return weights
 
 
 def bounded(scores: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
@@ -680,18 +674,23 @@ def shift_to_shares(
 ) -> NDArray[np.float64]:
     """Compute what must be added to scores for given mean probabilities.
 
-    By iterative proportional fitting, whose every step comes closer.
+    By Newton's method, with steps of bounded length.
     """
     n_classes = scores.shape[1]
     target = np.maximum(shares, _LEAST_MEAN / n_classes)
     target = target / target.sum()
-    shift = np.zeros(n_classes)
+    shift = np.log(target)
     for _ in range(_MOST_ITERATIONS):
-        found = softmax(scores + shift, axis=1).mean(axis=0)
-        if np.abs(found - target).max() < _NEGLIGIBLE_SHARE:
+        found = softmax(scores + shift, axis=1)
+        excess = found.mean(axis=0) - target
+        if np.abs(excess).max() < _NEGLIGIBLE_SHARE:
             break
-        shift += np.log(target) - np.log(np.maximum(found, _NEGLIGIBLE_SHARE))
-    return shift
+        # Singular along equal shifts, which change nothing.
+        hessian = np.diag(found.mean(axis=0)) - found.T @ found / len(found)
+        ridge = _RELATIVE_RIDGE * np.trace(hessian) * np.eye(n_classes) + 1 / n_classes
+        step = np.linalg.solve(ridge + hessian, excess)
+        shift -= np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
+    return shift - shift.mean()
 
 
 def resolve_threshold(

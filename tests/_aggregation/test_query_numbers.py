@@ -17,6 +17,7 @@ IMAGES, TABLE = np.zeros((3000, 4, 4)), np.zeros((3000, 16))
 
 
 def n_queries(X_public, n_teachers, n_classes=10, **parameters):
+    parameters = {"student": LogisticRegression(), "mechanism": "gnmax"} | parameters
     pate = PATEClassifier(LogisticRegression(), n_teachers=n_teachers, **parameters)
     design = design_fit(
         pate, X_public, n_public=len(X_public), n_rows=60_000, n_classes=n_classes
@@ -41,9 +42,10 @@ def test_more_teachers_or_epsilon_allow_more_queries_and_tables_average():
     assert numbers == sorted(numbers)
     assert (numbers[0], numbers[-1]) == (20, 2000)
     assert n_queries(IMAGES, 100) < n_queries(IMAGES, 100, epsilon=2.0)
-    assert n_queries(TABLE, 10, mechanism="gnmax") == 2000
+    assert n_queries(TABLE, 10) == 2000
     learns_from_all = SelfTrainingClassifier(LogisticRegression())
-    assert n_queries(IMAGES, 400, student=learns_from_all) == 100
+    for student in (None, learns_from_all):
+        assert n_queries(IMAGES, 400, student=student) == 100
 
 
 def flat(X):
@@ -54,6 +56,7 @@ def test_too_many_queries_about_images_warn_with_a_number_that_works():
     rng = np.random.RandomState(0)
     X, y = rng.uniform(size=(3000, 4, 4)), np.arange(3000) % 3
     clf = PATEClassifier(
+        make_pipeline(FunctionTransformer(flat), LogisticRegression()),
         make_pipeline(FunctionTransformer(flat), LogisticRegression()),
         n_teachers=60,
         n_queries=1000,
