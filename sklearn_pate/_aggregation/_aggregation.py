@@ -79,7 +79,12 @@ from sklearn_pate.students import (
     ReweightedClassifier,
     TableRepresentation,
 )
-from sklearn_pate.students._basis import ScoreBasis, kept_variance
+from sklearn_pate.students._basis import (
+    ScoreBasis,
+    class_probabilities,
+    kept_variance,
+    slope_for,
+)
 from sklearn_pate.students._queries import numeric_features, standardized_features
 from sklearn_pate.students._train_student import train_student
 
@@ -94,6 +99,8 @@ Released = TypeVar("Released")
 _FEW_QUERIES = 0.1
 # Answers that a student of others must predict, to be told from noise.
 _FEWEST_TESTED = 20
+# Slope of a student with fewer.
+_UNTESTED_SLOPE = 0.1
 
 
 @dataclass(frozen=True)
@@ -494,11 +501,6 @@ class Answers:
     #: Released shares of the classes, None with plain votes.
     shares: NDArray[np.float64] | None
 
-    def labels(self, n_classes: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Return the answered rows, and answers as probabilities."""
-        answered = self.answers >= 0
-        return self.rows[answered], np.eye(n_classes)[self.answers[answered]]
-
 
 @dataclass(frozen=True)
 class Queries:
@@ -659,11 +661,12 @@ class VoteAggregation(Aggregation[Votes, Answers]):
     @phase("training the student")
     def teach(self, released: Answers) -> BaseEstimator:
         """Train a clone of the student on public rows and released answers alone."""
-        if not any(self._why_useless()):
-            self._warn_of_noise(released)
+        X_public, tested = self.public.X_public, self._tested(released)
+        if tested is not None and not any(self._why_useless()):
+            warn_user(why_answers_are_noise(*tested), PrivacyUtilityWarning)
         student = train_student(
             self.student,
-            self.public.X_public,
+            X_public,
             released.rows,
             released.answers,
             n_classes=self.n_classes,
@@ -672,19 +675,27 @@ class VoteAggregation(Aggregation[Votes, Answers]):
         )
         if released.shares is None:
             return student
+        slope = self.design.slope
+        if slope is None:
+            slope = _UNTESTED_SLOPE
+            if tested is not None:
+                scores, answers = tested
+                slope = slope_for(scores, np.eye(self.n_classes)[answers])
         return ReweightedClassifier.with_shares(
             student,
-            self.public.X_public,
+            class_probabilities(student, X_public, self.n_classes),
             released.shares,
-            slope=self.design.slope,
-            labels=released.labels(self.n_classes),
+            slope=slope,
             threshold=self.design.threshold,
         )
 
-    def _warn_of_noise(self, released: Answers) -> None:
-        """Warn if a student trained on half of the answers does not predict the others.
+    def _tested(
+        self, released: Answers
+    ) -> tuple[NDArray[np.floating], NDArray[np.intp]] | None:
+        """Return half of the answers, and scores by a student trained on the others.
 
-        A student that accepts unlabelled rows is not trained twice, as it has many.
+        None where answers are too few. A student that accepts unlabelled rows is not
+        trained twice, as it has many, unless its slope is needed.
         """
         student, X_public = self.student, self.public.X_public
         rows, answers = released.rows, released.answers
@@ -693,11 +704,11 @@ class VoteAggregation(Aggregation[Votes, Answers]):
         )
         half, rest = np.array_split(answered, 2)
         if (
-            accepts_unlabeled(student)
+            (accepts_unlabeled(student) and self.design.slope is not None)
             or len(rest) < _FEWEST_TESTED
             or len(np.unique(answers[half])) < 2
         ):
-            return
+            return None
         try:
             with quiet(), seeded_globals(self.seeds.student):
                 fitted = train_student(
@@ -708,12 +719,10 @@ class VoteAggregation(Aggregation[Votes, Answers]):
                     n_classes=self.n_classes,
                     seed=self.seeds.student,
                 )
-                scores = scores_of(
-                    fitted, _safe_indexing(X_public, rows[rest]), self.n_classes
-                )
+                tested = _safe_indexing(X_public, rows[rest])
+                return scores_of(fitted, tested, self.n_classes), answers[rest]
         except Exception:
-            return  # half of the answers may be too few for the student
-        warn_user(why_answers_are_noise(scores, answers[rest]), PrivacyUtilityWarning)
+            return None  # half of the answers may be too few for the student
 
     def attributes(self, released: Answers) -> dict[str, Any]:
         """Return what was released, as fitted attributes."""

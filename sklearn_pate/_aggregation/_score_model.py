@@ -45,9 +45,11 @@ from sklearn_pate.students import (
 )
 from sklearn_pate.students._basis import (
     bounded,
+    class_probabilities,
     resolve_threshold,
     row_products,
     shift_to_shares,
+    slope_for,
 )
 from sklearn_pate.students._train_student import train_student
 
@@ -334,12 +336,13 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
             )
             if self._is_soft:
                 return student
+            X_public = self.public.X_public
+            found = class_probabilities(student, X_public, self.n_classes)
             return ReweightedClassifier.with_shares(
                 student,
-                self.public.X_public,
+                found,
                 released.estimate.shares,
-                slope=None,
-                labels=(rows, probabilities),
+                slope=slope_for(found[rows], probabilities),
                 threshold=self.design.threshold,
             )
 

@@ -32,8 +32,8 @@ _ROWS_AT_ONCE = 512
 _PRECISION, _SMALLEST_UNIT = 53, 2.0**-900
 # Probabilities of equal rows differ by less.
 _ROUND_OFF = 1e-9
-# Least probability that the weight of a class is computed from.
-_LEAST_WEIGHTED = 1e-12
+# Least probability that a slope and weights are computed from, and the range of slopes.
+_LEAST_WEIGHTED, _SLOPES = 1e-12, (0.02, 1.0)
 # Smallest mean probability, in units of equal shares; and difference from it that is
 # round-off.
 _LEAST_MEAN, _NEGLIGIBLE_SHARE = 1e-3, 1e-9
@@ -561,11 +561,10 @@ class ReweightedClassifier(ThresholdedClassifier):
     def with_shares(
         cls,
         classifier: Any,
-        X_public: Any,
+        probabilities: NDArray[np.float64],
         shares: NDArray[np.float64],
         *,
-        slope: float | None,
-        labels: tuple[NDArray[np.intp], NDArray[np.float64]],
+        slope: float,
         threshold: Any,
     ) -> Self:
         """Create a fitted classifier from a fitted one.
@@ -575,19 +574,14 @@ class ReweightedClassifier(ThresholdedClassifier):
         classifier : classifier
             Fitted on class indices, of which it may lack some.
 
-        X_public : {array-like, sparse matrix, dataframe} of shape \
-                (n_public, n_features)
-            Public rows.
+        probabilities : ndarray of shape (n_public, n_classes)
+            Class probabilities of public rows by the classifier.
 
         shares : ndarray of shape (n_classes,)
             Mean probability of each class over the public rows, larger than 0.
 
-        slope : float or None
-            As in `slope_`. None is the slope with the least log-loss of `labels`.
-
-        labels : tuple of (ndarray of int, ndarray of shape (n_labels, n_classes))
-            Public rows, and released labels or probabilities of these. Not used with a
-            given slope.
+        slope : float
+            As in `slope_`.
 
         threshold : {"auto", "balanced", "accuracy"} or float
             As `threshold` of :class:`~sklearn_pate.PATEClassifier`.
@@ -600,16 +594,13 @@ class ReweightedClassifier(ThresholdedClassifier):
         reweighted = cls()
         reweighted.estimator_ = classifier
         reweighted.classes_ = np.arange(len(shares))
-        scores, is_known = reweighted._scores_of(X_public)
-        if slope is None:
-            rows, targets = labels
-            slope = _slope_for(scores[rows], targets)
         reweighted.slope_, reweighted.weights_ = slope, np.zeros(len(shares))
-        known = np.flatnonzero(is_known)
-        shift = shift_to_shares(slope * scores[:, known], shares[known])
+        known = np.flatnonzero(probabilities.max(axis=0) > 0)
+        scores = _log(probabilities[:, known])
+        shift = shift_to_shares(slope * scores, shares[known])
         reweighted.weights_[known] = np.exp(shift - shift.max())
         reweighted.threshold = resolve_threshold(
-            threshold, reweighted._probabilities(scores)
+            threshold, reweighted._weighted(probabilities)
         )
         return reweighted
 
@@ -626,22 +617,11 @@ class ReweightedClassifier(ThresholdedClassifier):
         probabilities : ndarray of shape (n_rows, n_classes)
             One column per class, 0 for a class that the classifier does not know.
         """
-        scores, _ = self._scores_of(X)
-        return self._probabilities(scores)
+        n_classes = len(self.classes_)
+        return self._weighted(class_probabilities(self.estimator_, X, n_classes))
 
-    def _scores_of(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return logarithms of probabilities, and which classes any row may have."""
-        probabilities = in_all_classes(
-            self.estimator_.predict_proba(X),
-            self.estimator_,
-            len(self.classes_),
-            absent=0.0,
-        )
-        is_known = probabilities.max(axis=0, initial=0) > 0
-        return np.log(np.maximum(probabilities, _LEAST_WEIGHTED)), is_known
-
-    def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        weighted = self.weights_ * np.exp(self.slope_ * scores)
+    def _weighted(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        weighted = self.weights_ * np.exp(self.slope_ * _log(probabilities))
         return weighted / weighted.sum(axis=1, keepdims=True)
 
     def __sklearn_tags__(self) -> Tags:
@@ -653,13 +633,27 @@ class ReweightedClassifier(ThresholdedClassifier):
         return tags
 
 
-def _slope_for(scores: NDArray[np.float64], targets: NDArray[np.float64]) -> float:
-    """Return the factor of scores with the least log-loss of targets."""
+def class_probabilities(classifier: Any, X: Any, n_classes: int) -> NDArray[np.float64]:
+    """Return probabilities of all classes, 0 for one that a classifier lacks."""
+    return in_all_classes(
+        classifier.predict_proba(X), classifier, n_classes, absent=0.0
+    )
+
+
+def slope_for(
+    probabilities: NDArray[np.floating], targets: NDArray[np.float64]
+) -> float:
+    """Return the factor of log-odds with the least log-loss of targets."""
+    scores = _log(probabilities)
 
     def loss(slope: float) -> float:
         return -float(np.sum(targets * log_softmax(slope * scores, axis=1)))
 
-    return float(minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded").x)
+    return float(minimize_scalar(loss, bounds=_SLOPES, method="bounded").x)
+
+
+def _log(probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
+    return np.log(np.maximum(probabilities, _LEAST_WEIGHTED))
 
 
 def bounded(scores: NDArray[np.float64], bound: float) -> NDArray[np.float64]:

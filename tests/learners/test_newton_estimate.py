@@ -121,7 +121,7 @@ def estimate(rows, n_classes, noise_scale, groups=None, n_units=None):
 
 def probabilities(rows, coefficients):
     X, _, basis, _ = rows
-    function = ScoreFunction.of_release(coefficients, None, basis, "softmax")
+    function = ScoreFunction.of_release(coefficients, None, basis)
     return function.probabilities(basis.transform(X))
 
 

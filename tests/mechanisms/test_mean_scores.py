@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from sklearn_pate.mechanisms import MeanScores
 from tests.private import (
+    LONGEST_VALUE,
     STEPS,
     TeacherScores,
+    direction_vector,
     exceeds_noise,
     gdp_epsilon,
     gdp_mu,
@@ -30,14 +32,14 @@ def test_calibrated_noise_costs_at_most_epsilon(epsilon, delta):
 def test_all_steps_cost_as_much_as_one_release_of_their_lengths():
     sigma, delta = 5000.0, 1e-6
     together = MeanScores(noise_scale=sigma / STEPS).cost(2, 2).epsilon(delta)
-    steps = [gdp_mu(sigma, 4 * share * STEPS**2) for share in (0.03, 0.29, 0.68)]
+    steps = [gdp_mu(sigma, 4 * share * STEPS**2) for share in (0.03, 0.92, 0.05)]
     assert_allclose(together, gdp_epsilon(np.linalg.norm(steps), delta), rtol=1e-9)
 
 
 def test_the_cost_is_that_of_gaussians_by_dp_accounting():
     noise_scale, delta = 4.0, 1e-5
     accountant = PLDAccountant()
-    for share in (0.03, 0.29, 0.68):
+    for share in (0.03, 0.92, 0.05):
         multiplier = noise_scale / (2 * np.sqrt(share))
         accountant.compose(dp_event.GaussianDpEvent(multiplier))
     stated = MeanScores(noise_scale=noise_scale).cost(2, 2).epsilon(delta)
@@ -66,66 +68,71 @@ def test_a_subclass_states_its_renyi_cost():
     assert known.cost(2, 2).epsilon(1e-5) < curve.to_epsilon(1e-5)
 
 
-def estimates(teachers, noise_scale, n_runs=1, n_coordinates=(6, 6)):
+def estimates(teachers, noise_scale, n_runs=1, value=0, **parameters):
     shape = teachers[0].shape
-    mechanism = MeanScores(noise_scale=noise_scale)
+    mechanism = MeanScores(noise_scale=noise_scale, **parameters)
     codes = np.arange(len(teachers)) % (shape[1] + 1)
     class_sum = partial(sum_of_classes, codes, None, 1, shape[1] + 1)
-    scores = TeacherScores(teachers, shape=shape)
+    scores = TeacherScores(map(direction_vector, teachers), shape=shape)
     return [
-        mechanism.estimate(scores, class_sum, [*n_coordinates]) for _ in range(n_runs)
+        mechanism.estimate(scores, class_sum, lambda *_: value) for _ in range(n_runs)
     ]
 
 
-def test_without_much_noise_the_estimate_is_the_mean():
+def test_without_much_noise_the_estimate_is_the_direction_of_the_mean():
     rng = np.random.RandomState(0)
     mean = np.array([[0.1], [0.2], [-0.1], [0.05], [0.02], [0.01]])
     teachers = [mean + 0.02 * rng.standard_normal((6, 1)) for _ in range(500)]
-    [one] = estimates(teachers, noise_scale=0.01)
-    assert_allclose(one.coefficients, np.mean(teachers, axis=0), atol=1e-3)
-    assert_allclose(one.shrunk, one.coefficients, atol=1e-3)
+    [one] = estimates(teachers, noise_scale=0.01, value=250 * LONGEST_VALUE)
+    of_each = [teacher / np.linalg.norm(teacher) for teacher in teachers]
+    assert_allclose(one.directions, np.sum(of_each, axis=0), atol=0.5)
+    assert_allclose(one.direction, mean / np.linalg.norm(mean), atol=0.01)
+    assert_allclose(one.shares, 0.5, atol=1e-3)
+    assert_allclose(one.slope, 0.5, atol=1e-3)
 
 
 @pytest.mark.slow
 def test_the_noise_of_the_estimate_has_the_stated_variance():
-    teachers = 30 * [np.zeros((6, 1))]
-    runs = estimates(teachers, 2.0, n_runs=2000, n_coordinates=(3, 6))
-    observed = np.var([one.coefficients[:, 0] for one in runs], axis=0)
-    # The radii, and with them the variances, depend on the noisy count of the classes.
-    stated = np.mean([one.variances for one in runs], axis=0)
-    assert_allclose(observed, stated, rtol=0.15)
-    assert runs[0].variances[0] < runs[0].variances[5]
-
-
-def test_coordinates_beyond_those_of_the_second_step_are_zero():
-    [one] = estimates(100 * [np.ones((6, 1))], 5.0, n_coordinates=(2, 4))
-    assert not one.coefficients[4:].any()
-    assert not one.variances[4:].any()
-    assert not one.shrunk[4:].any()
+    runs = estimates(30 * [np.zeros((6, 1))], 2.0, n_runs=2000)
+    observed = np.var([one.directions[:, 0] for one in runs], axis=0)
+    assert_allclose(observed, runs[0].variance, rtol=0.15)
+    # That of the slope depends on the noisy count of the units.
+    normal = [one.slope / one.slope_variance**0.5 for one in runs]
+    assert_allclose(np.var(normal), 1, rtol=0.15)
 
 
 @pytest.mark.slow
-def test_shrinking_halves_the_error_of_nothing_but_noise():
-    allowed = MeanScores(noise_scale=20.0).n_coordinates(200, 2)
-    runs = estimates(200 * [np.zeros((70, 1))], 20.0, 200, allowed)
-    before = np.mean([np.sum(one.coefficients[1:] ** 2) for one in runs])
-    after = np.mean([np.sum(one.shrunk[1:] ** 2) for one in runs])
-    assert after < 0.5 * before
+def test_shrinking_reduces_the_error_of_a_noisy_direction():
+    mean = (np.arange(1, 71.0) ** -1)[:, np.newaxis]
+    mean /= np.linalg.norm(mean)
+    errors = {
+        basis: np.mean(
+            [
+                np.sum((one.direction - mean) ** 2)
+                for one in estimates(60 * [mean], 10.0, 50, basis=basis)
+            ]
+        )
+        for basis in ("rbf", "linear")
+    }
+    assert errors["rbf"] < 0.5 * errors["linear"]
 
 
-def test_the_constant_is_not_shrunk():
-    runs = estimates(100 * [np.zeros((6, 1))], 20.0, 20)
-    for one in runs:
-        assert_array_equal(one.shrunk[0], one.coefficients[0])
+def test_a_direction_has_length_one_unless_there_is_none():
+    for teachers in (100 * [np.ones((6, 2))], 100 * [np.zeros((6, 2))]):
+        [one] = estimates(teachers, 5.0)
+        assert_allclose(np.linalg.norm(one.direction), 1)
+    [one] = estimates([np.zeros((0, 2))], 5.0)
+    assert one.direction.shape == (0, 2)
 
 
 def test_more_noise_allows_fewer_coordinates():
     counts = [
-        MeanScores(noise_scale=scale).n_coordinates(250, 2)[-1]
+        MeanScores(noise_scale=scale).n_coordinates(250, 2)
         for scale in (2.0, 20.0, 80.0, 500.0)
     ]
     assert counts == sorted(counts, reverse=True)
-    assert (counts[0], counts[-1]) == (MeanScores().max_coordinates, 5)
+    assert (counts[0], counts[-1]) == (MeanScores().max_coordinates, 4)
+    assert MeanScores("linear", noise_scale=500.0).n_coordinates(250, 2) == 500
 
 
 @pytest.mark.parametrize(

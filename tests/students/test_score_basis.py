@@ -2,12 +2,21 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.decomposition import PCA
 
 from sklearn_pate.students import ScoreFunction
-from tests.private import ScoreBasis, as_probabilities, resolve_threshold, row_products
+from tests.private import (
+    ScoreBasis,
+    bounded,
+    resolve_threshold,
+    row_products,
+    shift_to_shares,
+)
 
 
 @pytest.fixture
@@ -92,26 +101,33 @@ def test_products_of_a_row_have_the_same_bits_in_any_position():
     assert_array_equal(row_products(rows, weights)[0], together[0])
 
 
-def test_scores_become_probabilities():
-    scores = np.random.RandomState(0).standard_normal((50, 3))
-    probabilities = as_probabilities(scores, np.zeros(3))
-    assert probabilities.shape == (50, 4)
-    assert_allclose(probabilities.sum(axis=1), 1)
-    assert np.all(probabilities > 0)
-    assert_allclose(as_probabilities(np.zeros((1, 3)), np.zeros(3)), 0.25)
+@given(
+    scores=arrays(np.float64, (8, 3), elements=st.floats(-1e6, 1e6)),
+    bound=st.floats(1e-3, 1e3),
+)
+def test_bounded_scores_keep_their_direction_and_are_no_longer_than_the_bound(
+    scores, bound
+):
+    short = bounded(scores, bound)
+    lengths = np.linalg.norm(scores, axis=1)
+    found = np.linalg.norm(short, axis=1)
+    assert_allclose(found, bound * np.tanh(lengths / bound), rtol=1e-9, atol=1e-12)
+    assert_allclose(short * lengths[:, None], scores * found[:, None], atol=1e-3)
 
 
-def test_low_scores_of_a_rare_class_keep_their_order():
-    constant = np.array([0.9 / np.sqrt(2)])  # a mean of 5 %
-    scores = constant + np.linspace(-0.5, 0.5, 200)[:, np.newaxis]
-    of_rare = as_probabilities(scores, constant).min(axis=1)
-    assert np.all(of_rare[:-1] > 0)
-    for one in as_probabilities(scores, constant).T:
-        assert np.unique(np.sign(np.diff(one))).size == 1
-    near = np.abs(scores - constant).ravel() < 0.04
-    exact = 0.5 + scores[near] / np.sqrt(2) * [1, -1]
-    found = np.sort(as_probabilities(scores[near], constant), axis=1)
-    assert_allclose(found, np.sort(exact, axis=1), atol=1e-9)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_classes=st.integers(2, 6),
+    scale=st.sampled_from([0.0, 0.1, 3.0, 50.0]),
+)
+def test_shifted_scores_have_the_given_mean_probabilities(seed, n_classes, scale):
+    rng = np.random.RandomState(seed)
+    scores = scale * rng.standard_normal((200, n_classes))
+    shares = rng.dirichlet(np.full(n_classes, 2.0))
+    shares = np.maximum(shares, 1e-3)
+    shares /= shares.sum()
+    shift = shift_to_shares(scores, shares)
+    assert_allclose(softmax(scores + shift, axis=1).mean(axis=0), shares, atol=1e-6)
 
 
 def of_two_classes(second):
@@ -194,7 +210,7 @@ def test_a_function_predicts_by_its_coefficients(rows):
     basis = ScoreBasis(6, False).fit(rows)
     coef = np.zeros((6, 1))
     coef[1] = -0.2  # the first of two classes has the positive sign
-    function = ScoreFunction.of_release(coef, Identity(), basis, "linear")
+    function = ScoreFunction.of_release(coef, Identity(), basis)
     first = basis.transform(rows)[:, 1]
     assert_array_equal(function.predict(rows), first > 0)
     probabilities = function.predict_proba(rows)[:, 1]
