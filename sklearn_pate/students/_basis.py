@@ -635,9 +635,10 @@ class ReweightedClassifier(ThresholdedClassifier):
 
 def class_probabilities(classifier: Any, X: Any, n_classes: int) -> NDArray[np.float64]:
     """Return probabilities of all classes, 0 for one that a classifier lacks."""
-    return in_all_classes(
+    predicted = in_all_classes(
         classifier.predict_proba(X), classifier, n_classes, absent=0.0
     )
+    return predicted.astype(np.float64)
 
 
 def slope_for(
