@@ -165,6 +165,7 @@ def pictures():
     return {
         # The report of a fit has the same picture, with numbers.
         "data-flow": draw_data_flow(flow_of("teachers")),
+        "scores-flow": draw_data_flow(flow_of("scores")),
         "newton-flow": draw_data_flow(NEWTON),
         "groups": groups(),
         "guesses": guesses(),

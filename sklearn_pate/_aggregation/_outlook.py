@@ -302,8 +302,7 @@ def why_answers_are_noise(
         return None
     return why_only_noise(
         "answers",
-        "; for a rare class, teachers with class_weight='balanced', or "
-        f"{_WITHOUT_TEACHERS}",
+        f"; for a rare class, vote='balanced', or {_WITHOUT_TEACHERS}",
     )
 
 
@@ -555,9 +554,9 @@ def why_rarest_is_lost(
     few_answers: bool,
     share: float,
 ) -> str | None:
-    """Describe why a student cannot learn the rarest class, of a public share.
+    """Describe why a student of plain votes cannot learn the rarest class.
 
-    Half of the answers that name the class must be right, or as many as of all answers
+    `share` is its public share. Half of the answers that name the class must be right, or as many as of all answers
     if these are fewer: otherwise a student hardly ever predicts it. Beyond that, the
     rule of `why_useless` for a label that names this class or not: its information is
     in proportion to its variance p (1 - p), here relative to that of classes of equal
@@ -584,8 +583,8 @@ def why_rarest_is_lost(
         f"{counted(n_teachers, 'teacher')} agree, {rightly:.0f} of "
         f"{counted(n_queries, 'query')} are rightly answered with this class, and "
         f"{wrongly:.0f} wrongly: a student can hardly learn it. Use more queries, more "
-        "teachers or a larger epsilon. Also weight its rows, for example by "
-        "class_weight='balanced', as unweighted teachers rarely vote for a rare class."
+        "teachers or a larger epsilon. Also set vote='balanced' where a student has "
+        "probabilities, as teachers rarely find a rare class most probable."
     )
 
 

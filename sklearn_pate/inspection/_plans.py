@@ -712,7 +712,7 @@ def _facts_of_votes(
             Fact("margin_for_90", votes.margin_for(0.9)),
             Fact("margin_for_99", votes.margin_for(0.99)),
         ]
-        if reasons[0] is None and rarest is not None:
+        if reasons[0] is None and rarest is not None and not design.balanced:
             reasons.append(why_rarest_is_lost(mechanism, share=rarest, **numbers))
     return facts, reasons
 

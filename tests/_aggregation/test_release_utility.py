@@ -232,10 +232,12 @@ def test_the_settings_that_baselines_name_would_do(rows):
 def test_a_rare_class_is_warned_of(student, class_prior):
     setting = {"n_teachers": 250, "mechanism": "gnmax", "student": student}
     assert of_votes(**setting).warnings == ()
+    assert of_votes(**setting, class_prior=class_prior).warnings == ()
+    setting["vote"] = "plain"
     [text] = of_votes(**setting, class_prior=class_prior).warnings
     assert "The rarest class has a share of 0.02" in text
     assert "250 teachers" in text
-    assert "class_weight='balanced'" in text
+    assert "vote='balanced'" in text
 
 
 @pytest.mark.slow
