@@ -20,6 +20,14 @@ DATA = {
     "credit_default": "Credit default",
     "obesity": "Obesity, seven classes",
 }
+#: Data of PATE by its defaults, from the fewest private rows on.
+PATE_DATA = {
+    **{name: DATA[name] for name in ("obesity", "stroke", "credit_default")},
+    **{name: DATA[name] for name in ("adult", "kddcup99", "diabetes")},
+    "svhn": "SVHN, 9,419 images",
+    "cifar10": "CIFAR-10, 50,000 images",
+    "mnist": "MNIST, 60,000 images",
+}
 EPSILONS = (0.25, 0.5, 1.0, 2.0)
 #: Learners of the guide, with their names in its table.
 SOURCES = {
@@ -134,6 +142,37 @@ def six_tables_turns():
             )
     columns = ["AUC; accuracy in %", "epsilon", *FEW]
     return table(load("six_tables")["adult 1000"], columns, rows=lines)
+
+
+def pate_defaults():
+    """Votes and mean scores of PATE by its defaults."""
+    results, lines = load("pate_defaults"), {}
+    for name, title in PATE_DATA.items():
+        for row in results[name]["rows"]:
+            of_tenth = ", a tenth" if row["data"].endswith("tenth") else ""
+            teacher = row["teacher"].replace("default", "")
+            key = title + of_tenth, teacher, f"{row['epsilon']:g}"
+            lines.setdefault(key, {})[row["mechanism"]] = row
+    cells = []
+    for key, of_mechanisms in lines.items():
+        both = [of_mechanisms[one] for one in ("votes", "mean scores")]
+        constant = f"{both[0]['constant']['mean']:.3f}"
+        cells.append(
+            [
+                *key,
+                *(area(one["auc"]) for one in both),
+                *(percent(one["accuracy"]) for one in both),
+                *(decimals(3)(one["log_loss"]) for one in both),
+                constant,
+            ]
+        )
+    columns = ["", "teacher", "epsilon"]
+    columns += [
+        f"{score}: {one}"
+        for score in ("AUC", "accuracy, %", "log loss")
+        for one in ("votes", "scores")
+    ]
+    return table(results["stroke"], [*columns, "log loss: constant"], rows=cells)
 
 
 def six_tables_time():
@@ -343,5 +382,6 @@ TABULAR_TABLES = (
     diabetes,
     diabetes_balanced,
     six_tables,
+    pate_defaults,
     release_utility,
 )

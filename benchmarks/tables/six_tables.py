@@ -201,8 +201,8 @@ def fit_teachers(
     clf = PATEClassifier(teacher, mechanism=mechanism, memory=str(WORK / "votes"))
     if data.groups_train is not None:
         # By the rule for rows, from the public number of patients.
-        of_features = mechanism == "scores" and teacher is None
-        clf.set_params(n_teachers=round((1 + of_features) * N_GROUPS**0.5))
+        times = 1 if mechanism != "scores" else 3 if teacher is None else 2
+        clf.set_params(n_teachers=round(times * N_GROUPS**0.5))
     return fit_with(clf, data, domain, epsilon, seed, rows=rows)
 
 
