@@ -527,7 +527,9 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
             target=self.epsilon,
             delta=self.delta,
             unit=public.unit,
-            assumptions=self._assumptions(public),
+            assumptions=self._assumptions(
+                public, of_rows=isinstance(design.mechanism, MeanScores)
+            ),
             counts_for=partial(self._counts, public),
         )
 

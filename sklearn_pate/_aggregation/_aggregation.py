@@ -52,6 +52,7 @@ from sklearn_pate._teachers._training import (
     TeacherProblems,
     VoteForm,
     collect,
+    own_copy,
 )
 from sklearn_pate._votes._votes import STEPS, Votes
 from sklearn_pate.accounting._ledger import FitEntry
@@ -244,22 +245,24 @@ def represented_rows(
 
     One row at a time: a transformer may refuse a row, and the rounding of rows that are
     transformed together may depend on their position, which depends on other groups. A
-    refused row is NaN.
+    refused row is NaN. The representation that is published has had no private row.
     """
-    if _is_for_all_rows(representation, by_group):
-        return np.asarray(representation.transform(X), dtype=np.float64), 0
+    own = own_copy(representation)
+    if is_for_all_rows(representation, by_group=by_group):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return np.asarray(own.transform(X), dtype=np.float64), 0
     represented, n_refused = np.full((X.shape[0], n_columns), np.nan), 0
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with quiet(), np.errstate(all="ignore"):
         for row in range(X.shape[0]):
             try:
-                represented[row] = representation.transform(_safe_indexing(X, [row]))
+                represented[row] = own.transform(_safe_indexing(X, [row]))
             except Exception:
                 n_refused += 1
     return represented, n_refused
 
 
-def _is_for_all_rows(representation: Any, by_group: bool) -> bool:
+def is_for_all_rows(representation: Any, *, by_group: bool) -> bool:
     """Check that rows that are transformed together do not affect each other.
 
     Transformers of this package refuse no row. An image at the same position, where
@@ -272,7 +275,7 @@ def _is_for_all_rows(representation: Any, by_group: bool) -> bool:
 
 def warn_if_slow_alone(representation: Any, X_public: Table, *, by_group: bool) -> None:
     """Warn, from public rows, of a slow transformer of private rows one at a time."""
-    if not _is_for_all_rows(representation, by_group):
+    if not is_for_all_rows(representation, by_group=by_group):
         few = range(min(5, X_public.shape[0]))
         rows = (_safe_indexing(X_public, [row]) for row in few)
         warn_if_slow(representation, seconds_a_row(representation.transform, rows))

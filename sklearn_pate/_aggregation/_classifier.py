@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import InputTags, Tags
 
-from sklearn_pate._aggregation._aggregation import Aggregation
+from sklearn_pate._aggregation._aggregation import Aggregation, is_for_all_rows
 from sklearn_pate._aggregation._checks import check_privacy_unit, check_synthetic
 from sklearn_pate._aggregation._design import is_given
 from sklearn_pate._aggregation._entry import (
@@ -36,6 +36,7 @@ from sklearn_pate.accounting._statement import (
     CHOSEN_BLINDLY,
     OTHER_RANDOM_STATE,
     PUBLIC_REPRESENTATION,
+    ROW_ALONE,
     Assumption,
 )
 from sklearn_pate.accounting._value_checks import Constraint
@@ -85,12 +86,20 @@ class PublicRowsClassifier(DelegatedPredictionMixin, PrivateClassifier):
         """Whether one more unit changes the positions of other private rows."""
         return self.privacy_unit == "group"
 
-    def _assumptions(self, public: PublicInputs) -> tuple[Assumption, ...]:
-        """List the assumptions of the fit."""
+    def _assumptions(
+        self, public: PublicInputs, *, of_rows: bool = False
+    ) -> tuple[Assumption, ...]:
+        """List the assumptions of the fit.
+
+        `of_rows` is whether each private row or group contributes by itself, after the
+        representation.
+        """
         assumptions = [*public.assumptions, CHOSEN_BLINDLY]
         # "auto" is fitted by this package.
         if is_given(self.representation):
             assumptions.append(PUBLIC_REPRESENTATION)
+            if of_rows and not is_for_all_rows(self.representation, by_group=False):
+                assumptions.append(ROW_ALONE)
         if self.ledger is not None and isinstance(self.random_state, Integral):
             assumptions.append(OTHER_RANDOM_STATE)
         return tuple(assumptions)

@@ -285,7 +285,7 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
         """Return the score model of released numbers, and its labels of public rows."""
         scores = self._scores(estimate.direction, estimate.shares)
         models = SlopedModels(scores, self._values)
-        slope = models.most_probable(estimate.slope, estimate.slope_variance)
+        slope = models.most_probable(estimate.mean_value, estimate.mean_value_variance)
         model = models.model(slope, self.scored)
         probabilities = model.probabilities(self.scored.values[:, : len(model.coef_)])
         model.threshold = resolve_threshold(self.design.threshold, probabilities)
@@ -315,8 +315,8 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
         """
         directions = estimate.directions
         of_teachers = self.release.n_teachers / max(directions.size, 1)
-        variances = np.full(len(directions), estimate.variance + of_teachers)
-        return not exceeds_noise(directions, variances)
+        variance = estimate.variance + of_teachers
+        return not exceeds_noise(directions, np.full(len(directions), variance))
 
     def teach(self, released: ReleasedScores) -> BaseEstimator:
         """Return the released score model, or train a student on its soft labels."""

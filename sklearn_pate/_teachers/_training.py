@@ -500,7 +500,7 @@ def _train(
             X, codes, X_public = deepcopy((shard.X, shard.codes, poll.X_public))
             own, result = replace(shard, X=X, codes=codes), None
             if poll.representation is not None:
-                X = _own(poll.representation).transform(X)
+                X = own_copy(poll.representation).transform(X)
                 own = _usable_rows(poll.estimator, replace(own, X=X))
                 if own.n_dropped > shard.n_dropped:
                     result = poll.without_training(own)
@@ -531,7 +531,7 @@ def _usable_rows(estimator: Any, shard: Shard) -> Shard:
     return shard.without(odd_rows(X) & (MISSING | INFINITE) > 0)
 
 
-def _own(representation: BaseEstimator) -> Any:
+def own_copy(representation: BaseEstimator) -> Any:
     """Copy a representation whose `transform` may keep something of a row."""
     # Not inherited: a subclass may compute anything.
     keeps_no_row = "_keeps_no_row" in vars(type(representation))

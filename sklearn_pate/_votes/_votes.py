@@ -204,12 +204,11 @@ def direction_units(size: int) -> float:
     return float(LONGEST_DIRECTION - np.sqrt(size) / 2 - 1)
 
 
-def is_direction(vector: NDArray[np.integer]) -> bool:
+def is_direction(vector: NDArray[np.int64]) -> bool:
     """Check that a vector of whole numbers is no longer than a direction."""
-    flat = vector.ravel().astype(np.int64)
-    # Larger numbers would overflow.
-    is_small = bool(np.all(np.abs(flat) <= LONGEST_DIRECTION))
-    return is_small and int(flat @ flat) <= LONGEST_DIRECTION**2
+    # Squares of larger numbers, and the absolute value of the least, would overflow.
+    small = (vector >= -LONGEST_DIRECTION) & (vector <= LONGEST_DIRECTION)
+    return bool(np.all(small)) and int(np.vdot(vector, vector)) <= LONGEST_DIRECTION**2
 
 
 def sum_of_units(
@@ -268,35 +267,35 @@ class TeacherScores(SensitiveSums):
     is reached by v and -v.
     """
 
-    __slots__ = ("_sum", "n_teachers", "shape")
+    __slots__ = ("_sum", "any_cast", "n_teachers", "shape")
 
     def __init__(
         self,
-        contributions: Iterable[NDArray[np.integer] | None],
+        contributions: Iterable[NDArray[np.int64] | None],
         *,
         shape: tuple[int, int],
     ) -> None:
         self.shape = shape
         self.n_teachers = 0
+        #: Whether any teacher has scores, be they constant. Sensitive.
+        self.any_cast = False
         self._sum = np.zeros(shape, dtype=np.int64)
         for one in contributions:
             self.n_teachers += 1
-            if one is None or one.dtype.kind not in "iu" or one.shape != shape:
+            if one is None or one.dtype != np.int64 or one.shape != shape:
                 continue
             if is_direction(one):
                 self._sum += one
+                self.any_cast = True
 
     @classmethod
-    def of_sum(cls, total: NDArray[np.int64], *, n_teachers: int) -> Self:
+    def of_sum(
+        cls, total: NDArray[np.int64], *, n_teachers: int, any_cast: bool
+    ) -> Self:
         """Create the sum of parts that were added up elsewhere."""
         scores = cls((), shape=total.shape)
-        scores.n_teachers, scores._sum = n_teachers, total
+        scores.n_teachers, scores.any_cast, scores._sum = n_teachers, any_cast, total
         return scores
-
-    @property
-    def any_cast(self) -> bool:
-        """Whether any teacher has scores. Sensitive."""
-        return bool(self._sum.any())
 
     def sum(self) -> NDArray[np.int64]:
         """Return the sum of the vectors, of shape (size,). Sensitive."""

@@ -226,14 +226,12 @@ class DaskRows:
         client = self.client()
         common = delayed((values_of, X_public, self.like, self.classes), traverse=False)
         compute = delayed(_values_of_units)
-        found = client.gather(
-            client.compute(
-                [
-                    compute(common, number, X, labels)
-                    for number, (X, labels) in enumerate(self.parts)
-                ]
-            )
-        )
+        tasks = [
+            compute(common, number, X, labels)
+            for number, (X, labels) in enumerate(self.parts)
+        ]
+        with clear_errors():
+            found = client.gather(client.compute(tasks))
         units, values = np.concatenate(found).T
         return sum_of_units(values, units if self.has_groups else None)
 

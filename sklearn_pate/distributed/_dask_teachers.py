@@ -297,8 +297,10 @@ def collect_on_dask(
         sums = Votes.of_counts(counts, n_teachers=n_teachers)
     else:
         shape = aggregate(()).shape
-        total = teachers.sum(partial(_directions, aggregate=aggregate))
-        sums = TeacherScores.of_sum(total.reshape(shape), n_teachers=n_teachers)
+        n_cast, *total = teachers.sum(partial(_directions, aggregate=aggregate))
+        sums = TeacherScores.of_sum(
+            np.reshape(total, shape), n_teachers=n_teachers, any_cast=n_cast > 0
+        )
     return sums, teachers.problems(any_cast=sums.any_cast)
 
 
@@ -370,5 +372,6 @@ def _counts(results: Results, *, aggregate: Any) -> NDArray[np.uint32]:
 
 
 def _directions(results: Results, *, aggregate: Any) -> NDArray[np.int64]:
+    """Return the sum of directions, behind 1 if a teacher has scores, else 0."""
     scores: TeacherScores = _sums(results, aggregate)
-    return scores.sum()
+    return np.append(int(scores.any_cast), scores.sum())

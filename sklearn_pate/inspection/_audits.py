@@ -853,7 +853,9 @@ def _release_scores(
         moved = vectors[0] - vectors[1]
         released = units * estimate.directions - (vectors[0] + vectors[1]) / 2
         ratio += float(np.vdot(released, moved))
-        total = estimate.slope * mechanism._sigma / estimate.slope_variance**0.5
+        total = (
+            estimate.mean_value * mechanism._sigma / estimate.mean_value_variance**0.5
+        )
         ratio += 2 * LONGEST_VALUE * total
     return ratio
 

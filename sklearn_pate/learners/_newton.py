@@ -399,7 +399,7 @@ class Newton:
         # Half of the squared length is the gain of log-loss. With many rows, clipping
         # and public rows leave some without signal. Counts may give more at the start.
         least = 2 * _LEAST_GAIN * entropy(self.class_shares) / variance
-        is_told = self._start.any() or exceeds_noise(change, variances, least)
+        is_told = self._start.any() or exceeds_noise(change[1:], variances[1:], least)
         self.is_noise = not is_told
         change = shrunk(change, variances, first=8)
         self.coef = self._start + curvature.applied(change, -1)
@@ -844,7 +844,10 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
             private, public = split_inputs(
                 self, X, y, X_public, groups, seed=seeds.public_rows
             )
-        counts_for, assumed = partial(self._counts, public), self._assumptions(public)
+        counts_for, assumed = (
+            partial(self._counts, public),
+            self._assumptions(public, of_rows=True),
+        )
         release = self._plan_release(len(public.classes), counts_for, assumed)
         self._warn_of_counts(private, public, release)
         n_units = self._n_units(private)

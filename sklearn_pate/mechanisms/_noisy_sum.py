@@ -473,10 +473,10 @@ class Estimate(NamedTuple):
     variance: float
     #: Their sum without most of the noise, of length 1.
     direction: NDArray[np.float64]
-    #: Noisy mean over units of the score of their class, in [-1, 1] without noise, and
-    #: the variance of its noise.
-    slope: float
-    slope_variance: float
+    #: Noisy mean over units of the score of their own class, in [-1, 1] without noise,
+    #: and the variance of its noise.
+    mean_value: float
+    mean_value_variance: float
 
 
 class MeanScores(GaussianSum):
@@ -705,12 +705,12 @@ def exceeds_noise(
     variances: NDArray[np.float64],
     least: float = 0.0,
 ) -> bool:
-    """Check that coefficients after the constant are larger than noise would be.
+    """Check that coefficients are larger than noise would be.
 
     By chi-squared tests of the first ones and of all, as few may hold all signal. One
     of the sums must also exceed its mean by at least `least`.
     """
-    squared = coefficients[1:] ** 2 / variances[1:, np.newaxis]
+    squared = coefficients**2 / variances[:, np.newaxis]
     parts = *(squared[:n] for n in _FIRST_TESTED), squared
     return any(
         chi2.sf(part.sum(), part.size) < _CHANCE and part.sum() - part.size >= least

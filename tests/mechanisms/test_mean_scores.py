@@ -88,7 +88,7 @@ def test_without_much_noise_the_estimate_is_the_direction_of_the_mean():
     assert_allclose(one.directions, np.sum(of_each, axis=0), atol=0.5)
     assert_allclose(one.direction, mean / np.linalg.norm(mean), atol=0.01)
     assert_allclose(one.shares, 0.5, atol=1e-3)
-    assert_allclose(one.slope, 0.5, atol=1e-3)
+    assert_allclose(one.mean_value, 0.5, atol=1e-3)
 
 
 @pytest.mark.slow
@@ -97,7 +97,7 @@ def test_the_noise_of_the_estimate_has_the_stated_variance():
     observed = np.var([one.directions[:, 0] for one in runs], axis=0)
     assert_allclose(observed, runs[0].variance, rtol=0.15)
     # That of the slope depends on the noisy count of the units.
-    normal = [one.slope / one.slope_variance**0.5 for one in runs]
+    normal = [one.mean_value / one.mean_value_variance**0.5 for one in runs]
     assert_allclose(np.var(normal), 1, rtol=0.15)
 
 
