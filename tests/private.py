@@ -305,6 +305,7 @@ PLACES = {
     "students._basis": [
         "ScoreBasis",
         "bounded",
+        "class_probabilities",
         "resolve_threshold",
         "row_products",
         "shift_to_shares",

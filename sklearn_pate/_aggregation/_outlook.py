@@ -32,8 +32,8 @@ FEW_ROWS = 30
 _INFORMATION = 64.0
 # Share of right answers that a student needs which gets few.
 _RIGHT = 0.9
-# Squared length of the largest scores over that of their noise, for each pair of
-# classes beyond the first. Measured on tables of two and seven classes.
+# Squared length of equal directions over that of their noise, for each class beyond the
+# first. Measured on tables of two and seven classes, and on images of ten.
 _SIGNAL = 12.0
 # Rows of each class that a teacher of scores needs.
 _ROWS_OF_CLASS = 5
@@ -314,14 +314,18 @@ def why_scores_useless(
     `rarest` is the share of the rarest class, where it is public or was released.
     """
     mechanism, n_classes = release.mechanism, release.n_values
+    n_teachers = release.n_teachers
     if n_classes < 2:
         return None
-    least = np.sqrt(_SIGNAL / _relative_variance(rarest, n_classes)) * (n_classes - 1)
-    needed = int(np.ceil(mechanism.noise_scale * least))
-    if release.n_teachers >= needed:
+    needed = math.ceil(mechanism.noise_scale * math.sqrt(_SIGNAL * (n_classes - 1)))
+    share = 1.0
+    if rarest is not None and n_rows is not None:
+        # Teachers that have a row of the class; others say nothing about it.
+        share -= (1 - rarest) ** (n_rows / n_teachers)
+    if share * n_teachers >= needed:
         return None
     of_scores = _ROWS_OF_CLASS * n_classes * needed
-    enough = n_rows is None or of_scores <= n_rows
+    enough = rarest is None and (n_rows is None or of_scores <= n_rows)
     settings = [
         *([f"n_teachers={needed}"] if enough else []),
         "a larger epsilon",
@@ -556,11 +560,12 @@ def why_rarest_is_lost(
 ) -> str | None:
     """Describe why a student of plain votes cannot learn the rarest class.
 
-    `share` is its public share. Half of the answers that name the class must be right, or as many as of all answers
-    if these are fewer: otherwise a student hardly ever predicts it. Beyond that, the
-    rule of `why_useless` for a label that names this class or not: its information is
-    in proportion to its variance p (1 - p), here relative to that of classes of equal
-    shares. Of few answers, five must name the class rightly.
+    `share` is its public share. Half of the answers that name the class must be right,
+    or as many as of all answers if these are fewer: otherwise a student hardly ever
+    predicts it. Beyond that, the rule of `why_useless` for a label that names this
+    class or not: its information is in proportion to its variance p (1 - p), here
+    relative to that of classes of equal shares. Of few answers, five must name the
+    class rightly.
     """
     answers = answers_of(mechanism)
     agree = VotesWithLead(answers, n_teachers, n_classes).at(1)

@@ -50,7 +50,8 @@ def pate(request):
 
 def test_teachers_are_trained_on_disjoint_shards_that_cover_all_rows(pate):
     shards = shards_of(pate, *table())
-    assert len(shards) == 30  # the root of the number of rows
+    # Roots of the number of rows.
+    assert len(shards) == (30 if pate.mechanism == "gnmax" else 60)
     assert sorted(chain.from_iterable(shards)) == list(range(N_ROWS))
 
 
@@ -67,14 +68,5 @@ def test_all_rows_of_a_group_reach_one_teacher(pate):
 def test_without_an_estimator_teachers_are_trained_all_the_same():
     X, y, X_public = table()
     clf = PATEClassifier(epsilon=8.0, random_state=0).fit(X, y, X_public=X_public)
-    assert clf.privacy_spent_.n_teachers == 60  # twice the root of the number of rows
+    assert clf.privacy_spent_.n_teachers == 90  # 3 roots of the number of rows
     assert clf.privacy_spent_.release == "scores"
-
-
-def test_votes_are_cast_where_the_noise_hides_scores():
-    X, y, X_public = table()
-    clf = PATEClassifier(epsilon=0.25, random_state=0)
-    with pytest.warns(UserWarning, match="too large"):
-        clf.fit(X, y, X_public=X_public)
-    assert clf.privacy_spent_.n_teachers == 30
-    assert clf.privacy_spent_.release == "answers"

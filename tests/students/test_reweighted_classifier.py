@@ -24,6 +24,7 @@ from tests._aggregation.balanced_fits import (
     counts_of,
     fit,
 )
+from tests.private import class_probabilities
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_pate.PrivacyUtilityWarning"),
@@ -66,9 +67,10 @@ def test_thresholds_are_those_of_other_classifiers():
 
     def with_threshold(threshold):
         # Equal shares, as the seeded noise of tests differs from fit to fit.
+        student = fit().student_.estimator_
         return ReweightedClassifier.with_shares(
-            fit().student_.estimator_,
-            X_PUBLIC,
+            student,
+            class_probabilities(student, X_PUBLIC, 2),
             np.array([1 - share, share]),
             slope=1.0,
             threshold=threshold,
