@@ -123,6 +123,7 @@ class ReleasePlan:
             n_teachers=int(teachers) or None,
             n_queries=int(self.n_queries * self.n_parts) or None,
             n_tables=getattr(counts, "n_tables", None),
+            class_count=isinstance(counts, ClassCounts),
         )
         object.__setattr__(self, "accounted", accounted)
         object.__setattr__(self, "statement", statement)
@@ -220,6 +221,7 @@ def analyse_votes(
         counts=counts,
         mechanism=release.mechanism,
         n_teachers=votes.shape[0],
+        before=release.counts,
         teacher_failures=problems.failures,
         teacher_warnings=problems.texts(),
     )
@@ -272,6 +274,7 @@ def analyse_release(
         counts=sums,
         mechanism=release.mechanism,
         n_teachers=release.n_teachers,
+        before=release.counts,
         teacher_failures=problems.failures,
         teacher_warnings=problems.texts(),
     )

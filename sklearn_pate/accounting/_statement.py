@@ -397,6 +397,10 @@ class PrivacySpent:
         Number of columns whose noisy counts were released, to draw rows in place of
         public rows. The cost includes the noisy counts. None if public rows were given.
 
+    class_count : bool, default=False
+        Whether a noisy count of each class was released before the answers. The cost
+        includes this count.
+
     mu : float, default=None
         The fit is mu-Gaussian differentially private (Dong, Roth, Su 2022, "Gaussian
         differential privacy"): all of its noise is Gaussian. None if no mu is known.
@@ -484,6 +488,7 @@ class PrivacySpent:
     curve: RdpCurve
     profile: PrivacyProfile = None  # type: ignore[assignment] # set below
     n_tables: int | None = None
+    class_count: bool = False
     mu: float | None = None
 
     def __post_init__(self) -> None:
@@ -675,6 +680,8 @@ class PrivacySpent:
         if self.n_tables is not None and self.release != "metrics":
             columns = counted(self.n_tables, "column")
             covered += " " + _TEXTS["covered"]["tables"].format(columns=columns)
+        if self.class_count:
+            covered += " " + _TEXTS["covered"]["classes"]
         guarantee = _TEXTS["guarantee"][kind].format(
             subject=subject, epsilon=write_epsilon(self.epsilon), delta=self.delta
         )
@@ -741,6 +748,7 @@ def state_cost(
     n_teachers: int | None = None,
     n_queries: int | None = None,
     n_tables: int | None = None,
+    class_count: bool = False,
     epsilon: float | None = None,
 ) -> PrivacySpent:
     """State a cost at a delta; epsilon=None takes the smallest known epsilon."""
@@ -759,6 +767,7 @@ def state_cost(
         curve=cost.curve,
         profile=cost.profile.thinned(epsilon, delta),
         n_tables=n_tables,
+        class_count=class_count,
         mu=cost.mu,
     )
 

@@ -58,6 +58,9 @@ class PrivacyAnalysis:
     n_teachers : int
         Number of teachers.
 
+    before : Mechanism or None
+        Release of noisy counts before the answers.
+
     teacher_failures : list of (int, str)
         Index and error message of every teacher that failed.
 
@@ -107,6 +110,7 @@ class PrivacyAnalysis:
     counts: NDArray[np.int64]
     mechanism: Any
     n_teachers: int
+    before: Any
     teacher_failures: list[tuple[int, str]]
     teacher_warnings: list[tuple[int, str]]
 
@@ -262,6 +266,7 @@ class PrivacyAnalysis:
             n_teachers=self.n_teachers,
             delta=self.delta,
             confidence=confidence,
+            before=self.before,
             **release,
         )
 

@@ -60,7 +60,7 @@ from sklearn_pate.exceptions import PrivacyUtilityWarning
 from sklearn_pate.inspection._leaks import splits_by_labels
 from sklearn_pate.learners._newton import DPNewtonClassifier
 from sklearn_pate.mechanisms import MeanScores
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
+from sklearn_pate.mechanisms._noisy_sum import ClassCounts, MarginalCounts
 
 Learner = PATEClassifier | DPNewtonClassifier
 Search = GridSearchCV | RandomizedSearchCV
@@ -137,7 +137,9 @@ class Plan:
     - `n_classes`, and `n_rows` if the number of private rows is public and known;
     - `rarest`: share of the rarest class, if `class_prior` was given;
     - `n_tables`: number of columns whose noisy counts are released, to draw rows in
-      place of public rows.
+      place of public rows;
+    - `class_noise`: standard deviation, in rows or groups, of the noise on the count of
+      each class, which balanced votes need.
 
     A fit of teachers has `n_teachers` and `rows_per_teacher`. If they answer queries:
 
@@ -578,6 +580,11 @@ def _facts_of_release(sizes: _Sizes, rarest: float | None) -> Iterator[Fact]:
         columns = counted(spent.n_tables, "column")
         drawn = f"public rows are drawn from noisy counts of {columns}"
         yield Fact("n_tables", spent.n_tables, drawn)
+    counts = sizes.release.counts
+    if isinstance(counts, ClassCounts):
+        noise = float(counts.noise_scale)
+        rows = f"each class is counted with noise of {noise:.3g} {spent.unit}s"
+        yield Fact("class_noise", noise, rows)
     yield Fact("unit", spent.unit, _of_groups(spent) if spent.unit == "group" else "")
     epsilon = f"{write_epsilon(spent.epsilon)}, at delta={spent.delta:g}; publishable"
     yield Fact("epsilon", spent.epsilon, epsilon)

@@ -545,6 +545,7 @@ def _derived(
         n_teachers=n_teachers,
         n_queries=n_queries,
         n_tables=getattr(counts, "n_tables", None),
+        class_count=isinstance(counts, ClassCounts),
     )
 
 

@@ -32,7 +32,7 @@ _ROWS_AT_ONCE = 512
 _PRECISION, _SMALLEST_UNIT = 53, 2.0**-900
 # Probabilities of equal rows differ by less.
 _ROUND_OFF = 1e-9
-# Least probability that the weight of a class is computed from.
+# Least probability of a class that is known: one of 0 would stay 0 with any weight.
 _LEAST_WEIGHTED = 1e-12
 # Share of the mean probability below which linear ones fall exponentially; smallest
 # mean, in units of equal shares.
@@ -613,11 +613,13 @@ class ReweightedClassifier(ThresholdedClassifier):
         probabilities : ndarray of shape (n_rows, n_classes)
             One column per class, 0 for a class that the classifier does not know.
         """
-        known = self.estimator_.predict_proba(X)
-        probabilities = in_all_classes(
+        known = np.maximum(self.estimator_.predict_proba(X), _LEAST_WEIGHTED)
+        known = np.maximum(
+            softmax(self.slope_ * np.log(known), axis=1), _LEAST_WEIGHTED
+        )
+        weighted = self.weights_ * in_all_classes(
             known, self.estimator_, len(self.classes_), absent=0.0
         )
-        weighted = self.weights_ * probabilities**self.slope_
         return weighted / weighted.sum(axis=1, keepdims=True)
 
     def __sklearn_tags__(self) -> Tags:
@@ -639,7 +641,7 @@ def _weights_for(
     """
     known = np.flatnonzero(probabilities.max(axis=0) > 0)
     targets = shares[known] / shares[known].sum()
-    log_probabilities = np.log(np.maximum(probabilities[:, known], _LEAST_WEIGHTED))
+    log_probabilities = np.log(probabilities[:, known])
 
     def excess(log_weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         weighted = log_probabilities + log_weights

@@ -658,7 +658,8 @@ class SanitizedCost:
         noise, the released cost is at least the true cost.
 
     release_cost : float
-        Renyi cost of the release itself, which does not depend on the votes.
+        Renyi cost of the release itself, and of releases before the answers. Neither
+        depends on the votes.
 
     order : float
         Renyi order of both costs.
@@ -690,6 +691,7 @@ def sanitize(
     log_fail: ArrayLike | None = None,
     worst_case: float = np.inf,
     confidence: float = 0.975,
+    before: float = 0.0,
     normal: float | None = None,
 ) -> SanitizedCost:
     """Release the data-dependent cost of a list of queries, with noise.
@@ -745,6 +747,9 @@ def sanitize(
         Probability over the noise that the released cost is at least the true cost. At
         least 0.5.
 
+    before : float, default=0.0
+        Renyi cost at `order` of releases before the answers, such as noisy counts.
+
     normal : float, default=None
         Standard normal draw, for tests only: a known draw gives no privacy. With None,
         the draw comes from the operating system.
@@ -778,6 +783,7 @@ def sanitize(
             f"order={order!r} and smoothness={smoothness!r} give no guarantee; lower "
             "one of them, until order * (1 - exp(-2 * smoothness)) is well below 1."
         )
+    release_cost += before
     table = VoteCosts(
         order, n_teachers, sigma, pure_epsilon, log_pass=log_pass, log_fail=log_fail
     )

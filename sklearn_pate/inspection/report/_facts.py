@@ -522,7 +522,7 @@ def _part(of_model: PrivacySpent) -> dict[str, Any]:
     """Write what a report needs about the model alone."""
     fields = _stated(of_model, of_model)
     names = ("statement", "epsilon", "delta", "mechanism")
-    return {one: fields[one] for one in (*names, *_COUNTS)}
+    return {one: fields[one] for one in (*names, *_COUNTS, "class_count")}
 
 
 def _metrics(metrics: PrivateMetrics) -> dict[str, Any]:

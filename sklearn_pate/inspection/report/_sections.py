@@ -77,6 +77,7 @@ def flow_of(
     n_teachers: int | None = None,
     n_queries: int | None = None,
     n_tables: int | None = None,
+    class_count: bool = False,
     mechanism: str | None = None,
     model: str | None = None,
     measured: bool = False,
@@ -84,8 +85,9 @@ def flow_of(
     """List the steps of a fit of one of the KINDS, in order.
 
     `n_teachers` is a number of teachers, parties or neighbours, and `n_tables` one of
-    columns whose noisy counts public rows are drawn from. A `measured` model has
-    metrics. Without numbers and names, the steps are those of any such fit.
+    columns whose noisy counts public rows are drawn from. With a `class_count`, units
+    are counted by class first. A `measured` model has metrics. Without numbers and
+    names, the steps are those of any such fit.
     """
     only = "the first release" if measured else "the only release"
     words = {
@@ -94,13 +96,13 @@ def flow_of(
         "parties": _counted_or_many(n_teachers, "party", "parties"),
         "nearest": counted(n_teachers, "nearest row") if n_teachers else "nearest rows",
         "to_queries": f"to {counted(n_queries, 'query')} " if n_queries else "",
-        "only": only if n_tables is None else "the second release",
+        "only": "the second release" if n_tables or class_count else only,
         "model": f"{model}: " if model else "",
         "best": f"{model}, " if model else "",
         "columns": counted(n_tables, "column"),
         "use": "used" if kind == "newton" else "queried and learned from",
     }
-    before = [] if n_tables is None else TEXTS["synthetic"]["flow"]
+    before = _before(n_tables, class_count).get("flow", ())
     steps = [Step(*(part.format(**words) for part in step)) for step in before]
     for zone, title, text in TEXTS["flow"][kind]:
         text = mechanism if zone == "noise" and mechanism else text.format(**words)
@@ -108,6 +110,13 @@ def flow_of(
     if measured:
         steps += [Step(*step) for step in TEXTS["measured"]["flow"]]
     return steps
+
+
+def _before(n_tables: int | None, class_count: bool) -> dict[str, Any]:
+    """Return the texts of counts before the answers, empty if there are none."""
+    if n_tables is not None:
+        return TEXTS["synthetic"]
+    return TEXTS["class count"] if class_count else {}
 
 
 def _counted_or_many(number: int | None, one: str, several: str) -> str:
@@ -583,13 +592,14 @@ def _appendix(facts: dict[str, Any]) -> list[Section]:
 
 def _method(facts: dict[str, Any]) -> Section:
     kind, unit = facts["kind"], facts["unit"]
-    names = ("unit", "n_teachers", "n_queries", "n_tables", "mechanism", "model")
+    numbers = "n_teachers", "n_queries", "n_tables", "class_count"
+    names = "unit", *numbers, "mechanism", "model"
     fit = facts | _model(facts)
     measured = facts["metrics"] is not None
     steps = flow_of(kind, **{name: fit[name] for name in names}, measured=measured)
     method, columns = TEXTS["method"][kind], counted(fit["n_tables"], "column")
-    if fit["n_tables"] is not None:
-        method = f"{TEXTS['synthetic']['method']} {method}"
+    if before := _before(fit["n_tables"], fit["class_count"]):
+        method = f"{before['method']} {method}"
     if measured:
         method += f" {TEXTS['measured']['method']}"
     text = Text(method.format(unit=unit, columns=columns))
