@@ -251,6 +251,7 @@ PLACES = {
     ],
     "mechanisms._noisy_max": ["gaussian_plurality"],
     "mechanisms._noisy_sum": [
+        "ClassCounts",
         "GaussianSum",
         "LONGEST",
         "MarginalCounts",

@@ -618,7 +618,20 @@ class TeacherProblems:
         return bool(self.failures or self.warnings)
 
 
-def raise_for_no_votes(problems: TeacherProblems) -> NoReturn:
+def check_any_sent(
+    form: Form, problems: TeacherProblems, *, any_cast: bool, any_sent: bool
+) -> None:
+    """Raise an error if no teacher voted. It may quote private rows.
+
+    All balanced votes may be abstentions: an error would tell that no shard has rows of
+    two classes.
+    """
+    may_abstain = isinstance(form, VoteForm) and form.balanced
+    if not (any_sent if may_abstain else any_cast):
+        _raise_for_no_votes(problems)
+
+
+def _raise_for_no_votes(problems: TeacherProblems) -> NoReturn:
     """Raise an error that explains why no teacher voted. It may quote private rows."""
     failures = problems.failures
     if not failures and problems.dropped:
@@ -683,7 +696,7 @@ def collect(
     `X_public` already transformed by it. `seeds` may be public. The times at which
     `verbose` prints and `on_teacher_done` is called are sensitive.
     """
-    problems = TeacherProblems()
+    problems, any_sent = TeacherProblems(), False
     # Here, as joblib dispatches tasks from other threads.
     poll = Poll.by_this_thread(estimator, form, X_public, representation)
     folder = None
@@ -708,6 +721,7 @@ def collect(
             yield delayed(train_shards)(poll, some)
 
     def contributions() -> Iterator[Contribution | None]:
+        nonlocal any_sent
         parallel = {"n_jobs": n_jobs, "verbose": max(verbose - 1, 0)}
         try:
             run = Parallel(return_as="generator_unordered", **parallel)
@@ -716,6 +730,7 @@ def collect(
         for some in run(tasks()):
             for result in some:
                 problems.add(result)
+                any_sent |= result.contribution is not None
                 if on_teacher_done is not None:
                     on_teacher_done()
                 yield result.contribution
@@ -723,8 +738,7 @@ def collect(
     with one_thread(), _errors_of_backend():
         aggregated = aggregate(contributions())
     problems.sort()  # teachers finish in any order
-    if not aggregated.any_cast:
-        raise_for_no_votes(problems)
+    check_any_sent(form, problems, any_cast=aggregated.any_cast, any_sent=any_sent)
     return aggregated, problems
 
 

@@ -27,7 +27,7 @@ from sklearn_pate._teachers._training import (
     TeacherProblems,
     TeacherResult,
     VoteForm,
-    raise_for_no_votes,
+    check_any_sent,
     rows_of,
     train_shards,
 )
@@ -297,7 +297,7 @@ def collect_on_dask(
         sums = Votes.of_counts(counts, n_teachers=n_teachers)
     else:
         sums = DaskScores(teachers, aggregate)
-    return sums, teachers.problems(any_cast=sums.any_cast)
+    return sums, teachers.problems(form, any_cast=sums.any_cast)
 
 
 def _train_block(pieces: Any, task: _Task, first: int, last: int) -> Results:
@@ -332,7 +332,7 @@ class _Teachers:
         total: NDArray[Any] = parts[0].result()
         return total
 
-    def problems(self, *, any_cast: bool) -> TeacherProblems:
+    def problems(self, form: Form, *, any_cast: bool) -> TeacherProblems:
         """Return the errors and warnings of teachers; raise if no one voted."""
         problems = TeacherProblems()
         parts = [self._client.submit(_without_contributions, f) for f in self._futures]
@@ -340,13 +340,17 @@ class _Teachers:
             for result in results:
                 problems.add(result)
         problems.sort()
-        if not any_cast:
-            raise_for_no_votes(problems)
+        any_sent = bool(self.sum(_any_sent))
+        check_any_sent(form, problems, any_cast=any_cast, any_sent=any_sent)
         return problems
 
 
 def _added(parts: list[NDArray[Any]]) -> NDArray[Any]:
     return np.sum(parts, axis=0)
+
+
+def _any_sent(results: Results) -> NDArray[np.bool_]:
+    return np.array(any(one.contribution is not None for one in results))
 
 
 def _without_contributions(results: Results) -> Results:

@@ -39,7 +39,7 @@ from sklearn_pate.accounting.plurality._exact import ROUNDING
 from sklearn_pate.exceptions import StudentWarning
 from sklearn_pate.learners._private_knn import PrivateKNNClassifier
 from sklearn_pate.mechanisms import MeanScores, NoisySum, Oracle, PluralityMechanism
-from sklearn_pate.mechanisms._noisy_sum import LONGEST
+from sklearn_pate.mechanisms._noisy_sum import LONGEST, ClassCounts, TwoPartRelease
 from sklearn_pate.mechanisms._plurality import NO_ANSWER
 
 # More candidates take longer and find no better event.
@@ -555,8 +555,9 @@ def audit_mechanism(
     The mechanism answers queries as in a fit, with noise from the operating system, on
     two neighbouring vote counts. For a :class:`~sklearn_pate.mechanisms.NoisySum` or
     :class:`~sklearn_pate.mechanisms.MeanScores`, the audit uses a vector of one teacher
-    in place of vote counts. The audit searches for an event that is more probable on
-    one data set than the cost allows.
+    in place of vote counts, and for a count of the classes the vector of one row. The
+    audit searches for an event that is more probable on one data set than the cost
+    allows.
 
     For vote counts, the exact Renyi cost is also computed from the distribution of
     answers that the mechanism states. The exact cost covers all neighbours of both
@@ -572,13 +573,15 @@ def audit_mechanism(
     Parameters
     ----------
     mechanism : PluralityMechanism, MeanScores or NoisySum
-        Mechanism whose noise is set, without `max_answers`. The audit records no cost
-        in a ledger.
+        Mechanism whose noise is set, without `max_answers`. Of a fit with balanced
+        votes, ``mechanism_.mechanism`` is the mechanism of the answers, and
+        ``mechanism_.counts`` counts the classes. The audit records no cost in a ledger.
 
     counts : array-like of int of shape (n_classes,)
         Vote counts of each query. For a :class:`~sklearn_pate.mechanisms.NoisySum`, the
         clipped vector of one teacher in units of 1/1024 of the clipping bound, of shape
-        (n_parts, width) or flat. For :class:`~sklearn_pate.mechanisms.MeanScores`, the
+        (n_parts, width) or flat. For a count of the classes, 1024 for the class of the
+        row, and 0 for others. For :class:`~sklearn_pate.mechanisms.MeanScores`, the
         coefficients of one teacher, of shape (n_coordinates, n_classes - 1).
 
     neighbour : array-like of int, of the shape of `counts`
@@ -661,9 +664,10 @@ def audit_mechanism(
         # The cost does not depend on the number of classes.
         claim = mechanism.cost(n_queries * mechanism.n_steps, 2).epsilon(delta)
         return audit_scores(scores, neighbour_scores, claim, delta, confidence)
-    if isinstance(mechanism, NoisySum):
+    if isinstance(mechanism, NoisySum | ClassCounts):
         mechanism = mechanism.prepared()
-        data_sets = _check_vectors(counts, neighbour, mechanism.n_parts)
+        n_parts = mechanism.n_parts if isinstance(mechanism, NoisySum) else 1
+        data_sets = _check_vectors(counts, neighbour, n_parts)
         answer: Callable[..., NDArray[np.int64]] = partial(_release_sums, mechanism)
     else:
         data_sets = _check_counts(counts, neighbour)
@@ -681,7 +685,7 @@ def audit_mechanism(
     answers, neighbour_answers = (
         answer(one, n_trials=n_trials, n_queries=n_queries) for one in data_sets
     )
-    if isinstance(mechanism, NoisySum) or mechanism.releases_histograms:
+    if isinstance(mechanism, NoisySum | ClassCounts) or mechanism.releases_histograms:
         direction = data_sets[0] - data_sets[1]
         follows_law = None
         scores = answers @ direction
@@ -805,7 +809,13 @@ def _check_vectors(
 
 
 def _check_mechanism(mechanism: Any) -> None:
-    if not isinstance(mechanism, PluralityMechanism | MeanScores | NoisySum):
+    audited = PluralityMechanism | MeanScores | NoisySum | ClassCounts
+    if isinstance(mechanism, TwoPartRelease):
+        raise ValueError(
+            f"mechanism={mechanism!r} is two releases; pass one of its parts: "
+            "mechanism.counts or mechanism.mechanism."
+        )
+    if not isinstance(mechanism, audited):
         raise ValueError(
             f"mechanism={mechanism!r} is not a PluralityMechanism, MeanScores or "
             "NoisySum; pass one, such as GNMax(sigma=40)."
@@ -862,7 +872,11 @@ def _count_votes(n_teachers: int, counts: NDArray[np.int64], n_rows: int) -> Vot
 
 
 def _release_sums(
-    mechanism: NoisySum, vector: NDArray[np.int64], *, n_trials: int, n_queries: int
+    mechanism: NoisySum | ClassCounts,
+    vector: NDArray[np.int64],
+    *,
+    n_trials: int,
+    n_queries: int,
 ) -> NDArray[np.int64]:
     """Return the noisy vectors of one teacher, added up in each trial."""
     released = mechanism.release(np.tile(vector, (n_trials * n_queries, 1)))

@@ -130,25 +130,42 @@ def test_scores_are_neither_shown_nor_pickled():
 CODES = st.lists(st.integers(-1, 3), min_size=1, max_size=30).map(np.array)
 
 
-@given(codes=CODES, other=st.integers(-1, 3), data=st.data())
-def test_replacing_a_row_moves_one_vector_of_its_class(codes, other, data):
+# Of the counts of mean scores, and of those before balanced votes.
+LENGTHS = st.sampled_from([LONGEST, STEPS])
+
+
+@given(codes=CODES, other=st.integers(-1, 3), longest=LENGTHS, data=st.data())
+def test_replacing_a_row_moves_one_vector_of_its_class(codes, other, longest, data):
     row = data.draw(st.integers(0, len(codes) - 1))
     changed = codes.copy()
     changed[row] = other
-    before, after = (sum_of_classes(y, None, 1, 4, LONGEST) for y in (codes, changed))
-    units = LONGEST * np.vstack([np.eye(4, dtype=int), np.zeros(4, dtype=int)])
+    before, after = (sum_of_classes(y, None, 1, 4, longest) for y in (codes, changed))
+    units = longest * np.vstack([np.eye(4, dtype=int), np.zeros(4, dtype=int)])
     assert_array_equal(after - before, units[other] - units[codes[row]])
 
 
-@given(codes=CODES, of_group=CODES, seed=st.integers(0, 2**32 - 1))
-def test_a_group_adds_one_vector_whatever_its_rows(codes, of_group, seed):
+@given(codes=CODES, of_group=CODES, longest=LENGTHS, seed=st.integers(0, 2**32 - 1))
+def test_a_group_adds_one_vector_whatever_its_rows(codes, of_group, longest, seed):
     groups = np.random.RandomState(seed).randint(5, size=len(codes))
-    before = sum_of_classes(codes, groups, 1, 4, LONGEST)
+    before = sum_of_classes(codes, groups, 1, 4, longest)
     # The new group comes first, so that all rows of others are moved.
     joined = np.r_[of_group, codes], np.r_[np.full(len(of_group), 7), groups]
-    vector = sum_of_classes(*joined, 1, 4, LONGEST) - before
+    vector = sum_of_classes(*joined, 1, 4, longest) - before
     assert np.all(vector >= 0)
-    assert vector.sum() <= LONGEST
+    assert vector.sum() <= longest
+
+
+@given(first=CODES, second=CODES, unit=st.sampled_from(["row", "group"]))
+def test_a_changed_unit_moves_the_count_of_the_classes_by_sqrt_2(first, second, unit):
+    if unit == "row":
+        first, second = first[:1], second[:1]
+
+    def vector(codes):
+        groups = np.zeros(len(codes), dtype=int) if unit == "group" else None
+        return sum_of_classes(codes, groups, 1, 4, STEPS)
+
+    moved = vector(first) - vector(second)
+    assert moved @ moved <= 2 * STEPS**2
 
 
 def test_counted_pairs_stand_for_their_rows():
