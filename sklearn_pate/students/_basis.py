@@ -526,7 +526,11 @@ class ReweightedClassifier(ThresholdedClassifier):
         Factor of the classifier's log-odds.
 
     weights_ : ndarray of shape (n_classes,)
-        Weight of each class.
+        Weight of each class; 0 for a class that the classifier does not know.
+
+    unknown_ : ndarray of shape (n_classes,)
+        Share of each class that the classifier does not know, which is the probability
+        of this class in every row; 0 for other classes.
 
     classes_ : ndarray of int of shape (n_classes,)
         Class indices.
@@ -599,6 +603,8 @@ class ReweightedClassifier(ThresholdedClassifier):
         scores = _log(probabilities[:, known])
         shift = shift_to_shares(slope * scores, shares[known])
         reweighted.weights_[known] = np.exp(shift - shift.max())
+        reweighted.unknown_ = shares.copy()
+        reweighted.unknown_[known] = 0
         reweighted.threshold = resolve_threshold(
             threshold, reweighted._weighted(probabilities)
         )
@@ -615,14 +621,15 @@ class ReweightedClassifier(ThresholdedClassifier):
         Returns
         -------
         probabilities : ndarray of shape (n_rows, n_classes)
-            One column per class, 0 for a class that the classifier does not know.
+            One column per class.
         """
         n_classes = len(self.classes_)
         return self._weighted(class_probabilities(self.estimator_, X, n_classes))
 
     def _weighted(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
         weighted = self.weights_ * np.exp(self.slope_ * _log(probabilities))
-        return weighted / weighted.sum(axis=1, keepdims=True)
+        weighted *= (1 - self.unknown_.sum()) / weighted.sum(axis=1, keepdims=True)
+        return self.unknown_ + weighted
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
