@@ -89,6 +89,11 @@ DEFECTS = [
         ],
     ),
     Defect(
+        "a row counts twice in the count of the classes",
+        "votes gnmax *,votes epsilon *",
+        [[(r"\(longest (\* counts // of_unit)", r"(2 * longest \1")]],
+    ),
+    Defect(
         "a label outside classes counts as the first class",
         "labels unknown *",
         [[(r"(np\.where\(classes\[found\] == labels, found, )-1", r"\g<1>0")]],
