@@ -197,6 +197,25 @@ def test_scores_are_released_in_rounds(client, table, X_public, representation, 
     assert clf.privacy_spent_.release == "scores"
 
 
+@pytest.mark.parametrize("unit", ["row", "group"])
+def test_balanced_votes_and_shares_are_those_of_a_fit_in_memory(
+    client, table, X_public, unit
+):
+    options = {"mechanism": "gnmax", "epsilon": 4.0, "query_strategy": "random"}
+    clf = make(LogisticRegression(), **options)
+    clf.set_params(student=LogisticRegression(), privacy_unit=unit)
+    numbers, frame = PublicData(X_public.X[NUMBERS]), table.fillna(0.0)
+
+    @equal_noise()
+    def released(frame):
+        named = {"groups": frame["patient"]} if unit == "group" else {}
+        clf.fit(frame[NUMBERS], frame["label"], X_public=numbers, **named)
+        return clf.privacy_analysis_.counts, clf.answers_, clf.class_shares_
+
+    for here, there in zip(released(frame), released(cut(frame)), strict=True):
+        np.testing.assert_array_equal(there, here)
+
+
 def test_a_default_classifier_trains_teachers(client, table, X_public):
     numbers = PublicData(X_public.X[NUMBERS])
     ddf = cut(table.fillna(0.0))
