@@ -31,6 +31,7 @@ from sklearn_pate._aggregation._design import (
     default_teacher,
     design_fit,
     design_of_votes,
+    for_noise,
 )
 from sklearn_pate._aggregation._entry import ReleasePlan, open_entry
 from sklearn_pate._aggregation._rows import (
@@ -119,8 +120,8 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         Rule of a teacher's vote. "plain" is the most probable class, as in the papers.
         "balanced" is the class whose probability most exceeds its mean over the public
         rows, so that votes rank rows for a rare class, too. The student's probabilities
-        then get the shares of the classes from a noisy count, which `epsilon` includes.
-        See "Votes" in :doc:`/guide/pate`.
+        then get the shares of the classes from a noisy count, which `epsilon` includes;
+        see "Balanced and plain votes" in :doc:`/guide/pate`.
 
     threshold : {"auto", "balanced", "accuracy"} or float, default="auto"
         With two classes, the probability above which the second class is predicted.
@@ -468,7 +469,9 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
             n_parties = votes.shape[0]
             units = "parties" if privacy_unit is None else "teachers"
             check_parties(n_parties, self.n_teachers, self.delta, units, sent="voted")
+            n_classes = len(public.classes)
             design = replace(design, n_teachers=n_parties)
+            design = for_noise(design, self, n_classes)
             release = self._plan_release(design, public)
             aggregation = VoteAggregation(
                 public, design, release, seeds, None, (), queries

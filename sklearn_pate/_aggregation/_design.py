@@ -1,7 +1,7 @@
 """Default choices, as rules of numbers that do not depend on private data."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal, Protocol, cast
 
@@ -143,32 +143,21 @@ def design_fit(
     if _may_release_scores(pate, X_public, n_classes):
         mechanism = MeanScores()
     if isinstance(pate.mechanism, str) and isinstance(mechanism, MeanScores):
-        # Of images, teachers see few components.
-        mechanism = MeanScores("linear" if _is_of_images(X_public) else "rbf")
+        few = _n_components(pate, X_public) is not None
+        mechanism = MeanScores("linear" if few else "rbf")
     is_of_votes = isinstance(mechanism, PluralityMechanism)
     n_teachers = _n_teachers(pate, X_public, n_rows, n_classes, scores=not is_of_votes)
     student, n_queries, right, balanced = pate.student, 0, None, False
-    slope: float | None = 1.0
     if student is None and (is_of_votes or _has_image_student(pate, X_public)):
         student = default_student(pate.estimator, X_public)
     if is_of_votes:
         right = _n_right_answers(pate, X_public, student, n_teachers, n_classes)
         n_queries = resolve_n_queries(pate.n_queries, n_public, student, right)
         balanced = _may_be_balanced(pate, mechanism, student, n_classes)
-        if isinstance(student, ImageStudent):
-            slope = None
-        elif balanced and student is default_student(None, None):
-            slope = _slope(pate, n_teachers, n_queries, n_classes)
-            student = clone(student).set_params(
-                logisticregression__C=_VARIANCE / slope**2
-            )
     check_two_classes(pate.threshold, n_classes)
-    if is_of_votes and not balanced and pate.threshold != "auto":
-        raise ValueError(
-            f"threshold={pate.threshold!r} is for probabilities with the shares of the "
-            "private classes, but plain votes are counted here; set threshold='auto'."
-        )
-    return Design(
+    if is_of_votes and not balanced:
+        _check_no_threshold(pate)
+    design = Design(
         default_teacher(pate.estimator),
         default_representation(pate.estimator, pate.representation, X_public),
         student,
@@ -178,10 +167,31 @@ def design_fit(
         pate.query_strategy,
         right,
         balanced,
-        slope,
+        None if isinstance(student, ImageStudent) else 1.0,
         pate.threshold,
         _n_components(pate, X_public),
     )
+    return for_noise(design, pate, n_classes)
+
+
+def _check_no_threshold(pate: PATEParameters) -> None:
+    """Raise ValueError for a threshold where no shares of classes are released."""
+    if pate.threshold != "auto":
+        raise ValueError(
+            f"threshold={pate.threshold!r} is for probabilities with the shares of the "
+            "private classes, but plain votes are counted here; set threshold='auto'."
+        )
+
+
+def for_noise(design: Design, pate: PATEParameters, n_classes: int) -> Design:
+    """Set the penalty of the default student of a table by the noise of its answers."""
+    is_own = design.student is default_student(None, None)
+    if not is_own or pate.epsilon is None or n_classes < 2:
+        return design
+    slope = _slope(pate, design.n_teachers, design.n_queries, n_classes)
+    student = clone(design.student)
+    student.set_params(logisticregression__C=_VARIANCE / slope**2)
+    return replace(design, student=student, slope=slope)
 
 
 def _slope(
@@ -237,6 +247,7 @@ def design_of_votes(pate: PATEParameters, X_public: Table) -> Design:
             f"mechanism={pate.mechanism!r} releases mean class probabilities, but "
             "there are only votes; use mechanism='gnmax'."
         )
+    _check_no_threshold(pate)
     student = pate.student
     if student is None and _has_probabilities(pate.estimator):
         student = pate.estimator
