@@ -252,7 +252,7 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
 
     @property
     def sums(self) -> Callable[[Iterable[Any]], TeacherScores]:
-        """Directions of score functions."""
+        """Container of the teachers' directions."""
         shape = self.n_coordinates, self.n_classes - 1
         return partial(TeacherScores, shape=shape)
 
