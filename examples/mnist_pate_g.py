@@ -77,6 +77,7 @@ def main():
         n_teachers=N_TEACHERS,
         mechanism=LNMax(gamma=0.05),  # noise of scale 20, as in the paper
         n_queries=N_QUERIES,
+        vote="plain",  # also as in the paper: the most probable class
         query_strategy="representative",
         representation=PCA(50),
         epsilon=None,

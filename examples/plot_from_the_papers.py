@@ -46,6 +46,7 @@ clf = PATEClassifier(
     n_teachers=250,
     n_queries=500,
     mechanism=LNMax(gamma=0.05),
+    vote="plain",
     epsilon=None,
     classes=[0, 1],
     random_state=0,

@@ -88,20 +88,25 @@ for unit, fit in fits.items():
 # Guarantee per patient
 # ---------------------
 #
-# With rows as the unit, six stays of a patient change up to six votes on each query.
-# Six votes cost as much as one vote with a sixth of the noise scale.
+# With rows as the unit, six stays of a patient change up to six votes on each query,
+# and a noisy count of classes by six. This costs as much as a change by one with a
+# sixth of the noise scale.
 
-spent, sigma = fits["row"].privacy_spent_, fits["row"].mechanism_.sigma
+spent, (counts, votes) = fits["row"].privacy_spent_, fits["row"].mechanism_.parts
 n_stays = np.unique(patient[private], return_counts=True)[1]
 stays, n_patients_with = np.unique(n_stays, return_counts=True)
-of_several = [gaussian_worst_case(sigma / n) * 500 for n in stays[1:]]
+of_several = [
+    gaussian_worst_case(votes.sigma / n) * 500
+    + gaussian_worst_case(counts.noise_scale / n)
+    for n in stays[1:]
+]
 by_row = [spent.epsilon, *(curve.to_epsilon(spent.delta) for curve in of_several)]
 
 figure, (above, below) = plt.subplots(
     2, sharex=True, figsize=(7, 5), height_ratios=[1, 2], layout="constrained"
 )
 above.bar(stays, n_patients_with, color="#999999")
-above.set(ylabel="private patients", title="Privacy cost of 500 answers for a patient")
+above.set(ylabel="private patients", title="Privacy cost of a fit for a patient")
 below.plot(stays, by_row, "o-", color="#d55e00", label='privacy_unit="row"')
 by_group = np.full(len(stays), fits["group"].privacy_spent_.epsilon)
 below.plot(stays, by_group, "s-", color="#2277cc", label='privacy_unit="group"')

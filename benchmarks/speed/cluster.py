@@ -70,6 +70,7 @@ def classifier(teacher):
         LogisticRegression(),
         n_teachers=N_TEACHERS,
         mechanism="gnmax",
+        vote="plain",
         representation=None,
         query_strategy="random",
         classes=[0, 1],

@@ -63,6 +63,7 @@ def make_study(n_rows, n_public, n_teachers, folder):
         query_strategy="random",
         representation=None,
         mechanism="gnmax",
+        vote="plain",
         delta=1e-7,
         classes=[0, 1],
         privacy_unit="group",

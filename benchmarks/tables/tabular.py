@@ -7,7 +7,8 @@ adult_methods      parties of one learning method, and of five methods
 diabetes           patients as the unit, at publishable epsilon 2
 diabetes_balanced  settings of the 2017 PATE paper, with several ways of balancing
 
-The partition, teachers and students are seeded; the noise is not, and always differs.
+A teacher votes for its most probable class, as in the papers. The partition, teachers
+and students are seeded; the noise is not, and always differs.
 """
 
 import warnings
@@ -84,6 +85,7 @@ def adult_2017():
             RandomForestClassifier(100),
             n_teachers=250,
             mechanism=LNMax(gamma=gamma),
+            vote="plain",
             representation=None,
             epsilon=None,
             delta=DELTA,
@@ -164,6 +166,7 @@ def _adult(votes):
                         student,
                         n_teachers=n_teachers,
                         mechanism="gnmax",
+                        vote="plain",
                         representation=None,
                         epsilon=epsilon,
                         delta=DELTA,
@@ -313,6 +316,7 @@ def diabetes():
             student,
             n_teachers=250,
             mechanism="gnmax",
+            vote="plain",
             representation=None,
             epsilon=2.0,
             delta=DELTA,
