@@ -34,8 +34,7 @@ from sklearn_pate.mechanisms import LNMax
 from sklearn_pate.students import GANClassifier
 
 N_PRIVATE, N_PUBLIC = 60_000, 9_000
-N_TEACHERS = 250
-N_QUERIES = 100
+N_TEACHERS, N_QUERIES = 250, 100
 N_EPOCHS = 20
 
 
@@ -76,8 +75,8 @@ def main():
         GANClassifier(image_shape=(28, 28), max_epochs=N_EPOCHS),
         n_teachers=N_TEACHERS,
         mechanism=LNMax(gamma=0.05),  # noise of scale 20, as in the paper
+        vote="plain",  # for the most probable class, as in the paper
         n_queries=N_QUERIES,
-        vote="plain",  # also as in the paper: the most probable class
         query_strategy="representative",
         representation=PCA(50),
         epsilon=None,
@@ -90,8 +89,8 @@ def main():
 
     # Sensitive results are printed because this data set is public.
     analysis = pate.privacy_analysis_
-    queried, answers = pate.queried_indices_, pate.answers_
-    y_queried, y_test = y_rest[queried], y_rest[-1000:]
+    queried, answers, y_test = pate.queried_indices_, pate.answers_, y_rest[-1000:]
+    y_queried = y_rest[queried]
     alone = LogisticRegression(max_iter=3000).fit(X_public[queried], answers)
     right = {
         "the teachers' plurality": analysis.plurality == y_queried,

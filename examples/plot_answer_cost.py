@@ -15,8 +15,9 @@ be published.
 #
 # Two thirds of the made-up rows are private. Teachers are trained on disjoint parts of
 # the private rows, and vote on public rows. The answer to each of 200 queries is the
-# class with most votes after noise is added. With ``epsilon=1`` the noise is calibrated
-# before any query, so that all 200 answers together cost at most epsilon 1.
+# class with most votes after noise is added. A noisy count of each class is released,
+# too. With ``epsilon=1`` the noise is calibrated before any query, so that the count
+# and all 200 answers together cost at most epsilon 1.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import make_blobs

@@ -39,7 +39,8 @@ print(f"{len(X_private)} private rows, {len(X_public)} public rows")
 # The private rows are cut into 100 shards, and each shard trains a *teacher*. The
 # teachers vote on 60 of the public rows, noise is added to the vote counts, and the
 # class with the largest noisy count is the *answer*. A *student* learns from the public
-# rows and these 60 answers alone. Any classifier can be a teacher or a student.
+# rows and these 60 answers alone. A noisy count of the private rows of each class then
+# corrects its probabilities. Any classifier can be a teacher or a student.
 # ``LabelSpreading`` as the student also uses public rows without an answer, so that few
 # answers are enough.
 #
@@ -87,8 +88,8 @@ print(f"accuracy {pate.score(X_test, y_test):.2f} of the student at epsilon 4")
 # --------------------
 #
 # The queried images are public, and the class above each image is the answer. The
-# student received no other information about private rows than the answers. Wrong
-# answers can be marked, as the labels of these public rows are known.
+# student received no other information about private rows than the answers and the
+# noisy count. Wrong answers can be marked, as labels of these public rows are known.
 
 order = np.argsort(pate.answers_, kind="stable")
 queried, answers = pate.queried_indices_[order], pate.classes_[pate.answers_[order]]

@@ -18,9 +18,9 @@ must not be printed.
 # Votes
 # -----
 #
-# As in the 2017 paper, 250 forests vote on the first 500 test rows. Forests of this
-# example are smaller than those of the paper. One fit collects the votes, and
-# mechanisms are compared on these votes.
+# As in the 2017 paper, 250 forests vote on the first 500 test rows, each for its most
+# probable class. These forests are smaller than those of the paper. Mechanisms are
+# compared on the votes of one fit.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -110,7 +110,6 @@ plt.show()
 #
 # The cost of Confident GNMax counts all answers that may be given. A limit on the
 # number of answers, fixed beforehand, lowers this cost:
-
 for limit in (None, 250, 100):
     mechanism = ConfidentGNMax(200, 150, 40, max_answers=limit)
     epsilon = mechanism.cost(*counts.shape).epsilon(1e-5)

@@ -40,14 +40,12 @@ y = np.where(rng.logistic(size=len(X)) < risk - 1, "back", "not back")
 #
 # Public rows are not protected. So no patient may have both private and public rows,
 # which a random split of rows does not guarantee:
-
 first, second = train_test_split(patient, test_size=0.4, random_state=0)
 n_common = len(np.intersect1d(first, second))
 print(f"A split of rows has {n_common} of {n_patients} patients in both parts.")
 
 # %%
 # A keyed hash of the id assigns each patient to a part, independently of others:
-
 rest, test = next(GroupHashSplit(0.2, random_state=0).split(X, groups=patient))
 split = GroupHashSplit(0.25, random_state=1)  # another seed than before
 private, public = (rest[i] for i in next(split.split(rest, groups=patient[rest])))
@@ -80,7 +78,6 @@ for unit, groups in {"row": None, "group": patient[private]}.items():
 
 # %%
 # Both fits have equal epsilon and noise, and similar students. Their guarantees differ:
-
 for unit, fit in fits.items():
     print(f"{unit}: neighbouring data sets {fit.privacy_spent_.neighbours}")
 
@@ -89,18 +86,17 @@ for unit, fit in fits.items():
 # ---------------------
 #
 # With rows as the unit, six stays of a patient change up to six votes on each query,
-# and a noisy count of classes by six. This costs as much as a change by one with a
-# sixth of the noise scale.
+# and six rows of the noisy count of each class. This costs as much as one stay with a
+# sixth of both noise scales.
 
 spent, (counts, votes) = fits["row"].privacy_spent_, fits["row"].mechanism_.parts
-n_stays = np.unique(patient[private], return_counts=True)[1]
+_, n_stays = np.unique(patient[private], return_counts=True)
 stays, n_patients_with = np.unique(n_stays, return_counts=True)
-of_several = [
-    gaussian_worst_case(votes.sigma / n) * 500
-    + gaussian_worst_case(counts.noise_scale / n)
-    for n in stays[1:]
-]
-by_row = [spent.epsilon, *(curve.to_epsilon(spent.delta) for curve in of_several)]
+by_row = [spent.epsilon]
+for n in stays[1:]:
+    of_answers = gaussian_worst_case(votes.sigma / n) * 500
+    of_both = of_answers + gaussian_worst_case(counts.noise_scale / n)
+    by_row.append(of_both.to_epsilon(spent.delta))
 
 figure, (above, below) = plt.subplots(
     2, sharex=True, figsize=(7, 5), height_ratios=[1, 2], layout="constrained"
@@ -110,15 +106,14 @@ above.set(ylabel="private patients", title="Privacy cost of a fit for a patient"
 below.plot(stays, by_row, "o-", color="#d55e00", label='privacy_unit="row"')
 by_group = np.full(len(stays), fits["group"].privacy_spent_.epsilon)
 below.plot(stays, by_group, "s-", color="#2277cc", label='privacy_unit="group"')
-below.set(xlabel="stays of the patient", ylim=(0, None), xticks=stays)
-below.set(ylabel=f"epsilon, at delta={spent.delta}")
+below.set(xlabel="stays of the patient", ylabel=f"epsilon, at delta={spent.delta}")
+below.set(ylim=(0, None), xticks=stays)
 below.legend(frameon=False)
 plt.show()
 
 # %%
-# An epsilon of 5 is a weak guarantee, and an epsilon above 10 hardly any. With rows as
-# the unit, patients with most stays are protected least. With groups, the statement
-# holds for every patient.
+# An epsilon of 5 is a weak guarantee, and one above 10 hardly any. With rows as the
+# unit, patients with most stays are protected least. Groups protect all alike.
 #
 # The lines may be published, as they depend only on noise and number of queries. Bars
 # of real patients may not be published, as they are counts without noise.

@@ -45,7 +45,7 @@ ax.axhline(0.9, color="grey", linewidth=1, linestyle="--")
 ax.set(
     xlabel="lead of the most-voted class, as a share of the teachers",
     ylabel="share of right answers",
-    title=f"{planned.mechanism}, epsilon={planned.epsilon:.2f}",
+    title=f"100 queries of two classes, epsilon={planned.epsilon:.2f}",
 )
 ax.legend()
 plt.show()

@@ -47,8 +47,8 @@ EXPECTED = {
     "plot_hand_over": [
         "A first fit at epsilon 4: 34% of the budget is spent.",
         "The same fit again gets the same answers: 34%.",
-        "31.63% is left",
-        "epsilon=3.84 would fit this budget.",
+        "31.85% is left",
+        "epsilon=3.85 would fit this budget.",
         "in 2 entries",
         "This fit is (epsilon=4.000",
     ],
