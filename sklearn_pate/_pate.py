@@ -117,7 +117,8 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         rows are queried, and "random" otherwise.
 
     vote : {"balanced", "plain"}, default="balanced"
-        Rule of a teacher's vote. "plain" is the most probable class, as in the papers.
+        Rule of a teacher's vote. "plain" is the most probable class, as in the papers,
+        and always the rule if `epsilon` is None.
         "balanced" is the class whose probability most exceeds its mean over the public
         rows, so that votes rank rows for a rare class, too. The student's probabilities
         then get the shares of the classes from a noisy count, which `epsilon` includes;

@@ -153,7 +153,7 @@ def design_fit(
     if is_of_votes:
         right = _n_right_answers(pate, X_public, student, n_teachers, n_classes)
         n_queries = resolve_n_queries(pate.n_queries, n_public, student, right)
-        balanced = _may_be_balanced(pate, mechanism, student, n_classes)
+        balanced = _may_be_balanced(pate, student, n_classes)
     check_two_classes(pate.threshold, n_classes)
     if is_of_votes and not balanced:
         _check_no_threshold(pate)
@@ -208,19 +208,13 @@ def _slope(
     return float((n_classes - 1) * sigma / (n_teachers * largest))
 
 
-def _may_be_balanced(
-    pate: PATEParameters, mechanism: Any, student: Any, n_classes: int
-) -> bool:
-    """Return whether votes can be balanced, and probabilities set to released shares.
-
-    Thresholds of a mechanism are chosen for plain votes.
-    """
+def _may_be_balanced(pate: PATEParameters, student: Any, n_classes: int) -> bool:
+    """Return whether votes can be balanced, with probabilities of released shares."""
     synthetic = pate.synthetic
     return (
         pate.vote == "balanced"
         and pate.epsilon is not None
         and n_classes > 1
-        and not isinstance(mechanism, ConfidentGNMax | InteractiveGNMax)
         and has_after_fit(student, "predict_proba")
         and (synthetic is None or synthetic.by_class)
     )

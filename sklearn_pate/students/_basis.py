@@ -641,11 +641,14 @@ class ReweightedClassifier(ThresholdedClassifier):
 
 
 def class_probabilities(classifier: Any, X: Any, n_classes: int) -> NDArray[np.float64]:
-    """Return probabilities of all classes, 0 for one that a classifier lacks."""
+    """Return probabilities of all classes, 0 for one that a classifier lacks.
+
+    A row far from all labelled ones may have none, as in label propagation: NaN is 0.
+    """
     predicted = in_all_classes(
         classifier.predict_proba(X), classifier, n_classes, absent=0.0
     )
-    return predicted.astype(np.float64)
+    return np.nan_to_num(predicted.astype(np.float64), nan=0.0)
 
 
 def slope_for(

@@ -269,8 +269,6 @@ def test_a_vote_that_depends_on_two_shards_is_found(monkeypatch):
     "parameters",
     [
         {"vote": "plain"},
-        {"mechanism": "confident"},
-        {"mechanism": "interactive", "query_strategy": "interactive"},
         {"mechanism": GNMax(sigma=5.0), "epsilon": None},
         {"student": LinearSVC()},
         {"synthetic": PrivateMarginals((-6, 6), by_class=False, n_rows=100)},
@@ -287,6 +285,15 @@ def test_votes_stay_plain_where_shares_have_no_use(parameters):
     assert "count of each class" not in str(fitted.privacy_spent_)
     with pytest.raises(ValueError, match="but plain votes are counted here"):
         clone(clf).set_params(threshold=0.3).fit(X, Y, **public)
+
+
+@pytest.mark.parametrize("mechanism", ["confident", "interactive"])
+def test_thresholds_of_a_mechanism_apply_to_balanced_votes(mechanism):
+    fitted = fit(mechanism=mechanism)
+    assert 0 < np.count_nonzero(fitted.answers_ >= 0) < 100
+    assert fitted.class_shares_ == pytest.approx(np.bincount(Y) / len(Y), abs=0.04)
+    assert fitted.privacy_spent_.class_count
+    assert fitted.privacy_spent_.epsilon <= 8
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.semi_supervised import LabelSpreading
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import (
@@ -60,6 +61,24 @@ def test_shares_of_three_classes_of_which_one_is_in_no_shard():
     assert 1 not in fitted.student_.estimator_.classes_
     assert_allclose(probabilities[:, 1], fitted.class_shares_[1])
     assert_allclose(probabilities.mean(axis=0), fitted.class_shares_, atol=1e-4)
+
+
+def test_a_row_without_probabilities_has_the_shares_of_others_alike():
+    # Label propagation of a row that no labelled row is near.
+    student = LabelSpreading(kernel="knn", n_neighbors=1)
+    with np.errstate(invalid="ignore"):
+        student.fit([[0.0], [0.1], [1.0], [1.1], [9.0], [9.1]], [0, 0, 1, 1, -1, -1])
+        assert np.isnan(student.predict_proba([[9.0]])).all()
+        fitted = ReweightedClassifier.with_shares(
+            student,
+            class_probabilities(student, np.array([[0.0], [1.0], [9.0]]), 2),
+            np.array([0.9, 0.1]),
+            slope=1.0,
+            threshold="accuracy",
+        )
+        probabilities = fitted.predict_proba([[0.0], [1.0], [9.0]])
+    assert_allclose(probabilities.mean(axis=0), [0.9, 0.1], atol=1e-6)
+    assert_allclose(probabilities.sum(axis=1), 1)
 
 
 def test_thresholds_are_those_of_other_classifiers():
