@@ -333,7 +333,7 @@ def lower_bound(mu, n_answers, upper):
 
 
 def accuracy():
-    """Answer the same votes with the noise of both costs."""
+    """Answer the same plain votes with the noise of both costs."""
     rows = []
     for name in ("adult", "kddcup99"):
         for epsilon in EPSILONS:
@@ -360,13 +360,13 @@ def accuracy():
 
 
 def _accuracy(data, sigma, seed):
-    fitted = pate(data, None, seed, mechanism=GNMax(sigma))
+    fitted = pate(data, None, seed, mechanism=GNMax(sigma), vote="plain")
     return fitted.score(data.frame_test, data.y_test)
 
 
 def _sigmas(data, epsilon, seed):
     """Return the noise of an epsilon by both costs."""
-    fitted = pate(data, epsilon, seed)
+    fitted = pate(data, epsilon, seed, vote="plain")
 
     def curve(sigma, orders):
         n_queries = fitted.privacy_spent_.n_queries

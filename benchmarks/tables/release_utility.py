@@ -42,7 +42,7 @@ def settings():
             {
                 "n_teachers": n_teachers,
                 "n_queries": fitted.privacy_spent_.n_queries,
-                "sigma": fitted.mechanism_.sigma,
+                "sigma": fitted.mechanism_.parts[1].sigma,
                 **row,
             }
         )
