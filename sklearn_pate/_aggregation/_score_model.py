@@ -17,6 +17,7 @@ from sklearn_pate._aggregation._aggregation import (
     ScoredRows,
     represented_rows,
     score_rows,
+    warn_if_slow_alone,
 )
 from sklearn_pate._aggregation._design import Design
 from sklearn_pate._aggregation._entry import analyse_release
@@ -234,6 +235,14 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
         seed = self.seeds.representation
         scored = prepare_scores(public.X_public, self.design, seed=seed)
         return replace(self, public=public, scored=scored)
+
+    def warn_if_useless(self) -> None:
+        """Warn, by public numbers, of a model of no use, and of a slow fit."""
+        super().warn_if_useless()
+        by_group = self.public.unit == "group"
+        warn_if_slow_alone(
+            self.scored.of_basis, self.public.X_public, by_group=by_group
+        )
 
     def _why_useless(self) -> Iterator[str | None]:
         yield why_scores_useless(self.release, self.n_rows)
