@@ -49,7 +49,7 @@ FEW_SPLITS = {
     "mnist": range(1),
     "cifar10": range(1),
 }
-N_OF_OTHERS = 2
+N_OF_OTHERS = 1
 #: Public and evaluated rows of the smaller tables.
 SIZES = {"stroke": (1000, 1200), "credit_default": (3000, 8000), "obesity": (400, 500)}
 MECHANISMS = {"votes": "gnmax", "mean scores": "scores"}
