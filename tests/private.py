@@ -10,6 +10,7 @@ PLACES = {
     "_aggregation._design": ["MECHANISMS", "design_fit"],
     "_aggregation._outlook": ["VotesWithLead"],
     "_aggregation._rehearsal": ["rehearse_student"],
+    "_aggregation._score_model": ["DirectionScores", "RowValues", "SlopedModels"],
     "_cli": ["_site_commands", "main"],
     "_cli._model_commands": ["_read_json", "read_released"],
     "_cli._site_commands": ["Study", "read_public", "read_rows"],

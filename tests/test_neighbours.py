@@ -7,6 +7,7 @@ for each. A kernel decides by position alone for few rows, so that many are comp
 
 import ast
 import os
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -16,17 +17,20 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info
 
 import sklearn_pate
-from sklearn_pate import DPNewtonClassifier, PublicData
+from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData
 from sklearn_pate.students import ImageRepresentation, TableRepresentation
 from tests.private import (
+    DirectionScores,
     LogOdds,
     Marginals,
     RepresentedRows,
     ScoreBasis,
     Step,
+    StoredSums,
     _representations,
     count_cells,
     read_domain,
@@ -205,20 +209,58 @@ def vectors_of(monkeypatch, X, y, name, groups=None):
     return np.hstack([np.concatenate(vectors) for vectors in sent.values()])
 
 
+def values_of(monkeypatch, X, y, name, groups=None):
+    """Return the values of the rows of mean scores, before clipping and rounding."""
+    excess, seen = DirectionScores.excess, []
+
+    def kept(scores, of_rows):
+        if len(of_rows) != N_PUBLIC:
+            seen.append(of_rows.copy())
+        return excess(scores, of_rows)
+
+    def draw(sums, number, total):
+        total = np.asarray(total())
+        return 999 + np.random.RandomState(number).permutation(total.size)
+
+    clf = PATEClassifier(
+        LogisticRegression(),
+        mechanism="scores",
+        representation=REPRESENTATIONS[name],
+        n_teachers=4,
+        epsilon=8.0,
+        classes=[0, 1, 2],
+        privacy_unit="row" if groups is None else "group",
+        random_state=0,
+    )
+    with monkeypatch.context() as patch, warnings.catch_warnings():
+        patch.setattr(DirectionScores, "excess", kept)
+        patch.setattr(StoredSums, "draw", draw)
+        patch.setattr(_representations, "_N_PATCHES", 2_000)  # for speed
+        warnings.simplefilter("ignore")
+        clf.fit(X, y, X_public=PublicData(blobs()[0]), groups=groups)
+    return np.concatenate(seen)
+
+
+SENT = {"Newton steps": vectors_of, "mean scores": values_of}
+
+
+@pytest.mark.parametrize("sent", SENT)
 @pytest.mark.parametrize("name", REPRESENTATIONS)
-def test_a_group_that_joins_changes_no_bit_of_others(monkeypatch, name):
+def test_a_group_that_joins_changes_no_bit_of_others(monkeypatch, name, sent):
     _, X, y = blobs()
     groups = np.r_[0, 1 + np.arange(N_ROWS - 1)]
     groups[-50:] = np.arange(50) // 5 + groups[-50]  # groups of several rows, too
-    joined = vectors_of(monkeypatch, X, y, name, groups)
-    without = vectors_of(monkeypatch, X[1:], y[1:], name, groups[1:])
+    joined = SENT[sent](monkeypatch, X, y, name, groups)
+    without = SENT[sent](monkeypatch, X[1:], y[1:], name, groups[1:])
     assert len(joined) == 1 + len(without) > 300
     assert_array_equal(joined[1:], without)
 
 
+@pytest.mark.parametrize("sent", SENT)
 @pytest.mark.parametrize("name", REPRESENTATIONS)
-def test_a_replaced_row_changes_no_bit_of_others(monkeypatch, name):
+def test_a_replaced_row_changes_no_bit_of_others(monkeypatch, name, sent):
     _, X, y = blobs()
+    vectors_of = SENT[sent]
     before = vectors_of(monkeypatch, X, y, name)
     for place, value in ((0, np.nan), (200, 1e300), (N_ROWS - 1, -np.inf)):
         other, label = X.copy(), y.copy()

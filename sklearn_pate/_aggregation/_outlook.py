@@ -20,7 +20,7 @@ from sklearn_pate.accounting._value_checks import (
 )
 from sklearn_pate.accounting.plurality._exact import log_losing
 from sklearn_pate.mechanisms import GNMax, NoisySum, PluralityMechanism
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
+from sklearn_pate.mechanisms._noisy_sum import SQUARED_SIGNAL, MarginalCounts
 from sklearn_pate.mechanisms._noisy_training import SampledMechanism
 from sklearn_pate.mechanisms._plurality import Mechanism
 from sklearn_pate.students import TableRepresentation
@@ -32,9 +32,6 @@ FEW_ROWS = 30
 _INFORMATION = 64.0
 # Share of right answers that a student needs which gets few.
 _RIGHT = 0.9
-# Squared length of equal directions over that of their noise, for each class beyond the
-# first. Measured on tables of two and seven classes, and on images of ten.
-_SIGNAL = 12.0
 # Rows of each class that a teacher of scores needs.
 _ROWS_OF_CLASS = 5
 # Rows or groups for each unit of noise, and for each class beyond the first.
@@ -309,15 +306,18 @@ def why_answers_are_noise(
 def why_scores_useless(
     release: ReleasePlan, n_rows: int | None, rarest: float | None = None
 ) -> str | None:
-    """Describe why no student can learn from mean scores; None if one can.
+    """Describe why mean scores hardly rank rows; None if they may.
 
-    `rarest` is the share of the rarest class, where it is public or was released.
+    The noise then leaves less than one function of a direction. `rarest` is the share
+    of the rarest class, where it is public or was released.
     """
     mechanism, n_classes = release.mechanism, release.n_values
     n_teachers = release.n_teachers
     if n_classes < 2:
         return None
-    needed = math.ceil(mechanism.noise_scale * math.sqrt(_SIGNAL * (n_classes - 1)))
+    needed = math.ceil(
+        mechanism.noise_scale * math.sqrt(SQUARED_SIGNAL * (n_classes - 1))
+    )
     share = 1.0
     if rarest is not None and n_rows is not None:
         # Teachers that have a row of the class; others say nothing about it.

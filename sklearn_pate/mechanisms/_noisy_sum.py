@@ -35,9 +35,9 @@ from sklearn_pate.accounting._value_checks import check_count, check_not_masked,
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._plurality import Mechanism, Response, spends_all
 
-# Squared signal of a coefficient over its noise, and fewest functions. Measured on
-# tables.
-_SQUARED_SIGNAL, _FEWEST = 12, 4
+#: Squared length of equal directions over their noise, for each function and each class
+#: but one; and fewest functions. Measured on tables.
+SQUARED_SIGNAL, _FEWEST = 12, 4
 # Prior variance of the j-th function of a direction is proportional to j to this power;
 # least squared length of directions, relative to that of their noise.
 _DECAY, _LEAST_SIGNAL = -1.5, 0.05
@@ -580,7 +580,7 @@ class MeanScores(GaussianSum):
         check_count("n_classes", n_classes, 2)
         # Length of equal directions over the noise, if one step had all the cost.
         signal = n_teachers / self.noise_scale
-        squared = SCORE_SHARES[1] * signal**2 / (_SQUARED_SIGNAL * (n_classes - 1))
+        squared = SCORE_SHARES[1] * signal**2 / (SQUARED_SIGNAL * (n_classes - 1))
         most = min(self.max_coordinates, max(MOST_VALUES // (n_classes - 1), 1))
         if self.basis == "linear":
             return most

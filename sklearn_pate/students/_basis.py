@@ -30,6 +30,8 @@ _ROWS_FOR_DISTANCE = 1000
 _ROWS_AT_ONCE = 512
 # Bits of the precision of float64, and smallest number that is not rounded to 0.
 _PRECISION, _SMALLEST_UNIT = 53, 2.0**-900
+# Squares of larger scores may be infinite.
+_LARGEST_SCORE = 1e150
 # Probabilities of equal rows differ by less.
 _ROUND_OFF = 1e-9
 # Least probability that a slope and weights are computed from, and the range of slopes.
@@ -669,6 +671,7 @@ def _log(probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
 
 def bounded(scores: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
     """Shorten scores of shape (n_rows, n_classes - 1) to less than a length."""
+    scores = np.clip(scores, -_LARGEST_SCORE, _LARGEST_SCORE)
     lengths = np.linalg.norm(scores, axis=1, keepdims=True)
     lengths = np.maximum(lengths, _SMALLEST_UNIT)
     return scores * (bound * np.tanh(lengths / bound) / lengths)

@@ -57,8 +57,9 @@ def test_all_steps_together_are_within_the_unit():
     longest = LONGEST_DIRECTION, LONGEST_VALUE
     assert [*longest] == [isqrt(int(share * STEPS**2)) for share in SCORE_SHARES[1:]]
     # Vectors of classes are sqrt(2) apart, where others are 2 apart.
-    moved = 2 * LONGEST_CLASS**2 + sum(4 * one**2 for one in longest)
-    assert moved <= 4 * STEPS**2
+    distances = 2 * LONGEST_CLASS**2, *(4 * one**2 for one in longest)
+    for distance, share in zip(distances, SCORE_SHARES, strict=True):
+        assert distance <= 4 * share * STEPS**2
 
 
 def test_a_vector_is_the_direction_of_the_coefficients_whatever_their_length():
@@ -125,6 +126,33 @@ def test_a_teacher_without_scores_is_counted_and_adds_nothing():
     assert not scores_of([None, no_numbers]).any_cast
 
 
+LEAST = np.iinfo(np.int64).min
+
+
+@pytest.mark.parametrize(
+    "vector",
+    [
+        np.array([[LONGEST_DIRECTION], [1], [0]]),
+        np.full((3, 1), LEAST),  # its absolute value is negative, its square 0
+        np.full((3, 1), 2**32),  # the square of which is 0
+        np.full((3, 1), 2**64 - 1, dtype=np.uint64),
+        np.full((3, 1), 1.0),
+        np.ones(3, dtype=np.int64),
+    ],
+    ids=lambda one: f"{one.dtype} {one.ravel()[0]}",
+)
+def test_what_is_no_direction_adds_nothing_and_is_counted(vector):
+    teachers = vectors_of(1, 4)
+    scores = scores_of([*teachers, vector])
+    assert scores.n_teachers == 5
+    assert_array_equal(scores.sum(), sums_of(teachers))
+    assert not scores_of([vector]).any_cast
+
+
+def test_constant_teachers_have_scores():
+    assert scores_of([np.zeros((3, 1), dtype=np.int64)]).any_cast
+
+
 def test_scores_are_neither_shown_nor_pickled():
     scores = scores_of([np.full((3, 1), 123)])
     assert repr(scores) == "TeacherScores(<private>, n_teachers=1)"
@@ -147,6 +175,20 @@ def test_a_group_adds_the_mean_of_its_values(values, of_group, seed):
     assert abs(moved) <= LONGEST_VALUE
     assert moved == sum(of_group.tolist()) // len(of_group)
     assert sum_of_units(values, None) == values.sum()
+
+
+@given(values=VALUES, data=st.data())
+def test_a_replaced_row_moves_the_sum_by_its_own_value(values, data):
+    row = data.draw(st.integers(0, len(values) - 1))
+    changed = values.copy()
+    changed[row] = data.draw(st.integers(-LONGEST_VALUE, LONGEST_VALUE))
+    moved = sum_of_units(changed, None) - sum_of_units(values, None)
+    assert moved == changed[row] - values[row]
+
+
+def test_no_rows_have_a_sum_of_zero():
+    nothing = np.zeros(0, dtype=np.int64)
+    assert sum_of_units(nothing, None) == sum_of_units(nothing, nothing) == 0
 
 
 CODES = st.lists(st.integers(-1, 3), min_size=1, max_size=30).map(np.array)

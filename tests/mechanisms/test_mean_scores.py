@@ -1,6 +1,7 @@
 """Tests of MeanScores: exact cost of adaptive steps, estimate, bad input."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from numpy.testing import assert_allclose
 
 from sklearn_pate.mechanisms import MeanScores
 from tests.private import (
+    LONGEST_CLASS,
     LONGEST_VALUE,
     STEPS,
     TeacherScores,
@@ -123,6 +125,44 @@ def test_a_direction_has_length_one_unless_there_is_none():
         assert_allclose(np.linalg.norm(one.direction), 1)
     [one] = estimates([np.zeros((0, 2))], 5.0)
     assert one.direction.shape == (0, 2)
+
+
+def test_a_share_is_never_less_than_the_noise_of_its_count():
+    for one in estimates(4 * [np.ones((6, 1))], 20.0, n_runs=20):
+        assert np.all(one.shares > 0)
+        assert one.shares.sum() == pytest.approx(1)
+
+
+def test_steps_of_which_the_ledger_has_the_noisy_sum_compute_no_exact_one():
+    class Kept(dict):
+        """Noisy sums, as a ledger entry keeps them."""
+
+        def stored(self):
+            return self
+
+        def open(self, n):
+            raise AssertionError("all sums are stored")
+
+    drawn = [np.array([300, 200]), np.arange(6), np.array([70])]
+    entry = Kept({n: SimpleNamespace(histogram=one) for n, one in enumerate(drawn)})
+    scores, asked = TeacherScores([None], shape=(6, 1)), []
+    found = MeanScores(noise_scale=3.0).estimate(
+        scores, asked.append, lambda *released: asked.append(released), entry
+    )
+    assert not asked
+    assert_allclose(found.classes * LONGEST_CLASS, drawn[0])
+
+
+def test_the_values_of_rows_are_asked_for_at_the_released_numbers():
+    asked = []
+    scores = TeacherScores([direction_vector(np.ones((6, 1)))], shape=(6, 1))
+    class_sum = partial(sum_of_classes, np.array([0, 1, 1, 1]), None, 1, 2)
+    one = MeanScores(noise_scale=1.0).estimate(
+        scores, class_sum, lambda *released: asked.append(released) or 0
+    )
+    [(direction, shares)] = asked
+    assert_allclose(direction, one.direction)
+    assert_allclose(shares, one.shares)
 
 
 def test_more_noise_allows_fewer_coordinates():
