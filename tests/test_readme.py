@@ -28,7 +28,7 @@ def test_code_and_commands_of_the_readme_run(tmp_path, monkeypatch, capsys, data
     commands = re.findall(r"^python -m sklearn_pate (.*)$", README, flags=re.MULTILINE)
     assert [main(command.split()) for command in commands] == [0, 0]
     assert "epsilon=1.000" in (tmp_path / "report.html").read_text()
-    assert "teachers    346" in capsys.readouterr().out
+    assert "teachers    520" in capsys.readouterr().out
 
 
 def test_scores_in_comments_are_those_of_the_result_file():

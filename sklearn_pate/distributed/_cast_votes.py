@@ -84,8 +84,8 @@ def cast_votes(
 
     seed : int, default=0
         Seed from which each teacher gets its own seed. May be public. A fit of
-        PATEClassifier with ``random_state=seed`` and ``representation=None`` has the
-        same votes, if the key of the shards is `seed`.
+        PATEClassifier with ``random_state=seed``, ``representation=None`` and
+        ``vote="plain"`` has the same votes, if the key of the shards is `seed`.
 
     Returns
     -------

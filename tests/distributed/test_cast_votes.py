@@ -68,6 +68,7 @@ def test_votes_are_those_of_a_fit_with_that_random_state(patients, teacher):
         teacher,
         n_teachers=N_SHARDS,
         mechanism="gnmax",
+        vote="plain",
         epsilon=20,
         n_queries=N_PUBLIC,
         query_strategy="random",
