@@ -336,8 +336,9 @@ def test_a_representation_reveals_nothing_of_a_private_row(monkeypatch, blobs, c
     printed = capsys.readouterr()
     shown = [printed.out, printed.err, *(str(one.message) for one in caught)]
     assert not [one for one in shown if "77777." in one]
-    assert set(printed.out.splitlines()) == {"seen: 400"}  # public rows
-    assert len(clf.representation_.seen_) == 400
+    # All public rows, and some of them alone, to measure the time of a private one.
+    assert len(printed.out.splitlines()) < 20
+    assert np.all(np.isin(clf.representation_.seen_, blobs[2].X))
     codes = {one.code for one in clf.privacy_spent_.assumptions}
     assert {"representation-public", "representation-row-alone"} <= codes
 
