@@ -80,7 +80,7 @@ _LARGEST = 2**53
 # The cost of each takes about 0.1 ms and 6 KB.
 _MOST_FITS = 10_000
 FORMAT = "sklearn_pate privacy card"
-FORMAT_VERSION = 15
+FORMAT_VERSION = 16
 
 _NOTHING = type(None)
 # The type of every field, but for the sha256 of the model file.

@@ -97,6 +97,15 @@ def described():
 MODELS = {
     "pate": lambda: fit(pate()),
     "pate_with_lnmax": lambda: fit(pate(mechanism=LNMax(gamma=0.2), epsilon=None)),
+    "mean_scores": lambda: fit(
+        PATEClassifier(
+            GaussianNB(),
+            mechanism="scores",
+            classes=[0, 1, 2],
+            epsilon=4.0,
+            random_state=0,
+        )
+    ),
     "text_labels": described,
     "numbers_as_labels": lambda: fit(
         pate(GaussianNB(), classes=[3, 7, 11]), np.array([3, 7, 11])[Y]
