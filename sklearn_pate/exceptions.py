@@ -78,7 +78,7 @@ class PrivacyUtilityWarning(UserWarning):
     ...         pate.fit(X[:1000], y[:1000], X_public=PublicData(X[1000:]))
     ...     except PrivacyUtilityWarning as warning:
     ...         print(warning)
-    The noise of GNMax(sigma=188.56) is too large for 10 teachers. Even where all...
+    The noise of MeanScores(noise_scale=7.46127) is too large for 10 teachers: it...
     """
 
 

@@ -112,7 +112,7 @@ class LabelAccuracy:
     >>> clf = PATEClassifier(n_teachers=250, n_queries=100)
     >>> [one] = plan(clf, margins=[0.5]).at_margins
     >>> one.lead, round(one.right, 3)
-    (125, 0.981)
+    (125, 0.98)
     """
 
     margin: float

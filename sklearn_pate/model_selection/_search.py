@@ -382,7 +382,7 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
     >>> search = PrivateSearchCV(pate, grid, mean_n_trials=3)
     >>> search = search.fit(X[:5000], y[:5000], X_public=PublicData(X[5000:5500]))
     >>> search.privacy_spent_
-    PrivacySpent(epsilon=1.631, delta=1e-05)
+    PrivacySpent(epsilon=1.632, delta=1e-05)
     >>> bool(search.score(X[5500:], y[5500:]) > 0.8)
     True
     """
