@@ -94,6 +94,16 @@ DEFECTS = [
         [[(r"\(longest (\* counts // of_unit)", r"(2 * longest \1")]],
     ),
     Defect(
+        "a direction keeps its length",
+        "scores 2,scores group",
+        [[(r"coefficients / length (\* scale\) if scale)", r"coefficients \1")]],
+    ),
+    Defect(
+        "the score of a row is not clipped",
+        "scores 2,scores group",
+        [[(r"np\.clip\((scores - means), -1, 1\)", r"\1")]],
+    ),
+    Defect(
         "a label outside classes counts as the first class",
         "labels unknown *",
         [[(r"(np\.where\(classes\[found\] == labels, found, )-1", r"\g<1>0")]],

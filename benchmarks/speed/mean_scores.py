@@ -17,12 +17,13 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.learners.data import load
 from benchmarks.learners.settings import N_TEACHERS
 from benchmarks.record import command, save
+from sklearn_pate._aggregation._aggregation import score_rows
+from sklearn_pate._aggregation._score_model import DirectionScores, RowValues
 from sklearn_pate._teachers._shards import shard_rows
 from sklearn_pate._teachers._training import ScoreForm, collect
-from sklearn_pate._votes._votes import TeacherScores, sum_of_classes
+from sklearn_pate._votes._votes import TeacherScores, sum_of_classes, sum_of_units
 from sklearn_pate.mechanisms import MeanScores
 from sklearn_pate.students import TableRepresentation
-from sklearn_pate.students._basis import ScoreBasis
 
 
 def main():
@@ -32,40 +33,48 @@ def main():
     """
     command(__doc__).parse_args()
     data = load("adult")
-    representation = TableRepresentation().fit(data.frame_public)
-    X_public = representation.transform(data.frame_public)
     codes = data.y_train.astype(np.intp)
     shards = shard_rows(len(codes), N_TEACHERS, 0)
     mechanism = MeanScores().prepared(epsilon=1.0)
     rows = []
     for n_coordinates in (400, 500):
-        basis, of_basis = timed(ScoreBasis(n_coordinates, True, 0).fit, X_public)
-        form = ScoreForm(2, basis.transform(X_public))
-        found = partial(TeacherScores, shape=(basis.n_coordinates_, 1))
+        scored, of_basis = timed(
+            score_rows,
+            data.frame_public,
+            TableRepresentation(),
+            max_coordinates=1 + n_coordinates,
+            rbf=True,
+            seed=0,
+        )
+        values = np.ascontiguousarray(scored.values[:, 1:])
         (scores, _), of_poll = timed(
             collect,
             LogisticRegression(max_iter=1000),
             data.frame_train,
             codes,
             shards,
-            X_public,
-            form=form,
-            aggregate=found,
+            scored.X_for_teachers,
+            form=ScoreForm(2, values),
+            aggregate=partial(TeacherScores, shape=(values.shape[1], 1)),
             seeds=range(N_TEACHERS),
-            representation=representation,
+            representation=scored.representation,
         )
-        n_functions = [basis.n_coordinates_] * 2
+
+        def value_sum(direction, shares, scored=scored, values=values):
+            found = DirectionScores.of_public_rows(direction, shares, values)
+            of_rows = RowValues(found, scored, by_group=False)
+            return sum_of_units(of_rows(data.frame_train, codes), None)
+
         class_sum = partial(sum_of_classes, codes, None, 1, 2)
-        _, of_release = timed(mechanism.estimate, scores, class_sum, n_functions)
+        _, of_release = timed(mechanism.estimate, scores, class_sum, value_sum)
         rows.append(
             {
-                "n_coordinates": basis.n_coordinates_,
-                "n_public": len(X_public),
+                "n_coordinates": values.shape[1],
+                "n_public": len(values),
                 "n_teachers": N_TEACHERS,
                 "basis": of_basis,
                 "poll": of_poll,
                 "release": of_release,
-                "kibibytes": 8 * N_TEACHERS * basis.n_coordinates_ / 1024,
             }
         )
         print(rows[-1], flush=True)
