@@ -153,12 +153,11 @@ def one_result():
 
 def _sizes(name, n_rows):
     rows = load("sizes")[name]["rows"]
-    scores = {
-        one["learner"]: one["accuracy"] for one in rows if one["n_rows"] == n_rows
-    }
-    for kind in ("votes", "mean scores"):
-        scores[f"PATE, {kind}"] = scores.get(f"PATE, {kind} of boosting")
-    return scores
+    return {one["learner"]: one["accuracy"] for one in rows if one["n_rows"] == n_rows}
+
+
+# PATE by its defaults has a benchmark of its own.
+_BY_DEFAULT = ("PATE, votes", "PATE, mean scores")
 
 
 def _at_one(name):
@@ -172,12 +171,11 @@ def _at_one(name):
     }
     if name != "diabetes":
         return scores | _pate(name)
-    # Learners of patients are measured with the six tables.
-    of_patients = ["PATE, mean scores", "PATE, votes", "DPNewton"]
+    # DPNewton of patients is measured with the six tables.
     for row in load("six_tables")[name]["rows"]:
-        if row["epsilon"] == _SHOWN and row["learner"] in of_patients:
-            scores[row["learner"]] = row["auc_of_rows"]
-    return scores
+        if row["epsilon"] == _SHOWN and row["learner"] == "DPNewton":
+            scores["DPNewton"] = row["auc_of_rows"]
+    return {one: found for one, found in scores.items() if one not in _BY_DEFAULT}
 
 
 def _pate(name):

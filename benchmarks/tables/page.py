@@ -23,7 +23,7 @@ DATA = {
 #: Data of PATE by its defaults, from the fewest private rows on.
 PATE_DATA = {
     **{name: DATA[name] for name in ("obesity", "stroke", "credit_default")},
-    **{name: DATA[name] for name in ("adult", "kddcup99", "diabetes")},
+    **{name: DATA[name] for name in ("adult", "kddcup99")},
     "svhn": "SVHN, 9,419 images",
     "cifar10": "CIFAR-10, 50,000 images",
     "mnist": "MNIST, 60,000 images",
@@ -46,14 +46,14 @@ TURNS = {
 #: Learners whose predictions are compared with the share of a class.
 PREDICTED = (
     "DPNewton",
-    "PATE, mean scores",
-    "PATE, votes",
     "objective perturbation, columns",
     "DP-SGD, columns",
     "naive Bayes, no public rows",
 )
 #: Learners that only the result file has, or another page.
 OTHERS = (
+    "PATE, mean scores",
+    "PATE, votes",
     "DPNewton, linear",
     "DPNewton, public_size",
     "PATE, mean scores, no public rows",
