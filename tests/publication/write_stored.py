@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import make_blobs
+from sklearn.datasets import load_digits, make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
@@ -31,7 +31,11 @@ from sklearn_pate.mechanisms import LNMax
 from sklearn_pate.metrics import private_metrics
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.publication import Deployment
-from sklearn_pate.students import TableRepresentation
+from sklearn_pate.students import (
+    ImageRepresentation,
+    ImageStudent,
+    TableRepresentation,
+)
 from tests._cli.site_files import SITES, study, vote, write_site_files
 from tests.private import main
 from tests.seeding import seeded_noise
@@ -72,6 +76,21 @@ def of_table():
     return clf.fit(table[:2000], Y[:2000], X_public=PublicData(table[2000:2080]))
 
 
+def of_images():
+    """Vote on images; few filters, so that the file is small."""
+    images, digits = load_digits().images, load_digits().target
+    representation = ImageRepresentation(n_filters=20, n_components=30)
+    clf = PATEClassifier(
+        student=ImageStudent(representation),
+        mechanism="gnmax",
+        representation=representation,
+        classes=range(10),
+        epsilon=8.0,
+        random_state=0,
+    )
+    return clf.fit(images[:1000], digits[:1000], X_public=PublicData(images[1000:1300]))
+
+
 def of_sgd():
     """Train a network with noise; only for this file, torch is needed."""
     from sklearn_pate.learners import DPSGDClassifier
@@ -106,6 +125,7 @@ MODELS = {
             random_state=0,
         )
     ),
+    "images": of_images,
     "text_labels": described,
     "numbers_as_labels": lambda: fit(
         pate(GaussianNB(), classes=[3, 7, 11]), np.array([3, 7, 11])[Y]
@@ -170,7 +190,9 @@ def save(published, kind):
 
 
 def fresh(kind):
-    """Give rows to predict, one of each class."""
+    """Give rows to predict, of several classes."""
+    if kind == "images":
+        return load_digits().images[-3:]
     rows = np.array(FRESH, dtype=np.float32 if kind == "network" else np.float64)
     return frame(rows) if "table" in kind else rows
 
