@@ -124,6 +124,7 @@ def pate(data, epsilon, seed, call="fit", **parameters):
         "mechanism": "gnmax",
         "n_queries": n_queries,
         "representation": None,
+        "vote": "plain",
         "memory": VOTES,
     }
     classifier = PATEClassifier(
