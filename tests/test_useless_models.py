@@ -167,7 +167,7 @@ def test_without_shares_the_plan_says_what_depends_on_them():
 
 
 def test_a_plan_of_teachers_takes_shares():
-    pate = PATEClassifier(LogisticRegression(), **VOTES, random_state=0)
+    pate = PATEClassifier(LogisticRegression(), vote="plain", **VOTES, random_state=0)
     data = X, RANDOM
     plans = [
         plan(pate, *data, X_public=X_PUBLIC, class_prior=share)

@@ -133,7 +133,7 @@ def test_scores_and_a_student(blobs):
     )
     lines = lines_of(fit, scores, blobs)
     after = lines.index(TEACHERS) + 1
-    assert lines[after:] == ["summing scores 2/2", ANSWERS[-1]]
+    assert lines[after:] == ["summing scores 3/3", ANSWERS[-1]]
 
 
 def test_synthetic_rows(blobs):

@@ -98,7 +98,9 @@ def check_types(values, public_values, library="pandas"):
         one if hasattr(one, "columns") else pandas_or_polars(one, library)
         for one in (values, public_values)
     ]
-    pate = PATEClassifier(n_teachers=2, delta=1e-3)
+    pate = PATEClassifier(
+        n_teachers=2, mechanism=GNMax(sigma=1.0), epsilon=None, delta=1e-3
+    )
     pate.plan_privacy(frames[0], np.arange(40) % 2, X_public=PublicData(frames[1]))
 
 
