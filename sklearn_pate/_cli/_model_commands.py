@@ -17,7 +17,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_pate._cli._options import TABLE, chosen_mechanism, plain_warnings
 from sklearn_pate._cli._site_commands import labels_like, read_rows
-from sklearn_pate._estimators._class_codes import RelabeledClassifier
 from sklearn_pate._inputs._file_content import check_can_write, strict_json
 from sklearn_pate._pate import PATEClassifier
 from sklearn_pate._synthetic._marginals import PrivateMarginals
@@ -47,6 +46,7 @@ from sklearn_pate.publication._privacy_card import (
     checked_statements,
     parse_card,
 )
+from sklearn_pate.publication._published import WRAPPERS
 from sklearn_pate.students import GraphSelfTrainingClassifier
 
 
@@ -297,7 +297,7 @@ def read_released(path: str) -> PublishedClassifier:
         with zipfile.ZipFile(BytesIO(model)) as archive:
             index = json.loads(read_index(archive, len(model)))["content"]
         student = index["student"]
-        if student["__class__"] == RelabeledClassifier.__name__:  # as cards name it
+        while student["__class__"] in [one.__name__ for one in WRAPPERS]:
             student = student["content"]["content"]["estimator_"]
         name, module = student["__class__"], student["__module__"]
         parts = {

@@ -65,6 +65,10 @@ from sklearn_pate.publication._privacy_card import (
     release_fields,
 )
 from sklearn_pate.stored_types import OF_MODELS
+from sklearn_pate.students import ReweightedClassifier
+
+#: Classes of students that cards and reports name after the classifier inside.
+WRAPPERS = (RelabeledClassifier, ReweightedClassifier)
 
 
 class PublishedClassifier(DelegatedPredictionMixin, ClassifierMixin, BaseEstimator):
@@ -504,8 +508,8 @@ def _reader(student: Any) -> Any:
 
 
 def _kind_of(student: Any) -> str:
-    """Return the full name of a student's class, without a wrapper for labels."""
-    if isinstance(student, RelabeledClassifier):
+    """Return the full name of a student's class, without wrappers."""
+    while isinstance(student, WRAPPERS):
         student = student.estimator_
     return full_name(type(student))
 

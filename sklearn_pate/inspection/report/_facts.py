@@ -16,7 +16,6 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from sklearn_pate._estimators._class_codes import RelabeledClassifier
 from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate.accounting._calibrate import six_digits
 from sklearn_pate.accounting._cost import NEIGHBOURS
@@ -67,6 +66,7 @@ from sklearn_pate.publication._privacy_card import (
     canonical_text,
     check_metrics,
 )
+from sklearn_pate.publication._published import WRAPPERS
 
 _TABLE = read_table("sklearn_pate.inspection.report", "registry.toml")
 #: Fields of a Deployment that the registry requires.
@@ -712,8 +712,8 @@ def _model_of(learner: Any) -> Any:
     for name in ("best_estimator_", "student_", "model_", "network_"):
         if hasattr(learner, name):
             return _model_of(getattr(learner, name))
-    if isinstance(learner, RelabeledClassifier):
-        return _model_of(learner.estimator)
+    if isinstance(learner, WRAPPERS):
+        return _model_of(learner.estimator_)
     return learner
 
 
