@@ -246,12 +246,13 @@ class GaussianSum(Mechanism):
         scale = six_digits(np.hypot(scale, 2 / STEPS), np.ceil)
         if scale > self.largest_scale:
             raise ValueError(
-                f"epsilon={epsilon!r} needs noise of {scale:g} clipping bounds, "
+                f"epsilon={epsilon!r} needs noise of {scale:g} {self._unit_of_noise}, "
                 f"more than the {self.largest_scale:g} that can be drawn; "
                 f"{self._for_less_noise}."
             )
         return scale
 
+    _unit_of_noise: ClassVar[str] = "clipping bounds"
     #: What a user can do about too much noise.
     _for_less_noise: ClassVar[str] = "raise epsilon"
 
@@ -375,7 +376,8 @@ class ClassCounts(GaussianSum):
     deviation of the noise, in rows or groups.
     """
 
-    _for_less_noise: ClassVar[str] = "raise epsilon, or set vote='plain'"
+    _unit_of_noise = "rows or groups"
+    _for_less_noise = "raise epsilon, or set vote='plain'"
 
     def __init__(self, noise_scale: float | None = None) -> None:
         self.noise_scale: Any = noise_scale

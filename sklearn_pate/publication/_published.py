@@ -471,10 +471,8 @@ class PublishedClassifier(DelegatedPredictionMixin, ClassifierMixin, BaseEstimat
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         student = getattr(self, "student_", None)
-        if isinstance(student, RelabeledClassifier):
-            student = student.estimator
         if student is not None:
-            of_student = get_tags(_reader(student))
+            of_student = get_tags(_reader(_without_wrappers(student)))
             tags.input_tags.sparse = of_student.input_tags.sparse
             # A constant student accepts anything.
             tags.input_tags.allow_nan = (
@@ -507,11 +505,16 @@ def _reader(student: Any) -> Any:
     return first if getattr(first, "_reads_any_value", False) else student
 
 
-def _kind_of(student: Any) -> str:
-    """Return the full name of a student's class, without wrappers."""
+def _without_wrappers(student: Any) -> Any:
+    """Return the classifier inside of all wrappers."""
     while isinstance(student, WRAPPERS):
         student = student.estimator_
-    return full_name(type(student))
+    return student
+
+
+def _kind_of(student: Any) -> str:
+    """Return the full name of a student's class, without wrappers."""
+    return full_name(type(_without_wrappers(student)))
 
 
 def _check_student(student: Any, card: dict[str, Any]) -> None:

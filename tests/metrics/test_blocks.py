@@ -236,7 +236,7 @@ def sizes(model, X, monkeypatch):
 
 
 def test_all_classes_that_keep_rows_apart_are_tried():
-    tried = {"ScoreFunction", "NaiveBayes", "LogOdds"}
+    tried = {"ScoreFunction", "ReweightedClassifier", "NaiveBayes", "LogOdds"}
     tried |= {"DPNewtonClassifier", "PATEClassifier", "DPNaiveBayesClassifier"}
     tried |= {"PublishedClassifier", "RecalibratedClassifier", "TableRepresentation"}
     found = set()

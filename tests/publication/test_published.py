@@ -20,6 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate import (
@@ -29,6 +30,7 @@ from sklearn_pate import (
 )
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.publication import PublishedClassifier, publish
+from sklearn_pate.students import ReweightedClassifier
 from tests.publication.saving import PLANTED_SEED, assert_same, card_of, fit
 
 PLANTED_FEATURE = 98765.4321
@@ -46,6 +48,18 @@ def test_it_predicts_as_the_fit_did(fitted, published, digits):
     assert published.n_features_in_ == 64
     with pytest.raises(ValueError, match="63 features"):
         published.predict(X[:, 1:])
+
+
+def test_it_is_of_the_kind_of_the_student_that_is_weighted(digits):
+    X, y = digits
+    private, X_public = (X[:1200], y[:1200]), X[1200:1400]
+    clf = fit(*private, GaussianNB(), X_public, mechanism="gnmax", epsilon=8.0)
+    published = clf.publish()
+    assert isinstance(published.student_, ReweightedClassifier)
+    assert published.card["model"] == "sklearn.naive_bayes.GaussianNB"
+    assert not get_tags(published).input_tags.allow_nan
+    with pytest.raises(ValueError, match="PublishedClassifier does not accept missing"):
+        published.predict(X[:1] * np.nan)
 
 
 def test_it_carries_the_statement(fitted, published):
