@@ -690,7 +690,16 @@ class VoteAggregation(Aggregation[Votes, Answers]):
             released.shares,
             slope=slope,
             threshold=self.design.threshold,
+            share_noise=self._share_noise,
         )
+
+    @property
+    def _share_noise(self) -> float:
+        """Standard deviation of the noise on a share, where the rows are public."""
+        counts = self.release.counts
+        if not isinstance(counts, ClassCounts) or self.n_rows is None:
+            return 0.0
+        return float(counts.noise_scale / self.n_rows)
 
     def _tested(
         self, released: Answers

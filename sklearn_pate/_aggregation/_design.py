@@ -286,7 +286,7 @@ def _n_teachers(
     times = 1
     if scores:
         times = _TIMES_FROM_FEW if learns_from_few else _TIMES
-    return round(times * n_rows**0.5)
+    return max(1, min(round(times * n_rows**0.5), n_rows))
 
 
 def _may_release_scores(

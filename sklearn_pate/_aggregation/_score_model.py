@@ -297,7 +297,9 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
         slope = models.most_probable(estimate.mean_value, estimate.mean_value_variance)
         model = models.model(slope, self.scored)
         probabilities = model.probabilities(self.scored.values[:, : len(model.coef_)])
-        model.threshold = resolve_threshold(self.design.threshold, probabilities)
+        model.threshold = resolve_threshold(
+            self.design.threshold, probabilities, estimate.share_noise
+        )
         return ReleasedScores(
             estimate, model, probabilities, model.decide(probabilities)
         )
@@ -353,6 +355,7 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
                 released.estimate.shares,
                 slope=slope_for(found[rows], probabilities),
                 threshold=self.design.threshold,
+                share_noise=released.estimate.share_noise,
             )
 
     @property

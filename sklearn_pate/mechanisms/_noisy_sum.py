@@ -469,6 +469,8 @@ class Estimate(NamedTuple):
     #: Noisy number of units of each class, and the shares that follow from it.
     classes: NDArray[np.float64]
     shares: NDArray[np.float64]
+    #: Standard deviation of the noise on a share.
+    share_noise: float
     #: Noisy sum of the teachers' directions, each of length 1, and the variance of the
     #: noise on each number; shape (n_coordinates, n_classes - 1).
     directions: NDArray[np.float64]
@@ -652,6 +654,7 @@ class MeanScores(GaussianSum):
         return Estimate(
             classes,
             shares,
+            self._sigma / LONGEST_CLASS / counts.sum(),
             directions,
             variance,
             direction,

@@ -572,6 +572,7 @@ class ReweightedClassifier(ThresholdedClassifier):
         *,
         slope: float,
         threshold: Any,
+        share_noise: float = 0.0,
     ) -> Self:
         """Create a fitted classifier from a fitted one.
 
@@ -592,6 +593,9 @@ class ReweightedClassifier(ThresholdedClassifier):
         threshold : {"auto", "balanced", "accuracy"} or float
             As `threshold` of :class:`~sklearn_pate.PATEClassifier`.
 
+        share_noise : float, default=0.0
+            Standard deviation of the noise on `shares`.
+
         Returns
         -------
         classifier : ReweightedClassifier
@@ -608,7 +612,7 @@ class ReweightedClassifier(ThresholdedClassifier):
         reweighted.unknown_ = shares.copy()
         reweighted.unknown_[known] = 0
         reweighted.threshold = resolve_threshold(
-            threshold, reweighted._weighted(probabilities)
+            threshold, reweighted._weighted(probabilities), share_noise
         )
         return reweighted
 
@@ -702,11 +706,12 @@ def shift_to_shares(
 
 
 def resolve_threshold(
-    threshold: Any, probabilities: NDArray[np.float64]
+    threshold: Any, probabilities: NDArray[np.float64], share_noise: float = 0.0
 ) -> float | None:
     """Return the threshold of two classes, None for the most probable class.
 
-    `probabilities` are the released ones of public rows.
+    `probabilities` are the released ones of public rows, and `share_noise` is the
+    standard deviation of the noise on their mean.
     """
     if not isinstance(threshold, str):
         return float(threshold)
@@ -714,21 +719,27 @@ def resolve_threshold(
         return None
     of_second = np.sort(probabilities[:, 1])
     mean = float(of_second.mean())
-    return mean if threshold == "balanced" else _matched_threshold(of_second, mean)
+    if threshold == "balanced":
+        return mean
+    return _matched_threshold(of_second, mean, share_noise)
 
 
-def _matched_threshold(probabilities: NDArray[np.float64], share: float) -> float:
+def _matched_threshold(
+    probabilities: NDArray[np.float64], share: float, noise: float
+) -> float:
     """Return the threshold that a share of sorted probabilities exceeds, or nearly.
 
-    Of those within the standard error of the share over these rows, the nearest to one
-    half. It lies between two probabilities that differ by more than round-off, so that
-    equal rows are predicted alike.
+    Of those within the standard error of the share over these rows, and within two
+    standard deviations of the noise of the share, the nearest to one half. It lies
+    between two probabilities that differ by more than round-off, so that equal rows are
+    predicted alike.
     """
     n_rows = len(probabilities)
     low, high = np.r_[0.0, probabilities], np.r_[probabilities, 1.0]
     cut = np.flatnonzero(high - low > _ROUND_OFF)
     error = np.abs(1 - cut / n_rows - share)
-    cut = cut[error <= max(np.sqrt(share * (1 - share) / n_rows), error.min())]
+    sampling = np.sqrt(share * (1 - share) / n_rows)
+    cut = cut[error <= max(np.hypot(sampling, 2 * noise), error.min())]
     between = (low[cut] + high[cut]) / 2
     between[(low[cut] < 0.5 - _ROUND_OFF) & (high[cut] > 0.5 + _ROUND_OFF)] = 0.5
     return float(between[np.argmin(np.abs(between - 0.5))])

@@ -223,7 +223,7 @@ def test_interactive_by_its_name_is_calibrated():
         random_state=0,
     ).fit(X[:2500], y[:2500], X_public=PublicData(X[2500:]))
     assert 1.9 < clf.privacy_spent_.epsilon <= 2.0
-    assert clf.mechanism_.n_teachers == 200
+    assert clf.mechanism_.parts[1].n_teachers == 200
 
 
 def test_uncertainty_finds_the_rows_that_teach_a_supervised_student():
