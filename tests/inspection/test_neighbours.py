@@ -93,7 +93,7 @@ def test_a_teacher_that_gets_all_rows_is_found(monkeypatch):
     X, y = np.arange(300.0)[:, None], np.arange(300) % 2
     changed = np.where(np.arange(300) == 0, 1, y)
     result = audit_neighbours(
-        make(estimator=NearestRow(), random_state=0),
+        make(estimator=NearestRow(), vote="plain", random_state=0),
         (X, y),
         (X, changed),
         X_public=X_PUBLIC,
