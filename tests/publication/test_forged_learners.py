@@ -82,7 +82,10 @@ def test_a_winner_that_costs_more_than_its_search_is_refused(
 
     def change(published):
         fields = published._card["mechanism"]
-        fields["parameters"]["fit"]["parameters"][parameter] = value
+        of_fit = fields["parameters"]["fit"]
+        # Of balanced votes, the second part is the mechanism of answers.
+        answers = of_fit["parameters"].get("mechanism", of_fit)
+        answers["parameters"][parameter] = value
         restate(published, fields)
 
     forge(path, change)
