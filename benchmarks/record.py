@@ -207,6 +207,27 @@ class Runs:
         return [[next(by_setting) for _ in seeds] for _ in settings]
 
 
+def kept_results(name, keys, run):
+    """Return the result of each key. Finished ones are kept in a file of lines.
+
+    `run` takes the parts of a key, and returns a dict.
+    """
+    path, kept = WORK / f"{name}.jsonl", {}
+    path.parent.mkdir(exist_ok=True)
+    if path.exists():
+        for line in path.read_text().splitlines():
+            one = json.loads(line)
+            kept[tuple(one["key"])] = one["result"]
+    for key in keys:
+        if key in kept:
+            continue
+        kept[key] = run(*key)
+        with path.open("a") as file:
+            file.write(json.dumps({"key": key, "result": kept[key]}) + "\n")
+        print(*key, kept[key], flush=True)
+    return [kept[key] for key in keys]
+
+
 def summaries(results):
     """Summarise the runs of one setting, over its seeds."""
     return {

@@ -15,7 +15,6 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
-import json
 import time
 import warnings
 from contextlib import nullcontext
@@ -32,7 +31,7 @@ from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 from benchmarks.images.sets import IMAGE_SETS
 from benchmarks.images.sets import load as load_images
-from benchmarks.record import WORK, command, save, summary
+from benchmarks.record import WORK, command, kept_results, save, summary
 from benchmarks.tables.files import load_file
 from benchmarks.tables.six_tables import FOREST, N_GROUPS, case
 from sklearn_pate import PATEClassifier, PublicData
@@ -213,20 +212,9 @@ def table(name):
 
 def rows_of(name, keys):
     """Return a row for each setting, of stored fits and new ones."""
-    path, kept = WORK / f"pate_defaults {name}.jsonl", {}
-    path.parent.mkdir(exist_ok=True)
-    if path.exists():
-        for line in path.read_text().splitlines():
-            one = json.loads(line)
-            kept[tuple(one["key"])] = one["result"]
-    rows = {}
-    for key in keys:
-        if key not in kept:
-            kept[key] = measured(*key)
-            with path.open("a") as file:
-                file.write(json.dumps({"key": key, "result": kept[key]}) + "\n")
-            print(*key, kept[key], flush=True)
-        rows.setdefault(key[:-1], []).append(kept[key])
+    results, rows = kept_results(f"pate_defaults {name}", keys, measured), {}
+    for key, result in zip(keys, results, strict=True):
+        rows.setdefault(key[:-1], []).append(result)
     return [
         {
             "data": data,

@@ -17,7 +17,6 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
-import json
 import time
 import warnings
 from dataclasses import replace
@@ -52,7 +51,7 @@ from benchmarks.learners.data import (
     load,
 )
 from benchmarks.learners.settings import linear_net, own_epsilon
-from benchmarks.record import WORK, command, save, summary
+from benchmarks.record import WORK, command, kept_results, save, summary
 from benchmarks.tables.files import FILES, load_file
 from sklearn_pate import PATEClassifier, PrivateMarginals, PublicData
 from sklearn_pate._synthetic._marginals import count_cells
@@ -399,24 +398,9 @@ def turn(name, learners, epsilons=(1.0,), seeds=SEEDS):
 
 def rows_of(table, keys):
     """Return a row for each learner and epsilon, of stored fits and new ones."""
-    path, kept = WORK / f"{table}.jsonl", {}
-    path.parent.mkdir(exist_ok=True)
-    if path.exists():
-        for line in path.read_text().splitlines():
-            one = json.loads(line)
-            kept[tuple(one["key"])] = one["result"]
-    for key in keys:
-        if key in kept:
-            continue
-        kept[key] = measured(*key)
-        with path.open("a") as file:
-            file.write(json.dumps({"key": key, "result": kept[key]}) + "\n")
-        print(*key, kept[key], flush=True)
     rows = {}
-    for name, label, epsilon, seed in keys:
-        rows.setdefault((name, label, epsilon), []).append(
-            kept[name, label, epsilon, seed]
-        )
+    for key, result in zip(keys, kept_results(table, keys, measured), strict=True):
+        rows.setdefault(key[:-1], []).append(result)
     return [
         {
             "data": name,

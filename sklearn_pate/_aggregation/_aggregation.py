@@ -17,11 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_random_state
 
 from sklearn_pate._aggregation._design import Design, as_query_strategy, is_table
-from sklearn_pate._aggregation._entry import (
-    OF_COUNTS,
-    ReleasePlan,
-    analyse_votes,
-)
+from sklearn_pate._aggregation._entry import OF_COUNTS, ReleasePlan, analyse_votes
 from sklearn_pate._aggregation._outlook import (
     why_answers_are_noise,
     why_columns_are_lost,
@@ -58,17 +54,10 @@ from sklearn_pate._votes._votes import STEPS, Votes
 from sklearn_pate.accounting._ledger import FitEntry
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
-from sklearn_pate.exceptions import (
-    PrivacyUtilityWarning,
-    TeacherWarning,
-    warn_user,
-)
+from sklearn_pate.exceptions import PrivacyUtilityWarning, TeacherWarning, warn_user
 from sklearn_pate.mechanisms import Oracle, Transcript
 from sklearn_pate.mechanisms._noise import NoiseSource
-from sklearn_pate.mechanisms._noisy_sum import (
-    ClassCounts,
-    StoredSums,
-)
+from sklearn_pate.mechanisms._noisy_sum import ClassCounts, StoredSums
 from sklearn_pate.mechanisms._oracle import VoteCounts
 from sklearn_pate.students import (
     ImageRepresentation,
@@ -142,15 +131,13 @@ def score_rows(
     if n_public > _MOST_ROWS:
         chosen = check_random_state(seed).choice(n_public, _MOST_ROWS, replace=False)
         rows = np.sort(chosen)
-    whole, fitted, X_for_teachers = represent_first(
-        representation, n_components, X_public, seed
-    )
-    of_basis, represented = fitted, X_for_teachers
-    if representation is None:
+    own = representation
+    if own is None:
         own = TableRepresentation() if is_table(X_public) else ImageRepresentation()
-        whole, of_basis, represented = represent_first(
-            own, n_components, X_public, seed
-        )
+    whole, of_basis, represented = represent_first(own, n_components, X_public, seed)
+    fitted, X_for_teachers = of_basis, represented
+    if representation is None:
+        fitted, X_for_teachers = None, X_public
     features = finite_features(representation, represented)
     basis = ScoreBasis(max_coordinates, rbf, seed).fit(features[rows])
     values = basis.transform(features[rows])
@@ -200,9 +187,8 @@ def represent(
 def with_shared_representation(design: Design, fitted: BaseEstimator | None) -> Design:
     """Let the default student of images use what is fitted on public rows already."""
     student = design.student
-    if not isinstance(student, ImageStudent) or fitted is None:
-        return design
-    if student.representation is not None:
+    is_without = isinstance(student, ImageStudent) and student.representation is None
+    if fitted is None or not is_without:
         return design
     shared = clone(student).set_params(representation=FrozenEstimator(fitted))
     return replace(design, student=shared)

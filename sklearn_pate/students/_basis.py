@@ -313,7 +313,7 @@ class ThresholdedClassifier(ProbabilityScoresMixin, ClassifierMixin, BaseEstimat
     threshold: float | None
     classes_: NDArray[np.intp]
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> NDArray[np.floating]:
         """Score classes by their probabilities.
 
         Parameters
@@ -327,7 +327,7 @@ class ThresholdedClassifier(ProbabilityScoresMixin, ClassifierMixin, BaseEstimat
             Logarithms of the probabilities, one column per class. With two classes, the
             log-odds of the second class minus the log-odds of `threshold`.
         """
-        scores = log_odds(self.predict_proba(X))
+        scores = super().decision_function(X)
         if self.threshold is None:
             return scores
         return scores - log_odds(np.array([[1 - self.threshold, self.threshold]]))
