@@ -58,7 +58,6 @@ from sklearn_pate.mechanisms._noisy_sum import (
     Threshold,
     check_threshold,
     exceeds_noise,
-    shrunk,
 )
 from sklearn_pate.mechanisms._noisy_training import NewtonSteps
 from sklearn_pate.publication._model_file import without_caches
@@ -401,7 +400,7 @@ class Newton:
         least = 2 * _LEAST_GAIN * entropy(self.class_shares) / variance
         is_told = self._start.any() or exceeds_noise(change[1:], variances[1:], least)
         self.is_noise = not is_told
-        change = shrunk(change, variances, first=8)
+        change = _shrunk(change, variances)
         self.coef = self._start + curvature.applied(change, -1)
 
     def _correct_mean(self, mean: NDArray[np.float64], variance: float) -> None:
@@ -510,6 +509,27 @@ class _Move:
         ratio = float(np.vdot(move, self.gradient - gradient)) / assumed
         noise = np.sqrt((self.variance + variance) / assumed)
         return ratio if ratio > 1 + 2 * noise else 1.0
+
+
+def _shrunk(
+    coefficients: NDArray[np.float64], variances: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Shrink coefficients towards zero by the positive-part James-Stein rule.
+
+    By blocks of 8, and then twice as many, coordinates after the constant, which is
+    kept (Cai 1999, "Adaptive wavelet estimation: a block thresholding and oracle
+    inequality approach").
+    """
+    kept = coefficients.copy()
+    start, size = 1, 8
+    while start < len(kept):
+        block = slice(start, start + size)
+        noise = float(np.mean(variances[block])) * max(kept[block].size - 2, 0)
+        squared = float(np.sum(kept[block] ** 2))
+        share = max(0.0, 1 - noise / squared) if squared > 0 else 0.0
+        kept[block] *= share
+        start, size = start + size, 2 * size
+    return kept
 
 
 def _with_ridge(matrix: NDArray[np.float64]) -> NDArray[np.float64]:

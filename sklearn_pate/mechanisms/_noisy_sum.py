@@ -682,29 +682,6 @@ def _shrunk(directions: NDArray[np.float64], variance: float) -> NDArray[np.floa
     return directions * (prior / (prior + variance))[:, np.newaxis]
 
 
-def shrunk(
-    coefficients: NDArray[np.float64],
-    variances: NDArray[np.float64],
-    first: int = 4,
-) -> NDArray[np.float64]:
-    """Shrink coefficients towards zero by the positive-part James-Stein rule.
-
-    By blocks of `first`, and then twice as many, coordinates after the constant, which
-    is kept (Cai 1999, "Adaptive wavelet estimation: a block thresholding and oracle
-    inequality approach").
-    """
-    kept = coefficients.copy()
-    start, size = 1, first
-    while start < len(kept):
-        block = slice(start, start + size)
-        noise = float(np.mean(variances[block])) * max(kept[block].size - 2, 0)
-        squared = float(np.sum(kept[block] ** 2))
-        share = max(0.0, 1 - noise / squared) if squared > 0 else 0.0
-        kept[block] *= share
-        start, size = start + size, 2 * size
-    return kept
-
-
 def exceeds_noise(
     coefficients: NDArray[np.float64],
     variances: NDArray[np.float64],
