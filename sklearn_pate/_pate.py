@@ -86,29 +86,31 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         name labels, such as `class_weight`, use the labels in y.
 
     student : classifier, default=None
-        The student, whose training has no privacy cost. None is the released mean for
-        the mechanism "scores", a clone of the teacher for networks and images (if it
-        has `predict_proba`), and otherwise a logistic regression. A student that
-        accepts unlabelled rows (y = -1) is trained on all public rows.
+        The student, whose training has no privacy cost. None is an
+        :class:`~sklearn_pate.students.ImageStudent` for images, a clone of the teacher
+        for networks, and for tables the released mean with "scores" and otherwise a
+        logistic regression. A student that accepts unlabelled rows (y = -1) is trained
+        on all public rows.
 
     n_teachers : int or "auto", default="auto"
         Number of shards. With more teachers, noise changes fewer answers, but each
         teacher learns from fewer rows. "auto" is the square root of the number of
-        private rows, or twice this root for "scores" with a `representation`. With
-        groups, "auto" is not allowed.
+        private rows. With "scores", it is twice this root, and three times with a
+        `representation`; for images, up to four times. With groups, "auto" is not
+        allowed.
 
     mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", "permute-and-flip", \
             "confident", "interactive", "histogram"} or mechanism, default="auto"
         "scores" releases the noisy mean of the teachers' class probabilities; all other
-        mechanisms answer queries on votes. "auto" is "scores" for tables, if the noise
-        of "scores" at `epsilon` is small compared with the scores, and "gnmax"
-        otherwise.
+        mechanisms answer queries on votes. "auto" is "scores", and "gnmax" for
+        networks, for students that accept unlabelled rows, with parameters of queries,
+        and if `epsilon` is None.
 
     n_queries : int or "auto", default="auto"
         Number of public rows that the teachers label by votes, each once; must be
         "auto" for "scores". At a fixed epsilon, more queries mean more noise in each
-        answer. "auto" is 2000, and fewer for networks, images, and students that accept
-        unlabelled rows.
+        answer. "auto" is 2000, and fewer for networks and for students that accept
+        unlabelled rows, as that of images does.
 
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
             "interactive"} or QueryStrategy, default="auto"
@@ -121,8 +123,9 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         and always the rule if `epsilon` is None.
         "balanced" is the class whose probability most exceeds its mean over the public
         rows, so that votes rank rows for a rare class, too. The student's probabilities
-        then get the shares of the classes from a noisy count, which `epsilon` includes;
-        see "Balanced and plain votes" in :doc:`/guide/pate`.
+        then get the shares of the classes from a noisy count, which `epsilon` includes,
+        whatever its class weights; see "Balanced and plain votes" in
+        :doc:`/guide/pate`.
 
     threshold : {"auto", "balanced", "accuracy"} or float, default="auto"
         With two classes, the probability above which the second class is predicted.

@@ -3,7 +3,7 @@
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from time import thread_time
@@ -204,7 +204,8 @@ def represent_first(
     fitted, represented = represent(representation, X_public, seed)
     if n_components is None or fitted is None:
         return fitted, fitted, represented
-    few = cast(ImageRepresentation, fitted).first(n_components)
+    few = copy(cast(ImageRepresentation, fitted))
+    few.components_ = few.components_[:, :n_components]
     return fitted, few, np.ascontiguousarray(cast(Any, represented)[:, :n_components])
 
 

@@ -221,7 +221,7 @@ def analyse_votes(
         counts=counts,
         mechanism=release.mechanism,
         n_teachers=votes.shape[0],
-        before=release.counts,
+        class_counts=release.counts,
         teacher_failures=problems.failures,
         teacher_warnings=problems.texts(),
     )
@@ -274,7 +274,7 @@ def analyse_release(
         counts=sums,
         mechanism=release.mechanism,
         n_teachers=release.n_teachers,
-        before=release.counts,
+        class_counts=release.counts,
         teacher_failures=problems.failures,
         teacher_warnings=problems.texts(),
     )

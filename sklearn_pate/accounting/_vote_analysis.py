@@ -58,8 +58,8 @@ class PrivacyAnalysis:
     n_teachers : int
         Number of teachers.
 
-    before : Mechanism or None
-        Release of noisy counts before the answers.
+    class_counts : Mechanism or None
+        Release of noisy class counts before the answers.
 
     teacher_failures : list of (int, str)
         Index and error message of every teacher that failed.
@@ -110,7 +110,7 @@ class PrivacyAnalysis:
     counts: NDArray[np.int64]
     mechanism: Any
     n_teachers: int
-    before: Any
+    class_counts: Any
     teacher_failures: list[tuple[int, str]]
     teacher_warnings: list[tuple[int, str]]
 
@@ -266,7 +266,7 @@ class PrivacyAnalysis:
             n_teachers=self.n_teachers,
             delta=self.delta,
             confidence=confidence,
-            before=self.before,
+            class_counts=self.class_counts,
             **release,
         )
 

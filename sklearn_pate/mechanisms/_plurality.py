@@ -873,7 +873,7 @@ class PluralityMechanism(Mechanism):
         n_teachers: int,
         delta: float,
         confidence: float = 0.975,
-        before: Mechanism | None = None,
+        class_counts: Mechanism | None = None,
         **release: float,
     ) -> SanitizedCost:
         """Release `optimal_curve` at one Renyi order with noise. May be published.
@@ -895,8 +895,8 @@ class PluralityMechanism(Mechanism):
         confidence : float, default=0.975
             Probability that the released cost is at least the true cost.
 
-        before : Mechanism, default=None
-            Release of noisy counts before the answers, whose cost is included.
+        class_counts : Mechanism, default=None
+            Release of noisy class counts before the answers, whose cost is included.
 
         **release : float
             Either all or none of `order`, `smoothness` and `noise_scale` of
@@ -940,8 +940,9 @@ class PluralityMechanism(Mechanism):
             n_queries, self.answer_cap(n_queries), n_classes, [release["order"]]
         )
         of_counts = 0.0
-        if before is not None:
-            of_counts = float(before.cost(orders=[release["order"]]).curve.values[0])
+        if class_counts is not None:
+            cost = class_counts.cost(orders=[release["order"]])
+            of_counts = float(cost.curve.values[0])
         # Beyond the last cell of the grid, whose width may exceed that of the noise.
         farthest = float(release["order"])
         if "sigma" in public:

@@ -402,7 +402,8 @@ class ScoreFunction(ThresholdedClassifier):
     Let b(x) be the values of the basis at a row x, C the coefficients, and H the
     Helmert matrix, whose columns are orthonormal and orthogonal to 1. The class
     probabilities are the softmax of H C'b(x). With a bound B, let s be the part of
-    C'b(x) without the constant function, which is replaced by s B tanh(|s| / B) / |s|.
+    C'b(x) without the constant function, and r its Euclidean norm: s is replaced by
+    s B tanh(r / B) / r.
 
     Examples
     --------

@@ -1,7 +1,6 @@
 """Representations of tables and images that are fitted on public rows."""
 
 from collections.abc import Iterator
-from copy import copy
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -570,6 +569,12 @@ class ImageRepresentation(
                 "image_shape=None, but X does not hold images with rows of pixels; "
                 "pass image_shape=(height, width) or (channels, height, width)."
             )
+        height, width = self.input_shape_[-2:]
+        if min(height, width) < 2:
+            raise ValueError(
+                f"X has images of {height} x {width} pixels; pass images of at least "
+                "2 x 2 pixels."
+            )
         if len(X) < 2:
             raise ValueError(f"X has {len(X)} image; pass at least two public images.")
         self.range_ = float(np.nanmin(X)), float(np.nanmax(X))
@@ -603,23 +608,6 @@ class ImageRepresentation(
         check_is_fitted(self)
         X = check_features(self, X, reset=False, private=True)
         return self._projected(self._images(X), self.mean_, self.components_)
-
-    def first(self, n_components: int) -> Self:
-        """Return the transformer to the first components.
-
-        Parameters
-        ----------
-        n_components : int
-            Number of components.
-
-        Returns
-        -------
-        representation : ImageRepresentation
-            Fitted, on the same images.
-        """
-        few = copy(self)
-        few.components_ = self.components_[:, :n_components]
-        return few
 
     @property
     def _n_features_out(self) -> int:

@@ -241,9 +241,11 @@ def test_images_and_votes_change_no_method(estimator, digits):
 def test_a_fit_changes_no_method_of_an_own_student(kind, rows):
     X, y, _ = rows
     quick = {"max_epochs": 1} if kind.__module__.find("networks") > 0 else {}
-    if kind is students.ScoreFunction:  # has no fit
+    if not hasattr(kind, "fit"):
         assert {*SCORES} <= interface(kind())
         return
+    if kind is students.ImageStudent:
+        X = X[:, :, np.newaxis] * [1, -1]  # images of 2 x 2 pixels
     student = kind(**quick)
     before = interface(student)
     student.fit(X, y)

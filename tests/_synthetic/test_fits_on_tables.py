@@ -119,7 +119,7 @@ def fit(kind, **changes):
 def test_a_model_is_learned_without_public_rows_and_without_a_warning(kind, unit):
     more = {"n_groups": 300} if (kind, unit) == ("newton", "group") else {}
     fitted, table = fit(kind, privacy_unit=unit, **more)
-    assert fitted.score(table, Y) > 0.6
+    assert roc_auc_score(Y, fitted.predict_proba(table)[:, 1]) > 0.7
     assert type(fitted.mechanism_) is TwoPartRelease
     shapes = {column: counts.shape for column, counts in fitted.marginals_.items()}
     wanted = {column: SHAPES[column] for column in table.columns}

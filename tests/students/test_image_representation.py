@@ -145,6 +145,7 @@ def test_many_public_images_are_sampled(images):
         ({"n_components": 1.5}, np.eye(8)[np.newaxis], "n_components=1.5 must be"),
         ({}, np.eye(8), r"image_shape=None.*pass image_shape=\(height, width\)"),
         ({"image_shape": (3, 3)}, np.eye(8), r"image_shape=\(3, 3\).*8 values"),
+        ({}, np.ones((5, 1, 8)), "images of 1 x 8 pixels; pass"),
         ({}, np.eye(8)[np.newaxis], "1 image; pass at least two"),
         ({}, np.ones((5, 8, 8)), "All pixels of X are equal"),
     ],
