@@ -164,7 +164,7 @@ def pictures():
     """Draw all pictures, by the names of their files."""
     return {
         # The report of a fit has the same picture, with numbers.
-        "data-flow": draw_data_flow(flow_of("teachers")),
+        "data-flow": draw_data_flow(flow_of("teachers", class_count=True)),
         "scores-flow": draw_data_flow(flow_of("scores")),
         "newton-flow": draw_data_flow(NEWTON),
         "groups": groups(),

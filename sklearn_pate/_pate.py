@@ -119,8 +119,7 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         rows are queried, and "random" otherwise.
 
     vote : {"balanced", "plain"}, default="balanced"
-        Rule of a teacher's vote. "plain" is the most probable class, as in the papers,
-        and always the rule if `epsilon` is None.
+        Rule of a teacher's vote. "plain" is the most probable class, as in the papers.
         "balanced" is the class whose probability most exceeds its mean over the public
         rows, so that votes rank rows for a rare class, too. The student's probabilities
         then get the shares of the classes from a noisy count, which `epsilon` includes,
@@ -131,8 +130,8 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         With two classes, the probability above which the second class is predicted.
         With "auto", the share of public rows predicted as the second class equals the
         mean probability of this class. "balanced" is this mean probability, and
-        "accuracy" is one half. For plain votes, must be "auto", the most probable
-        class.
+        "accuracy" is one half. Must be "auto" for plain votes, and for a student of
+        your own with "scores": both predict the most probable class.
 
     representation : transformer, "auto" or None, default="auto"
         Transformer of features for teachers with few rows, fitted on public rows.
@@ -143,7 +142,8 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
 
     epsilon : float or None, default=1.0
         The publishable epsilon of this fit, to which the noise is calibrated. With
-        None, `mechanism` fixes the noise, and the fit states the resulting epsilon.
+        None, `mechanism` fixes the noise, votes are plain, and the fit states the
+        resulting epsilon.
 
     delta : float, default=1e-5
         Delta of the (epsilon, delta) guarantee. Must be well below one over the number
@@ -219,16 +219,18 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         The transformer, fitted on public rows; absent without one. May be published.
 
     queried_indices_ : ndarray of int of shape (n_queries,)
-        Indices of the public rows that teachers labelled or scored.
+        Indices of the public rows that teachers labelled; with "scores", of those that
+        were scored, at most 10,000.
 
     answers_ : ndarray of int of shape (n_queries,)
-        Answer to each query: an index into ``classes_``, or -1 for no answer.
+        Answer to each query, or class of each scored row: an index into ``classes_``,
+        or -1 for no answer.
 
     class_shares_ : ndarray of shape (n_classes,)
         Shares of the classes by a noisy count; absent for plain votes. May be
         published.
 
-    soft_answers_ : ndarray of shape (n_queries, n_classes)
+    soft_answers_ : ndarray of shape (n_scored, n_classes)
         Only with the mechanism "scores": class probabilities of the scored rows. May be
         published.
 
@@ -361,8 +363,8 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
 
         groups : array-like of shape (n_rows,), default=None
             Group id of each row, for ``privacy_unit="group"``: integers or strings. A
-            row without an id is left out. A group with more rows counts more, except
-            with `synthetic`: see :doc:`/guide/data`.
+            row without an id is left out. How rows of a group count: see "Rows per
+            patient" in :doc:`/guide/data`.
 
         Returns
         -------

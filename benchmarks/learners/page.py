@@ -156,10 +156,6 @@ def _sizes(name, n_rows):
     return {one["learner"]: one["accuracy"] for one in rows if one["n_rows"] == n_rows}
 
 
-# PATE by its defaults has a benchmark of its own.
-_BY_DEFAULT = ("PATE, votes", "PATE, mean scores")
-
-
 def _at_one(name):
     """Return scores at one epsilon for replacing a row, or a patient of Diabetes."""
     targets = (None, _SHOWN)
@@ -171,17 +167,17 @@ def _at_one(name):
     }
     if name != "diabetes":
         return scores | _pate(name)
-    # DPNewton of patients is measured with the six tables.
+    # Learners of patients are measured with the six tables, and by their defaults.
     for row in load("six_tables")[name]["rows"]:
         if row["epsilon"] == _SHOWN and row["learner"] == "DPNewton":
             scores["DPNewton"] = row["auc_of_rows"]
-    return {one: found for one, found in scores.items() if one not in _BY_DEFAULT}
+    return scores | _pate(name, "auc_of_rows")
 
 
-def _pate(name):
-    """Return the accuracy of PATE by its defaults, on all rows."""
+def _pate(name, score="accuracy"):
+    """Return a score of PATE by its defaults, on all rows."""
     return {
-        f"PATE, {row['mechanism']}": row["accuracy"]
+        f"PATE, {row['mechanism']}": row[score]
         for row in load("pate_defaults")[name]["rows"]
         if (row["data"], row["teacher"]) == (name, "default")
         and row["epsilon"] == _SHOWN

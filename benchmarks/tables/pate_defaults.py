@@ -178,6 +178,7 @@ def measured(name, teacher, mechanism, epsilon, seed):
     weighted = {"sample_weight": weights}
     return {
         "auc": roc_auc_score(y, scores, multi_class="ovr", **weighted),
+        "auc_of_rows": roc_auc_score(y, scores, multi_class="ovr"),
         "accuracy": accuracy_score(y, predicted, **weighted),
         "log_loss": log_loss(y, probabilities, labels=range(n_classes), **weighted),
         # Of a constant: the shares of the evaluated rows.

@@ -150,12 +150,13 @@ def check_strategy(query_strategy: Any, mechanism: Any, student: Any) -> None:
 def check_scores(classifier: Any) -> None:
     """Raise ValueError for a parameter that the release of scores does not use."""
     mechanism = classifier.mechanism
-    for name in ("n_queries", "query_strategy"):
+    unused = {"n_queries": "auto", "query_strategy": "auto", "vote": "balanced"}
+    for name, default in unused.items():
         value = getattr(classifier, name)
-        if not (isinstance(value, str) and value == "auto"):
+        if not (isinstance(value, str) and value == default):
             raise ValueError(
                 f"{name}={value!r} cannot be combined with mechanism={mechanism!r}, "
-                f"which answers no queries; set {name}='auto', or use "
+                f"which answers no queries; set {name}={default!r}, or use "
                 "mechanism='gnmax'."
             )
     student = classifier.student

@@ -140,7 +140,7 @@ def design_fit(
     private rows, None where it is not public.
     """
     mechanism = as_mechanism(pate.mechanism)
-    if _may_release_scores(pate, X_public, n_classes):
+    if _may_release_scores(pate, n_classes):
         mechanism = MeanScores()
     if isinstance(pate.mechanism, str) and isinstance(mechanism, MeanScores):
         few = _n_components(pate, X_public) is not None
@@ -156,7 +156,9 @@ def design_fit(
         balanced = _may_be_balanced(pate, student, n_classes)
     check_two_classes(pate.threshold, n_classes)
     if is_of_votes and not balanced:
-        _check_no_threshold(pate)
+        _check_no_threshold(pate, "plain votes are counted here")
+    if not (is_of_votes or student is None or isinstance(student, ImageStudent)):
+        _check_no_threshold(pate, "a student of your own predicts by its own rule")
     design = Design(
         default_teacher(pate.estimator),
         default_representation(pate.estimator, pate.representation, X_public),
@@ -174,12 +176,12 @@ def design_fit(
     return for_noise(design, pate, n_classes)
 
 
-def _check_no_threshold(pate: PATEParameters) -> None:
-    """Raise ValueError for a threshold where no shares of classes are released."""
+def _check_no_threshold(pate: PATEParameters, why: str) -> None:
+    """Raise ValueError for a threshold of probabilities without released shares."""
     if pate.threshold != "auto":
         raise ValueError(
             f"threshold={pate.threshold!r} is for probabilities with the shares of the "
-            "private classes, but plain votes are counted here; set threshold='auto'."
+            f"private classes, but {why}; set threshold='auto'."
         )
 
 
@@ -241,7 +243,7 @@ def design_of_votes(pate: PATEParameters, X_public: Table) -> Design:
             f"mechanism={pate.mechanism!r} releases mean class probabilities, but "
             "there are only votes; use mechanism='gnmax'."
         )
-    _check_no_threshold(pate)
+    _check_no_threshold(pate, "plain votes are counted here")
     student = pate.student
     if student is None and _has_probabilities(pate.estimator):
         student = pate.estimator
@@ -289,13 +291,10 @@ def _n_teachers(
     return max(1, min(round(times * n_rows**0.5), n_rows))
 
 
-def _may_release_scores(
-    pate: PATEParameters, X_public: Table | None, n_classes: int
-) -> bool:
+def _may_release_scores(pate: PATEParameters, n_classes: int) -> bool:
     """Return whether "auto" may release mean scores instead of answers.
 
-    Where the teachers, the student and the public rows allow it, and no parameter of
-    answers is given.
+    Where the teachers and the student allow it, and no parameter of answers is given.
     """
     student = pate.student
     return (
@@ -304,6 +303,7 @@ def _may_release_scores(
         and pate.epsilon is not None
         and isinstance(pate.query_strategy, str)
         and pate.n_queries == pate.query_strategy == "auto"
+        and pate.vote == "balanced"
         and n_classes > 1
         and not is_of(pate.estimator, "skorch")
         and not (student is not None and accepts_unlabeled(student))

@@ -307,7 +307,8 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
     def _warn_of_noise(self, released: ReleasedScores) -> None:
         """Warn if released scores are those of noise, or predict one class."""
         estimate, hidden, balanced = released.estimate, None, None
-        if self.n_classes == 2 and estimate.direction.any():
+        own_rule = self.design.student is not None and self._is_soft
+        if self.n_classes == 2 and estimate.direction.any() and not own_rule:
             balanced = "threshold='balanced'"
         one = why_one_class(released.answers, "public row", balanced)
         if why_scores_useless(self.release, self.n_rows) is None:

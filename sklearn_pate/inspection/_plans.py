@@ -584,7 +584,11 @@ def _facts_of_release(sizes: _Sizes, rarest: float | None) -> Iterator[Fact]:
         noise = float(counts.noise_scale)
         rows = f"each class is counted with noise of {noise:.3g} {spent.unit}s"
         yield Fact("class_noise", noise, rows)
-    yield Fact("unit", spent.unit, _of_groups(spent) if spent.unit == "group" else "")
+    has_shares = isinstance(counts, ClassCounts) or (
+        isinstance(sizes.release.mechanism, MeanScores)
+    )
+    of_groups = _of_groups(spent, has_shares) if spent.unit == "group" else ""
+    yield Fact("unit", spent.unit, of_groups)
     epsilon = f"{write_epsilon(spent.epsilon)}, at delta={spent.delta:g}; publishable"
     yield Fact("epsilon", spent.epsilon, epsilon)
     yield Fact("delta", spent.delta)
@@ -592,18 +596,21 @@ def _facts_of_release(sizes: _Sizes, rarest: float | None) -> Iterator[Fact]:
     yield Fact("neighbours", spent.neighbours, spent.neighbours)
 
 
-def _of_groups(spent: PrivacySpent) -> str:
+def _of_groups(spent: PrivacySpent, has_shares: bool) -> str:
     """Describe what a group contributes."""
-    if spent.n_teachers is not None and spent.n_tables is None:
-        return (
-            "group; a teacher learns from all rows of its groups, and a group with "
-            "more rows counts more"
-        )
-    of_group = "the mean of its rows" if spent.n_teachers is None else "one row"
+    if spent.n_teachers is None:
+        of_group = "group; each contributes the mean of its rows"
+    elif spent.n_tables is not None:
+        of_group = "group; each contributes one row"
+    else:
+        of_group = "group; a teacher learns from all rows of its groups"
+        if not has_shares:
+            return f"{of_group}, and a group with more rows counts more"
+        of_group += ", and each contributes the mean of its rows to the class shares"
     return (
-        f"group; each contributes {of_group}. The outcome must not decide how many "
-        "rows a group has. For example, in place of one row for each year until an "
-        "event, pass one row a group, with the year as its label"
+        f"{of_group}. The outcome must not decide how many rows a group has. For "
+        "example, in place of one row for each year until an event, pass one row a "
+        "group, with the year as its label"
     )
 
 
@@ -735,11 +742,14 @@ def _reasons(sizes: _Sizes) -> Iterator[str]:
             check_delta_is_small(release.statement.delta, n_rows, "rows")
         yield from (str(one.message) for one in caught)
         # Fewer teachers of mean scores do worse.
-        if release.n_queries and n_rows < FEW_ROWS * release.n_teachers:
+        few_rows = n_rows < FEW_ROWS * release.n_teachers
+        if sizes.design is not None and release.n_queries and few_rows:
             each = counted(round(n_rows / release.n_teachers), "row")
+            other = ", or a representation, which is fitted on public rows"
+            has_other = sizes.design.representation is not None
             yield (
-                f"Each teacher learns from only about {each}; use fewer teachers, or a "
-                "representation, which is fitted on public rows."
+                f"Each teacher learns from only about {each}; use fewer teachers"
+                f"{'' if has_other else other}."
             )
 
 

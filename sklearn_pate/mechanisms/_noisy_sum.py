@@ -486,10 +486,10 @@ class Estimate(NamedTuple):
 class MeanScores(GaussianSum):
     """Mean direction of the teachers' class probabilities, as a model of classes.
 
-    The model is released once, and no queries are answered. All public rows get soft
-    labels, and noise does not hide a rare class. Public rows alone determine a basis of
-    functions. The class probabilities of each teacher become coefficients of these
-    functions, scaled to length one: the direction of the teacher. Three sums are
+    The model is released once, and no queries are answered. Up to 10,000 public rows
+    get soft labels, which rank rows for a rare class, too. Public rows alone determine
+    a basis of functions. The class probabilities of each teacher become coefficients of
+    these functions, scaled to length one: the direction of the teacher. Three sums are
     released with noise. The first counts the rows of each class, and the second adds up
     the teachers' directions. The third is the mean score of the rows' own classes,
     which sets the scale of the model.
@@ -499,7 +499,8 @@ class MeanScores(GaussianSum):
     basis : {"linear", "rbf"}, default="rbf"
         Functions of the basis. "linear" is the principal components of the public rows
         after the representation. "rbf" adds functions of the distances to cluster means
-        of these rows, in an order from smooth to rough. Their coefficients are shrunk.
+        of these rows, in an order from smooth to rough, and the noise on all
+        coefficients is shrunk.
 
     max_coordinates : int, default=500
         Largest number of functions in the basis. With more noise, fewer functions of

@@ -368,8 +368,8 @@ class ThresholdedClassifier(ProbabilityScoresMixin, ClassifierMixin, BaseEstimat
 class ScoreFunction(ThresholdedClassifier):
     """Classifier that computes class probabilities from released coefficients.
 
-    The default student of the mechanism :class:`~sklearn_pate.mechanisms.MeanScores`
-    and the model of :class:`~sklearn_pate.DPNewtonClassifier` have this class.
+    The default student of :class:`~sklearn_pate.mechanisms.MeanScores` on tables, and
+    the model of :class:`~sklearn_pate.DPNewtonClassifier` have this class.
     Prediction is post-processing of released coefficients.
 
     Parameters
@@ -392,7 +392,7 @@ class ScoreFunction(ThresholdedClassifier):
         public rows after `representation_`.
 
     coef_ : ndarray of shape (n_coordinates, n_classes - 1)
-        Coefficients of the basis functions, after most of the noise was removed.
+        Coefficients of the basis functions.
 
     classes_ : ndarray of int of shape (n_classes,)
         Class indices.
@@ -509,10 +509,11 @@ class ScoreFunction(ThresholdedClassifier):
 class ReweightedClassifier(ThresholdedClassifier):
     """Classifier whose class probabilities have given shares over public rows.
 
-    The student of balanced votes is of this class. The probabilities of a fitted
-    classifier are raised to the power `slope_`, and multiplied by a weight of each
-    class. They are then scaled to sum to 1. Weights follow from public rows and
-    released shares alone, so that they have no privacy cost.
+    The student of balanced votes is of this class, and that of mean scores of images.
+    The probabilities of a fitted classifier are raised to the power `slope_`, and
+    multiplied by a weight of each class. They are then scaled to sum to 1. Weights
+    follow from public rows and released shares alone, so that they have no privacy
+    cost.
 
     Parameters
     ----------

@@ -68,7 +68,8 @@ class DistillationClassifier(WrappingClassifier):
     """Student that trains any classifier on soft labels, such as released histograms.
 
     This student is for :class:`~sklearn_pate.PATEClassifier` with
-    ``mechanism="histogram"``. For a row on which teachers disagree, the student learns
+    ``mechanism="histogram"``, and wraps students of mean scores that learn from labels
+    alone. For a row on which teachers disagree, the student learns
     the shares of the classes instead of the most-voted class. Training uses public rows
     and released histograms only, so no parameter has a privacy cost.
 

@@ -287,6 +287,11 @@ def test_votes_stay_plain_where_shares_have_no_use(parameters):
         clone(clf).set_params(threshold=0.3).fit(X, Y, **public)
 
 
+def test_plain_votes_are_votes_by_default():
+    fitted = fit(mechanism="auto", n_queries="auto", vote="plain")
+    assert isinstance(fitted.mechanism_, GNMax)
+
+
 @pytest.mark.parametrize("mechanism", ["confident", "interactive"])
 def test_thresholds_of_a_mechanism_apply_to_balanced_votes(mechanism):
     fitted = fit(mechanism=mechanism)

@@ -302,7 +302,10 @@ def test_texts_name_the_count_and_its_place():
     report = PrivacyReport.from_estimator(fitted)
     assert report.to_dict()["class_count"] is True
     page = report.to_markdown()
-    steps = "Noisy counts: one for each class: the first release", "the second release"
+    steps = (
+        "about public rows, and shares of the classes: the only release",
+        "ClassCounts(",
+    )
     assert all(one in page for one in steps)
     assert "First, the rows of each class are counted" in page
     of_published = PrivacyReport.from_estimator(fitted.publish()).to_markdown()

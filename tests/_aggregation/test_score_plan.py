@@ -121,6 +121,15 @@ def test_a_student_learns_from_the_scores(blobs, student):
             {"student": SelfTrainingClassifier(LogisticRegression())},
             "student=.* needs unlabelled rows",
         ),
+        ({"vote": "plain"}, "vote='plain' cannot be combined with mechanism='scores'"),
+        (
+            {
+                "student": LogisticRegression(),
+                "threshold": "balanced",
+                "classes": [0, 1],
+            },
+            "a student of your own predicts by its own rule; set threshold='auto'",
+        ),
         ({"mechanism": MeanScores("fourier")}, "basis='fourier'"),
         ({"mechanism": MeanScores(noise_scale=3.0)}, "both set the noise"),
         ({"mechanism": "scores", "threshold": 1.5}, "threshold=1.5"),

@@ -86,7 +86,7 @@ def flow_of(
 
     `n_teachers` is a number of teachers, parties or neighbours, and `n_tables` one of
     columns whose noisy counts public rows are drawn from. With a `class_count`, units
-    are counted by class first. A `measured` model has metrics. Without numbers and
+    are counted by class, too. A `measured` model has metrics. Without numbers and
     names, the steps are those of any such fit.
     """
     only = "the first release" if measured else "the only release"
@@ -96,13 +96,15 @@ def flow_of(
         "parties": _counted_or_many(n_teachers, "party", "parties"),
         "nearest": counted(n_teachers, "nearest row") if n_teachers else "nearest rows",
         "to_queries": f"to {counted(n_queries, 'query')} " if n_queries else "",
-        "only": "the second release" if n_tables or class_count else only,
+        "only": "the second release" if n_tables else only,
+        "class_count": "a count of each class, and to " if class_count else "",
+        "shares": ", and shares of the classes" if class_count else "",
         "model": f"{model}: " if model else "",
         "best": f"{model}, " if model else "",
         "columns": counted(n_tables, "column"),
         "use": "used" if kind == "newton" else "queried and learned from",
     }
-    before = _before(n_tables, class_count).get("flow", ())
+    before = TEXTS["synthetic"]["flow"] if n_tables else ()
     steps = [Step(*(part.format(**words) for part in step)) for step in before]
     for zone, title, text in TEXTS["flow"][kind]:
         text = mechanism if zone == "noise" and mechanism else text.format(**words)
@@ -110,13 +112,6 @@ def flow_of(
     if measured:
         steps += [Step(*step) for step in TEXTS["measured"]["flow"]]
     return steps
-
-
-def _before(n_tables: int | None, class_count: bool) -> dict[str, Any]:
-    """Return the texts of counts before the answers, empty if there are none."""
-    if n_tables is not None:
-        return TEXTS["synthetic"]
-    return TEXTS["class count"] if class_count else {}
 
 
 def _counted_or_many(number: int | None, one: str, several: str) -> str:
@@ -598,8 +593,12 @@ def _method(facts: dict[str, Any]) -> Section:
     measured = facts["metrics"] is not None
     steps = flow_of(kind, **{name: fit[name] for name in names}, measured=measured)
     method, columns = TEXTS["method"][kind], counted(fit["n_tables"], "column")
-    if before := _before(fit["n_tables"], fit["class_count"]):
-        method = f"{before['method']} {method}"
+    for name, has in (
+        ("synthetic", fit["n_tables"]),
+        ("class count", fit["class_count"]),
+    ):
+        if has:
+            method = f"{TEXTS[name]['method']} {method}"
     if measured:
         method += f" {TEXTS['measured']['method']}"
     text = Text(method.format(unit=unit, columns=columns))
