@@ -238,6 +238,7 @@ PLACES = {
         "plan_perturbation",
     ],
     "learners._newton": [
+        "CalibrationStep",
         "Curvature",
         "Newton",
         "RepresentedRows",

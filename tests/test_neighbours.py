@@ -311,7 +311,7 @@ def test_a_neighbour_changes_no_other_vector_of_log_odds(of_groups):
             fitted.transform(X),
             codes,
             groups if of_groups else None,
-            lambda Z, n: basis.first(n).transform(Z),
+            lambda Z, places: basis.chosen(places).transform(Z),
             size=coef.size,
         )
         return rows.sum(step)

@@ -119,7 +119,7 @@ class RowValues:
         **Sensitivity.** The bound is checked in exact arithmetic. No number depends on
         another row.
         """
-        basis = self.scored.basis.first(1 + len(self.scores.direction))
+        basis = self.scored.basis.chosen(slice(1 + len(self.scores.direction)))
         represented, _ = represented_rows(
             self.scored.of_basis, X, len(basis.mean_), by_group=self.by_group
         )
@@ -177,7 +177,10 @@ class SlopedModels:
         intercept = contrasts @ self._shift(slope) - steepness * scores.mean
         coef = np.vstack([intercept, steepness * scores.direction])
         return ScoreFunction.of_release(
-            coef, scored.of_basis, scored.basis.first(len(coef)), steepness * _BOUND
+            coef,
+            scored.of_basis,
+            scored.basis.chosen(slice(len(coef))),
+            steepness * _BOUND,
         )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import helmert
+from scipy.optimize import brentq
 from scipy.special import softmax
 from scipy.stats import entropy
 from sklearn.utils import _safe_indexing
@@ -73,6 +74,11 @@ OF_TABLE = 500
 # Functions for each unit of the square root of G, mu and the units of privacy; more
 # where the first ones matter most. Measured on tables, and on images.
 _COORDINATES, _ORDERED, _FEWEST = 0.029, 0.25, 5
+# Functions of a table that are tried, for each that noise allows, and linear ones that
+# are tried, for each of K - 1 values. They stay if they exceed noise by these standard
+# deviations, in the first round and in the second, and its squared length by a factor:
+# each adds noise to all others.
+_TRIED, _TRIED_LINEAR, _BEYOND, _WORTH = 2, 40, (0.0, 3.0), 2.3
 # Public rows for each function, as their covariance stands for that of private rows.
 _ROWS_PER_COORDINATE = 10
 # Variance of the noise on the coefficients of a table, over that of the sample.
@@ -80,14 +86,20 @@ _MOST_NOISE = 4
 # Radius of the clipping, in root mean squares of a vector under the model.
 _RADIUS, _SMALLEST, _LARGEST = 0.9, 0.5, 2.5
 # Curvature that is added, and below which none is counted, relative to its mean and to
-# that of equal probabilities: public rows may vary less than private ones.
-_RIDGE, _FLOOR = 0.1, 0.4
+# that of equal probabilities: public rows may vary less than private ones. The floor is
+# the first one for much noise, and the second for little.
+_RIDGE, _FLOOR, _LEAST_FLOOR = 0.1, 0.4, 0.02
+# Noise on the coefficients, over that of the sample, that is little, and that is much.
+_LITTLE, _MUCH = 1 / 6, 1 / 2
 # Curvature of private rows, relative to that of public rows, that is worth a warning.
 _UNLIKE = 2.0
 # Least gain of log-loss that is signal, relative to the entropy of the class shares.
 _LEAST_GAIN = 0.005
 # Standard deviations of noise by which a mean must differ from what counts say.
 _SURE = 2.0
+# Length to which standardised scores are clipped; least and largest slope of them that
+# a correction gives, and how exactly.
+_FARTHEST, _SLOPES, _OF_SLOPE = 3.0, (0.5, 2.0), 0.001
 # Share of a mean probability that a correction leaves at least.
 _LEFT = 0.3
 # Probabilities differ from 0 and 1 by round-off below this.
@@ -131,11 +143,20 @@ def n_coordinates(
     allowed = min(by_unit * np.sqrt(evenness) * n_units * mu, MOST_VALUES / n_values)
     if not ordered:
         allowed = min(allowed, _MOST_NOISE / 4 * mu**2 * n_units / n_values)
-    return min(
-        most,
-        max(_FEWEST, int(allowed)),
-        max(_FEWEST, n_public // _ROWS_PER_COORDINATE),
-    )
+    return min(max(_FEWEST, int(allowed)), most_by_public_rows(most, n_public))
+
+
+def most_by_public_rows(most: int, n_public: int) -> int:
+    """Compute the largest number of functions, by the number of public rows."""
+    return min(most, max(_FEWEST, n_public // _ROWS_PER_COORDINATE))
+
+
+def n_tried(n_allowed: int, n_linear: int, n_classes: int) -> int:
+    """Compute the number of functions whose first gradients decide which ones stay.
+
+    Labels may depend on functions that vary little over public rows.
+    """
+    return max(_TRIED * n_allowed, min(n_linear, 1 + _TRIED_LINEAR // (n_classes - 1)))
 
 
 def _mu(mechanism: NewtonSteps) -> float:
@@ -169,6 +190,8 @@ class Step:
     right: NDArray[np.float64]
     radius: float
     share: float
+    #: Places of the functions in the public basis; None for the first ones.
+    functions: NDArray[np.intp] | None = None
 
     @classmethod
     def of_mean(
@@ -180,6 +203,11 @@ class Step:
         """
         constant = np.eye(len(coef), 1)
         return cls(coef, constant, np.eye(coef.shape[1]), radius, share)
+
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """Places of the functions in the public basis."""
+        return np.arange(len(self.coef)) if self.functions is None else self.functions
 
     @property
     def size(self) -> int:
@@ -224,14 +252,46 @@ class Step:
         return whole
 
 
+@dataclass(frozen=True, kw_only=True)
+class CalibrationStep(Step):
+    """Vector e_y - p(x) of each unit, and its product with standardised scores.
+
+    The product is large if labels follow the scores more than the model says. Scores
+    are clipped to a length of _FARTHEST, and the product is divided by it.
+    """
+
+    #: Mean of the scores of public rows, and root of their mean squared distance to it.
+    centre: NDArray[np.float64]
+    scale: float
+
+    @property
+    def size(self) -> int:
+        """Number of values of a vector."""
+        return self.coef.shape[1] + 1
+
+    def standardised(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute the standardised scores of rows, in coordinates of H."""
+        scores = (values @ self.coef - self.centre) / self.scale
+        lengths = np.linalg.norm(scores, axis=1, keepdims=True)
+        return scores * np.minimum(1, _FARTHEST / np.maximum(lengths, _FARTHEST))
+
+    def factors(
+        self, values: NDArray[np.float64], codes: NDArray[np.intp]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Compute the factors of the vector of each row; zeros for an index of -1."""
+        left, right = super().factors(values, codes)
+        products = np.sum(right * self.standardised(values), axis=1) / _FARTHEST
+        return left, np.column_stack([right, products])
+
+
 class RepresentedRows:
     """Represented private rows, with the sums of their clipped vectors. Sensitive.
 
     Rows are read in blocks, which are the groups where groups are the unit: each is
     computed on its own, as the position of its rows depends on other groups. Values of
-    the basis depend on a step's number of functions alone, and are kept as far as
-    memory allows. Rows without a class index (-1) or a group (-1) contribute nothing.
-    `values_of` computes the first functions of the basis at rows; `size` is the largest
+    the basis depend on a step's functions alone, and are kept as far as memory allows.
+    Rows without a class index (-1) or a group (-1) contribute nothing. `values_of`
+    computes functions of the basis at rows, by their places; `size` is the largest
     number of values of a vector.
     """
 
@@ -240,7 +300,9 @@ class RepresentedRows:
         X: NDArray[np.float64],
         codes: NDArray[np.intp],
         group_of_row: NDArray[np.intp] | None,
-        values_of: Callable[[NDArray[np.float64], int], NDArray[np.float64]],
+        values_of: Callable[
+            [NDArray[np.float64], NDArray[np.intp]], NDArray[np.float64]
+        ],
         *,
         size: int,
     ) -> None:
@@ -249,21 +311,22 @@ class RepresentedRows:
         self._group_of_row = group_of_row
         self._values_of = values_of
         self._size = size
-        self._keep_of(0)
+        self._keep_of(np.zeros(0, dtype=np.intp))
 
-    def _keep_of(self, n_functions: int) -> None:
-        self._n_functions = n_functions
+    def _keep_of(self, places: NDArray[np.intp]) -> None:
+        self._places_kept = places
         self._kept: dict[int, NDArray[np.float64]] = {}
         self._n_free = _MOST_KEPT
 
     def sum(self, step: Step) -> NDArray[np.int64]:
         """Add up the clipped vectors of all units, without a warning. Sensitive."""
-        if len(step.coef) != self._n_functions:
-            self._keep_of(len(step.coef))
+        if not np.isin(step.places, self._places_kept).all():
+            self._keep_of(step.places)
         total = np.zeros(step.size)
         with np.errstate(all="ignore"):
-            for place, rows in enumerate(self._blocks()):
-                values, codes = self._values(place, rows), self._codes[rows]
+            for block, rows in enumerate(self._blocks()):
+                values = self._values(block, rows, step.places)
+                codes = self._codes[rows]
                 total += step.rounded(self._vectors(step, values, codes)).sum(axis=0)
         return total.astype(np.int64)
 
@@ -289,25 +352,29 @@ class RepresentedRows:
         yield from np.split(order, ends) if len(order) else ()
 
     def _values(
-        self, place: int, rows: slice | NDArray[np.intp]
+        self, block: int, rows: slice | NDArray[np.intp], places: NDArray[np.intp]
     ) -> NDArray[np.float64]:
-        """Return values of the basis at a block of rows."""
-        values = self._kept.get(place)
-        if values is None:
-            values = self._values_of(self._X[rows], self._n_functions)
-            n_bytes = values.nbytes + _OF_ARRAY
-            if n_bytes <= self._n_free:
-                self._kept[place] = values
-                self._n_free -= n_bytes
+        """Return values of the functions at some places, at a block of rows."""
+        values, all_kept = self._kept.get(block), len(places) == len(self._places_kept)
+        if values is not None:
+            columns = np.searchsorted(self._places_kept, places)
+            return values if all_kept else np.take(values, columns, axis=1)
+        values = self._values_of(self._X[rows], places)
+        n_bytes = values.nbytes + _OF_ARRAY
+        if all_kept and n_bytes <= self._n_free:
+            self._kept[block] = values
+            self._n_free -= n_bytes
         return values
 
 
 class Newton:
     """Newton's method on noisy sums of gradients, with the curvature of public rows.
 
-    The first sum gives the shares of the classes, and so the number of functions; the
-    last one corrects the mean probabilities, and others too with `intercept_only`. All
-    it reads may be published: released sums and counts, public rows and numbers.
+    The first sum gives the shares of the classes, and so the number of functions that
+    noise allows. More functions are `tried`, and stay if the next two sums tell their
+    coefficients from noise. The last sum corrects the mean probabilities, and others
+    too with `intercept_only`. All it reads may be published: released sums and counts,
+    public rows and numbers.
     """
 
     def __init__(
@@ -319,9 +386,14 @@ class Newton:
         allowed: Callable[[float], int],
         shares: NDArray[np.float64] | None = None,
         *,
+        tried: Callable[[int], int] | None = None,
         intercept_only: bool = False,
     ) -> None:
         self.coef = np.zeros((1, start.shape[1]))
+        #: Places of the functions of the coefficients in the public basis.
+        self.functions = np.zeros(1, dtype=np.intp)
+        self._tried = tried
+        self._evidence: tuple[NDArray[np.float64], float] | None = None
         self._known_shares = shares
         self._intercept_only = intercept_only
         self._start = start
@@ -338,6 +410,8 @@ class Newton:
     def step(self) -> Step:
         """Return the next step, at the coefficients so far."""
         n_left, share = len(self._shares), self._shares[0]
+        if n_left == 1 and self._known_shares is None:
+            return self._calibration_step(share)
         is_first = n_left == len(self._mechanism.shares)
         if n_left == 1 or (self._intercept_only and not is_first):
             return Step.of_mean(self.coef, share)
@@ -345,9 +419,26 @@ class Newton:
             # All probabilities are equal: e_y - p is shorter.
             n_classes = self.coef.shape[1] + 1
             return Step.of_mean(self.coef, share, np.sqrt(1 - 1 / n_classes))
-        self._curvature = Curvature.at(self._values, self.coef, self._scale)
+        floor = _FLOOR + self._certainty * (_LEAST_FLOOR - _FLOOR)
+        self._curvature = Curvature.at(self._values, self.coef, self._scale, floor)
         left, right = self._curvature.left_root(-1), self._curvature.right_root(-1)
-        return Step(self.coef, left, right, self._radius, share)
+        return Step(self.coef, left, right, self._radius, share, self.functions)
+
+    def _calibration_step(self, share: float) -> CalibrationStep:
+        scores = self._values @ self.coef
+        centre = scores.mean(axis=0)
+        scale = float(np.sqrt(np.mean(np.sum((scores - centre) ** 2, axis=1)))) or 1.0
+        constant, identity = np.eye(len(self.coef), 1), np.eye(self.coef.shape[1])
+        return CalibrationStep(
+            self.coef,
+            constant,
+            identity,
+            2.0,  # e_y - p is no longer than sqrt(2), nor is the product
+            share,
+            self.functions,
+            centre=centre,
+            scale=scale,
+        )
 
     def move(self, step: Step, released: NDArray[np.int64]) -> None:
         """Move the coefficients, by the noisy sum of a step."""
@@ -357,6 +448,9 @@ class Newton:
         mean = unit * released.astype(np.float64)
         if n_left == len(self._mechanism.shares):
             self._choose_functions(mean, variance)
+        elif isinstance(step, CalibrationStep):
+            self._correct_mean(mean[:-1], variance)
+            self._correct_slope(step, _FARTHEST * mean[-1], _FARTHEST**2 * variance)
         elif n_left == 1 or self._intercept_only:
             self._correct_mean(mean, variance)
         else:
@@ -369,15 +463,31 @@ class Newton:
         shares = 1 / n_classes + mean @ _contrasts(n_classes)
         shares = np.maximum(shares, min(np.sqrt(variance), 0.5 / n_classes))
         self.class_shares = shares / shares.sum()
-        n_functions = self._allowed(evenness_of(self.class_shares))
-        self._start = self._start[:n_functions]
-        self._values = self._values[:, :n_functions]
+        #: Number of functions that stay in any case, which are the first ones.
+        self._n_sure = self._allowed(evenness_of(self.class_shares))
+        n_functions = self._tried(self._n_sure) if self._tried else self._n_sure
+        self.functions = np.arange(min(n_functions, self._values.shape[1]))
+        self._start = self._start[self.functions]
+        self._values = self._values[:, self.functions]
+        # Equal probabilities are far from those of a rare class, so that few steps do
+        # not arrive; but from there, clipping takes less of the vectors of this class.
+        noise = self._noise(self._n_sure * self.coef.shape[1])
+        self._certainty = float(np.clip((_MUCH - noise) / (_MUCH - _LITTLE), 0, 1))
+        if not self._start.any():
+            scores = self._certainty * np.log(self.class_shares)
+            self._start[0] = _contrasts(n_classes) @ scores
         self.coef = self._start
-        # Balances the noise, which grows with the radius, and the bias by clipping.
-        size, mu = self.coef.size, _mu(self._mechanism)
-        noise = 4 * size / (mu**2 * self._n_units)  # over that of samples
-        radius = float(np.clip(_RADIUS * noise ** (-1 / 3), _SMALLEST, _LARGEST))
-        self._radius = radius * np.sqrt(size)
+
+    def _noise(self, size: int) -> float:
+        """Compute the variance of noise on coefficients, over that of the sample."""
+        return 4 * size / (_mu(self._mechanism) ** 2 * self._n_units)
+
+    @property
+    def _radius(self) -> float:
+        """Length that balances the noise, which it scales, and the bias by clipping."""
+        size = self.coef.size
+        radius = _RADIUS * self._noise(size) ** (-1 / 3)
+        return float(np.clip(radius, _SMALLEST, _LARGEST)) * np.sqrt(size)
 
     def _follow(self, gradient: NDArray[np.float64], variance: float) -> None:
         """Take a Newton step along a noisy mean of gradients."""
@@ -398,10 +508,47 @@ class Newton:
         # Half of the squared length is the gain of log-loss. With many rows, clipping
         # and public rows leave some without signal. Counts may give more at the start.
         least = 2 * _LEAST_GAIN * entropy(self.class_shares) / variance
-        is_told = self._start.any() or exceeds_noise(change[1:], variances[1:], least)
+        is_told = self._start[1:].any() or exceeds_noise(
+            change[1:], variances[1:], least
+        )
         self.is_noise = not is_told
-        change = _shrunk(change, variances)
-        self.coef = self._start + curvature.applied(change, -1)
+        shrunk = _shrunk(change, variances)
+        self.coef = self._start + curvature.applied(shrunk, -1)
+        if len(self.coef) > self._n_sure:
+            self._select(self._last, change)
+
+    def _select(self, last: "_Move", change: NDArray[np.float64]) -> None:
+        """Leave out tried functions whose coefficients can hardly be told from noise.
+
+        Each is tested alone, and by blocks of 8, and then twice as many, less the
+        largest of a block. In the first round, few are left out, and none has a
+        coefficient yet; the second uses both gradients.
+        """
+        n_values, variance, is_first = change.shape[1], last.variance, True
+        if self._evidence is not None:
+            before, its_variance = self._evidence
+            weight = its_variance / (its_variance + variance)
+            change, variance = before + weight * (change - before), weight * variance
+            is_first = False
+        squared = np.sum(change**2, axis=1) / variance
+        told = _exceeds(squared, n_values, is_first)
+        start, size = self._n_sure, 8
+        while start < len(told):
+            block = squared[start : start + size]
+            others, n_others = block.sum() - block.max(), n_values * (len(block) - 1)
+            if _exceeds(others, n_others, is_first):
+                told[start : start + size] = True
+            start, size = start + size, 2 * size
+        told[: self._n_sure] = True
+        kept = np.flatnonzero(told)
+        if is_first:
+            self.coef[self._n_sure :] = self._start[self._n_sure :]
+            self._evidence = change[kept], variance
+        else:
+            self._n_sure = len(kept)
+        self.functions, self._values = self.functions[kept], self._values[:, kept]
+        self._start, self.coef = self._start[kept], self.coef[kept]
+        self._last = last.of(kept)
 
     def _correct_mean(self, mean: NDArray[np.float64], variance: float) -> None:
         """Move the intercept: clipping takes more from labels of a rare class.
@@ -423,6 +570,45 @@ class Newton:
         after = np.maximum(before + mean @ H, _LEFT * before)
         self.coef = self.coef.copy()
         self.coef[0] += H @ shift_to_shares(scores, after)
+
+    def _correct_slope(
+        self, step: CalibrationStep, gain: float, variance: float
+    ) -> None:
+        """Multiply the scores by a number, with equal mean probabilities.
+
+        `gain` is the noisy mean product of e_y - p(x), before the means were corrected,
+        and the standardised scores. Those of public rows move by it, after shrinkage.
+        """
+        n_classes = self.coef.shape[1] + 1
+        H, u = _contrasts(n_classes), step.standardised(self._values)
+
+        def coef_of(slope: float) -> NDArray[np.float64]:
+            scores = slope * self._values @ self.coef @ H
+            coef = slope * self.coef
+            coef[0] += H @ shift_to_shares(scores, shares)
+            return coef
+
+        def product(coef: NDArray[np.float64]) -> float:
+            probabilities = softmax(self._values @ coef @ H, axis=1)
+            return float(np.mean(np.sum(probabilities @ H.T * u, axis=1)))
+
+        def excess(slope: float) -> float:
+            return product(coef_of(slope)) - target
+
+        shares = softmax(self._values @ self.coef @ H, axis=1).mean(axis=0)
+        missing = product(step.coef) + gain - product(self.coef)
+        if missing**2 <= _SURE**2 * variance:
+            return
+        missing *= 1 - _SURE**2 * variance / missing**2
+        target = product(self.coef) + missing
+        least, most = _SLOPES
+        if excess(least) >= 0:
+            slope = least
+        elif excess(most) <= 0:
+            slope = most
+        else:
+            slope = brentq(excess, least, most, xtol=_OF_SLOPE)
+        self.coef = coef_of(slope)
 
     def warn_if_unlike(self, *, held_out: bool) -> None:
         """Warn of public rows that vary less than private ones, by released sums."""
@@ -448,14 +634,18 @@ class Curvature:
 
     @classmethod
     def at(
-        cls, values: NDArray[np.float64], coef: NDArray[np.float64], scale: float
+        cls,
+        values: NDArray[np.float64],
+        coef: NDArray[np.float64],
+        scale: float,
+        floor: float,
     ) -> Self:
         """Compute it at public rows, times a scale, with a ridge."""
         n_classes = coef.shape[1] + 1
         H = _contrasts(n_classes)
         probabilities = softmax(values @ coef @ H, axis=1)
         weights = (1 - np.sum(probabilities**2, axis=1)) / (n_classes - 1)
-        weights = np.maximum(weights, _FLOOR / n_classes)
+        weights = np.maximum(weights, floor / n_classes)
         by_coordinate = (values.T * weights) @ values / len(values)
         second = probabilities.T @ probabilities / len(values)
         by_class = H @ (np.diag(probabilities.mean(axis=0)) - second) @ H.T
@@ -491,6 +681,16 @@ class _Move:
     curvature: Curvature
     variance: float
 
+    def of(self, kept: NDArray[np.intp]) -> Self:
+        """Return the part of some coefficients."""
+        left = self.curvature.left[np.ix_(kept, kept)]
+        return replace(
+            self,
+            coef=self.coef[kept],
+            gradient=self.gradient[kept],
+            curvature=replace(self.curvature, left=left),
+        )
+
     def ratio(
         self,
         coef: NDArray[np.float64],
@@ -509,6 +709,13 @@ class _Move:
         ratio = float(np.vdot(move, self.gradient - gradient)) / assumed
         noise = np.sqrt((self.variance + variance) / assumed)
         return ratio if ratio > 1 + 2 * noise else 1.0
+
+
+def _exceeds(squared: Any, size: int, is_first: bool) -> Any:
+    """Check squared lengths of noise and something more; the mean is `size` without."""
+    if is_first:
+        return squared > size + _BEYOND[0] * np.sqrt(2 * size)
+    return squared > max(size + _BEYOND[1] * np.sqrt(2 * size), _WORTH * size)
 
 
 def _shrunk(
@@ -551,10 +758,11 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
     The classifier has no teachers, so it is not PATE. Public rows alone determine the
     features of the model. Five noisy steps compute the coefficients. The first step
     estimates the shares of the classes. Three Newton steps with clipped gradients
-    follow, and the last step corrects the mean probability of each class. In each step,
-    every row or group contributes a vector of bounded length, and noise is added to the
-    sum of the vectors. The model may be published, with ``privacy_spent_`` as privacy
-    statement.
+    follow, of which the first two also choose features. The last step corrects the mean
+    probability of each class, and how steeply probabilities follow the features. In
+    each step, every row or group contributes a vector of bounded length, and noise is
+    added to the sum of the vectors. The model may be published, with ``privacy_spent_``
+    as privacy statement.
 
     Parameters
     ----------
@@ -571,7 +779,7 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
         `representation`.
 
     max_coordinates : int or "auto", default="auto"
-        Largest number of features of the model. With more noise, fewer rows or rarer
+        Largest number of features that are tried. With more noise, fewer rows or rarer
         classes, the model has fewer features. "auto" is 500, or 1000 for images.
 
     threshold : {"auto", "balanced", "accuracy"} or float, default="auto"
@@ -682,8 +890,11 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
     :doc:`/accounting`.
 
     For n units and K classes with shares pi from the first step, let G = (1
-    - sum(pi^2)) K / (K - 1). For a table, the model has 0.029 sqrt(G) n mu features, at
-    least 5 and at most mu^2 n / (K - 1).
+    - sum(pi^2)) K / (K - 1). For a table, the model has the first 0.029 sqrt(G) n mu
+    features, at least 5 and at most mu^2 n / (K - 1). Twice as many are tried, or 40 /
+    (K - 1) linear ones if these are more: labels may depend on features that vary
+    little. Features stay whose coefficients exceed the noise of steps 2 and 3, alone or
+    in blocks.
 
     Newton steps with noise are from Ganesh, Haghifam, Steinke, Thakurta (2023), "Faster
     differentially private convex optimization via second-order methods". This class
@@ -836,7 +1047,7 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
                 if why is None and newton.is_noise:
                     why = why_only_noise("coefficients")
                 warn_user(why, PrivacyUtilityWarning)
-            model = plan.model(newton.coef, self.threshold)
+            model = plan.model(newton, self.threshold)
         self.model_ = model
         self.coefficients_ = newton.coef
         self.representation_ = plan.public_basis.of_basis
@@ -881,6 +1092,7 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
             n_units,
             basis,
             allowed,
+            self._tried(public, basis.basis.n_linear),
             self._why_useless(release, n_units),
         )
         plan.warn_if_useless()
@@ -913,6 +1125,8 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
         """Fit the representation and the basis on public rows."""
         X_public = public.X_public
         most = self._n_coordinates(release, public, n_units, 1.0)
+        if tried := self._tried(public, _TRIED_LINEAR + 1):
+            most = tried(most)
         if public.synthetic is not None and self._has_log_odds:
             return rows_in_order(
                 X_public, LogOdds.of_counts(public.synthetic.marginals), most
@@ -934,10 +1148,25 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
             release,
             public.n_public,
             n_units,
-            most=OF_TABLE if is_table(X_public) else _OF_IMAGES,
+            most=self._most(X_public),
             ordered=self._is_ordered(X_public),
             evenness=evenness,
         )
+
+    def _tried(
+        self, public: PublicInputs, n_linear: int
+    ) -> Callable[[int], int] | None:
+        """Return the number of functions that are tried, by the number allowed."""
+        if self._is_ordered(public.X_public) or self._has_log_odds:
+            return None
+        most = most_by_public_rows(self._most(public.X_public), public.n_public)
+        n_classes = len(public.classes)
+        return lambda n_allowed: min(most, n_tried(n_allowed, n_linear, n_classes))
+
+    def _most(self, X_public: Table) -> int:
+        if self.max_coordinates != "auto":
+            return self.max_coordinates
+        return OF_TABLE if is_table(X_public) else _OF_IMAGES
 
     def _most_coordinates(
         self,
@@ -1094,6 +1323,9 @@ class _NewtonPlan:
     public_basis: ScoredRows
     #: Number of functions, by the evenness of the classes.
     allowed: Callable[[float], int]
+    #: Number of functions that are tried, by the number that noise allows; None where
+    #: their order tells how much they matter.
+    tried: Callable[[int], int] | None
     #: Description of noise that hides the coefficients, None if it does not.
     why_useless: str | None
     #: Whether the noise hides all coefficients but those of naive Bayes.
@@ -1160,7 +1392,7 @@ class _NewtonPlan:
             represented,
             self.private.codes,
             self.private.group_of_row,
-            lambda X, n: basis.first(n).transform(X),
+            lambda X, places: basis.chosen(places).transform(X),
             size=self.values.shape[1] * (self.n_classes - 1),
         )
         refused = f"Rows that the representation could not transform: {n_refused}."
@@ -1172,7 +1404,12 @@ class _NewtonPlan:
         rows = self.public.synthetic
         if rows is None or not rows.marginals.by_class:
             return Newton(
-                self.mechanism, self.values, self.n_units, start, self.allowed
+                self.mechanism,
+                self.values,
+                self.n_units,
+                start,
+                self.allowed,
+                tried=self.tried,
             )
         # Naive Bayes at drawn rows; exactly so, if its sum is the first function.
         marginals, H = rows.marginals, helmert(self.n_classes)
@@ -1191,12 +1428,13 @@ class _NewtonPlan:
             intercept_only=self.intercept_only,
         )
 
-    def model(self, coef: NDArray[np.float64], threshold: Any) -> ScoreFunction:
-        """Return the model with these coefficients, by public rows alone."""
-        representation, basis = self.public_basis.of_basis, self.public_basis.basis
-        basis = basis.first(len(coef))
+    def model(self, newton: Newton, threshold: Any) -> ScoreFunction:
+        """Return the model with released coefficients, by public rows alone."""
+        coef, functions = newton.coef, newton.functions
+        representation = self.public_basis.of_basis
+        basis = self.public_basis.basis.chosen(functions)
         model = ScoreFunction.of_release(coef, representation, basis)
-        probabilities = model.probabilities(self.values[:, : len(coef)])
+        probabilities = model.probabilities(self.values[:, functions])
         spread, rows = probabilities, self.public.synthetic
         if rows is not None:
             adds_columns = isinstance(representation, LogOdds)

@@ -39,8 +39,9 @@ _LEAST_WEIGHTED, _SLOPES = 1e-12, (0.02, 1.0)
 # Smallest mean probability, in units of equal shares; and difference from it that is
 # round-off.
 _LEAST_MEAN, _NEGLIGIBLE_SHARE = 1e-3, 1e-9
-# Newton steps towards mean probabilities: their number, ridge and largest length.
-_MOST_ITERATIONS, _RELATIVE_RIDGE, _LONGEST_STEP = 200, 1e-9, 2.0
+# Newton steps towards mean probabilities: their number, relative and least ridge (where
+# all probabilities are 0 or 1), and largest length.
+_MOST_ITERATIONS, _RELATIVE_RIDGE, _LEAST_RIDGE, _LONGEST_STEP = 200, 1e-9, 1e-15, 2.0
 
 
 class ScoreBasis(TransformerMixin, BaseEstimator):
@@ -151,13 +152,18 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         ]
         return np.concatenate(parts) if parts else np.ones((0, self.n_coordinates_))
 
-    def first(self, n_coordinates: int) -> Self:
-        """Return the basis of the first functions, as one that was fitted for these.
+    @property
+    def n_linear(self) -> int:
+        """Number of functions of no landmark, which are the first ones."""
+        return int(np.sum(~self.landmark_weights_.any(axis=0)))
+
+    def chosen(self, functions: slice | NDArray[np.intp]) -> Self:
+        """Return the basis of some functions, as one that was fitted for these.
 
         Parameters
         ----------
-        n_coordinates : int
-            Number of functions.
+        functions : slice or ndarray of int
+            Places of the functions.
 
         Returns
         -------
@@ -165,12 +171,13 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
             Without landmarks where none of the functions depends on them.
         """
         basis = copy(self)
-        basis.intercept_ = self.intercept_[:n_coordinates]
-        basis.linear_weights_ = self.linear_weights_[:, :n_coordinates]
-        basis.landmark_weights_ = self.landmark_weights_[:, :n_coordinates]
+        basis.intercept_ = self.intercept_[functions]
+        basis.linear_weights_ = self.linear_weights_[:, functions]
+        basis.landmark_weights_ = self.landmark_weights_[:, functions]
         basis.n_coordinates_ = len(basis.intercept_)
         if not basis.landmark_weights_.any():
-            basis.landmarks_, basis.landmark_weights_ = None, np.zeros((0, 0))
+            basis.landmarks_ = None
+            basis.landmark_weights_ = np.zeros((0, basis.n_coordinates_))
         return basis
 
     def _values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -701,7 +708,8 @@ def shift_to_shares(
             break
         # Singular along equal shifts, which change nothing.
         hessian = np.diag(found.mean(axis=0)) - found.T @ found / len(found)
-        ridge = _RELATIVE_RIDGE * np.trace(hessian) * np.eye(n_classes) + 1 / n_classes
+        ridge = max(_RELATIVE_RIDGE * np.trace(hessian), _LEAST_RIDGE)
+        ridge = ridge * np.eye(n_classes) + 1 / n_classes
         step = np.linalg.solve(ridge + hessian, excess)
         shift -= np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
     return shift - shift.mean()

@@ -249,7 +249,7 @@ def test_a_row_is_predicted_the_same_whatever_the_others(n_classes, bound):
     random_state = np.random.RandomState(0)
     coef = random_state.standard_normal((12, n_classes - 1))
     model = ScoreFunction.of_release(
-        coef, SCORED.of_basis, SCORED.basis.first(12), bound
+        coef, SCORED.of_basis, SCORED.basis.chosen(slice(12)), bound
     )
     X = rows(1100, seed=7)
     together = model.predict_proba(X)

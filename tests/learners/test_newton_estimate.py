@@ -1,5 +1,6 @@
 """Tests of noisy Newton steps: exact cost, estimate, audit."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from dp_accounting.pld import PLDAccountant
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 
 from sklearn_pate.students import ScoreFunction
 from tests.private import (
@@ -98,25 +100,29 @@ class Estimate(NamedTuple):
 
     coefficients: Any
     steps: list
+    functions: Any
 
 
-def estimate(rows, n_classes, noise_scale, groups=None, n_units=None):
+def estimate(rows, n_classes, noise_scale, groups=None, n_units=None, **allowed):
     X, y, basis, values = rows
     start = np.zeros((values.shape[1], n_classes - 1))
     private = RepresentedRows(
-        X, y, groups, lambda X, n: basis.first(n).transform(X), size=start.size
+        X,
+        y,
+        groups,
+        lambda X, places: basis.chosen(places).transform(X),
+        size=start.size,
     )
     mechanism = NewtonSteps(noise_scale=noise_scale)
-    newton = Newton(
-        mechanism, values, n_units or len(X), start, lambda evenness: len(values)
-    )
+    allowed = {"allowed": lambda evenness: len(values)} | allowed
+    newton = Newton(mechanism, values, n_units or len(X), start, **allowed)
     sums, steps = StoredSums(mechanism, None, NoiseSource()), []
     for number in range(len(SHARES)):
         step = newton.step()
         released = sums.draw(number, partial(private.sum, step))
         newton.move(step, released)
         steps.append((step, released))
-    return Estimate(newton.coef, steps)
+    return Estimate(newton.coef, steps, newton.functions)
 
 
 def probabilities(rows, coefficients):
@@ -198,7 +204,7 @@ def test_any_released_coefficients_have_a_curvature(size, n_values):
     rng = np.random.RandomState(0)
     values = rng.standard_normal((50, 4))
     coef = size * rng.standard_normal((4, n_values))
-    curvature = Curvature.at(values, coef, 1.0)
+    curvature = Curvature.at(values, coef, 1.0, 0.02)
     for factor in (curvature.left, curvature.right):
         assert np.linalg.eigvalsh(factor).min() > 0
 
@@ -222,6 +228,63 @@ def test_public_rows_that_vary_less_do_no_harm_in_scale(factor):
     released = estimate((X, y, basis, values), 2, 1.0)
     scores = (basis.transform(X) @ released.coefficients)[:, 0]
     assert np.mean((scores < 0) == y) > 0.82
+
+
+# Functions that are tried, and the slope
+
+
+@pytest.fixture(scope="module")
+def late():
+    """Return rows whose label depends on the 12th of 21 components alone."""
+    rng = np.random.RandomState(0)
+    Z = rng.standard_normal((6000, 21))
+    y = (2 * Z[:, 11] + rng.logistic(size=6000) > 1).astype(int)
+    X = Z * 0.8 ** np.arange(21)
+    basis = ScoreBasis(22, rbf=False).fit(X[5000:])
+    return X[:5000], y[:5000], basis, basis.transform(X[5000:])
+
+
+def tried(n_allowed):
+    return {"allowed": lambda evenness: n_allowed, "tried": lambda n: 22}
+
+
+def test_a_function_beyond_those_that_noise_allows_stays_if_labels_depend_on_it(late):
+    X, y, basis, _ = late
+    released = estimate(late, 2, 10.0, **tried(5))
+    assert {0, 1, 2, 3, 4, 12} <= {*released.functions}
+    assert len(released.functions) < 12
+    assert len(released.coefficients) == len(released.functions)
+    scores = basis.chosen(released.functions).transform(X) @ released.coefficients
+    assert roc_auc_score(y == 0, scores[:, 0]) > 0.8
+    without = estimate(late, 2, 10.0, allowed=lambda evenness: 5)
+    assert_array_equal(without.functions, np.arange(5))
+
+
+def test_functions_of_noise_do_not_stay(late):
+    X, y, *others = late
+    n_kept = [
+        len(estimate((X, np.random.RandomState(seed).permutation(y), *others), 2, 10.0,
+                     **tried(5)).functions)
+        for seed in range(10)
+    ]  # fmt: skip
+    assert np.mean(n_kept) < 7  # two of seventeen by chance would be many
+
+
+@pytest.mark.parametrize("share", [0.5, 0.05])
+def test_the_slope_of_probabilities_is_right_for_rare_classes_too(share):
+    rng = np.random.RandomState(1)
+    X = rng.standard_normal((42_000, 4))
+    scores = X @ [1.0, 0.5, -0.5, 0.2]
+    noisy = scores + rng.logistic(size=len(X))
+    y = (noisy > np.quantile(noisy, 1 - share)).astype(int)
+    basis = ScoreBasis(5, rbf=False).fit(X[40_000:])
+    rows = X[:40_000], y[:40_000], basis, basis.transform(X[40_000:])
+    released = estimate(rows, 2, 2.0)
+    p = probabilities(rows, released.coefficients)[:, 1]
+    log_odds = np.log(p / (1 - p))[:, np.newaxis]
+    [[slope]] = LogisticRegression(C=np.inf).fit(log_odds, rows[1]).coef_
+    assert 0.9 < slope < 1.1
+    assert p.mean() == pytest.approx(share, rel=0.05)
 
 
 # Number of coordinates
@@ -277,8 +340,8 @@ def test_noise_beyond_what_can_be_drawn_is_refused():
 # Audit: the label of one row is changed; all others contribute nothing
 
 
-def first_of(X, n):
-    return X[:, :n]
+def first_of(X, places):
+    return X[:, places]
 
 
 def audit(n_trials=1500, delta=0.01):
@@ -297,7 +360,7 @@ def audit(n_trials=1500, delta=0.01):
             step = newton.step()
             released = sums.draw(number, partial(private.sum, step))
             newton.move(step, released)
-            values = first_of(np.vstack([row, row]), len(step.coef))
+            values = first_of(np.vstack([row, row]), step.places)
             left, right = step.factors(values, codes)
             one, other = step.rounded(left[:, :, None] * right[:, None])
             scores[own, trial] += np.vdot(released - (one + other) / 2, one - other)
@@ -333,11 +396,23 @@ def test_missing_clipping_is_found(monkeypatch):
 
 
 @pytest.mark.slow
+def test_a_slope_beyond_its_share_is_found(monkeypatch):
+    honest = Newton._calibration_step
+    monkeypatch.setattr(
+        Newton,
+        "_calibration_step",
+        lambda self, share: replace(honest(self, share), share=30.0),
+    )
+    lower, claimed = audit()
+    assert lower > claimed
+
+
+@pytest.mark.slow
 def test_labels_beyond_their_share_are_found(monkeypatch):
     of_mean = Step.of_mean
 
     def beyond(coef, share, radius=1.5):
-        return of_mean(coef, 4.0, radius)
+        return of_mean(coef, 9.0, radius)
 
     monkeypatch.setattr(Step, "of_mean", beyond)
     lower, claimed = audit()

@@ -11,7 +11,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import helmert
 from scipy.special import softmax
 
-from tests.private import STEPS, NewtonSteps, RepresentedRows, Step, _newton
+from tests.private import (
+    STEPS,
+    CalibrationStep,
+    NewtonSteps,
+    RepresentedRows,
+    Step,
+    _newton,
+)
 
 SHARES = NewtonSteps.shares
 FIRST, LAST = SHARES[0], SHARES[-1]
@@ -27,6 +34,16 @@ def step_of(shape=SHAPE, radius=1.0, share=0.25, seed=0):
         np.eye(size) + 0.1 * rng.standard_normal((size, size)) for size in shape
     )
     return Step(rng.standard_normal(shape), left, right, radius, share)
+
+
+def last_step(coef, functions=None):
+    """Return the step of the mean and the slope of a model."""
+    constant, identity = np.eye(len(coef), 1), np.eye(coef.shape[1])
+    return CalibrationStep(
+        *(coef, constant, identity, 2.0, LAST, functions),
+        centre=coef.mean(axis=0),
+        scale=0.5,
+    )
 
 
 def squared(vector):
@@ -81,6 +98,38 @@ def test_labels_less_probabilities_are_within_their_share(seed, scale, n_classes
             assert squared(one) <= LAST * STEPS**2
     # No label is clipped: lengths are at most those of e_y - p.
     assert np.linalg.norm(right, axis=1).max() <= np.sqrt(2) + 1e-12
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    scale=st.sampled_from([1e-3, 1.0, 1e3]),
+    n_classes=st.sampled_from([2, 3, 50]),
+)
+def test_no_vector_of_the_last_step_is_clipped(seed, scale, n_classes):
+    rng = np.random.RandomState(seed)
+    step = last_step(scale * rng.standard_normal((4, n_classes - 1)))
+    values, codes = rng.standard_normal((30, 4)), rng.randint(n_classes, size=30)
+    left, right = step.factors(values, codes)
+    vectors = left[:, :, None] * right[:, None]
+    assert np.linalg.norm(right, axis=1).max() <= 2
+    for one in step.rounded(vectors):
+        assert squared(one) <= LAST * STEPS**2
+
+
+def test_the_last_product_is_the_derivative_of_the_log_likelihood_by_the_slope():
+    step = last_step(0.3 * np.random.RandomState(1).standard_normal(SHAPE))
+    values, label = np.array([[1.0, -0.5, 0.6, 0.3]]), 2
+    _, right = step.factors(values, np.array([label]))
+    u = step.standardised(values)
+    assert np.linalg.norm(u) < 3  # not clipped
+
+    def log_likelihood(slope):
+        scores = (values @ step.coef + slope * u) @ helmert(N_VALUES + 1)
+        return np.log(softmax(scores, axis=1))[0, label]
+
+    derivative = (log_likelihood(1e-6) - log_likelihood(-1e-6)) / 2e-6
+    assert_allclose(3 * right[0, -1], derivative, atol=1e-8)
 
 
 @given(
@@ -141,10 +190,10 @@ def test_the_vector_of_a_row_is_the_gradient_of_its_log_likelihood():
 # Neighbours, bit by bit
 
 
-def values_of(X, n):
+def values_of(X, places):
     """Compute values of a basis, with matrix products and exponentials."""
     weights = np.random.RandomState(5).standard_normal((X.shape[1], N_COORDINATES))
-    return (np.exp(-np.abs(X)) @ weights)[:, :n]
+    return (np.exp(-np.abs(X)) @ weights)[:, places]
 
 
 def table(n_rows=60, seed=2):
@@ -169,10 +218,11 @@ def blocks(request, monkeypatch):
 # The first and the last step sum labels less probabilities.
 OF_GRADIENTS, OF_LABELS = step_of(), Step.of_mean(step_of().coef, LAST)
 OF_SHARES = Step.of_mean(np.zeros((1, N_VALUES)), FIRST, np.sqrt(2 / 3))
+OF_SLOPE = last_step(step_of().coef[:2], np.array([0, 3]))
 STEPS_OF_A_FIT = pytest.mark.parametrize(
     "step",
-    [OF_GRADIENTS, OF_LABELS, OF_SHARES],
-    ids=["gradients", "labels", "shares"],
+    [OF_GRADIENTS, OF_LABELS, OF_SHARES, OF_SLOPE],
+    ids=["gradients", "labels", "shares", "slope of chosen functions"],
 )
 
 ODD_ROWS = [
@@ -217,8 +267,7 @@ def test_values_of_an_earlier_step_change_no_sum(monkeypatch, most_kept, of_grou
     X, codes, groups = group_table()
     groups = groups if of_groups else None
     rows = rows_of(X, codes, groups)
-    for seed in range(3):
-        step = step_of(seed=seed)
+    for step in (step_of(seed=0), OF_SLOPE, step_of(seed=1), OF_SHARES):
         assert_array_equal(rows.sum(step), sums_of(X, codes, groups, step))
 
 

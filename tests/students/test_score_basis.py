@@ -194,7 +194,7 @@ def test_of_several_classes_the_most_probable_one_is_predicted():
 @pytest.mark.parametrize("n_coordinates", [1, 3, 6, 20])
 def test_the_first_functions_are_those_of_all(rows, n_coordinates):
     basis = ScoreBasis(20, True, random_state=0).fit(rows)
-    first = basis.first(n_coordinates)
+    first = basis.chosen(slice(n_coordinates))
     expected = basis.transform(rows)[:, :n_coordinates]
     assert_allclose(first.transform(rows), expected, atol=1e-12)
     n_linear = np.count_nonzero(~basis.landmark_weights_.any(axis=0))
