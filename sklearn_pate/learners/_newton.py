@@ -206,7 +206,7 @@ class Step:
 
     @property
     def places(self) -> NDArray[np.intp]:
-        """Places of the functions in the public basis."""
+        """Array of the places of the functions in the public basis."""
         return np.arange(len(self.coef)) if self.functions is None else self.functions
 
     @property
@@ -355,16 +355,18 @@ class RepresentedRows:
         self, block: int, rows: slice | NDArray[np.intp], places: NDArray[np.intp]
     ) -> NDArray[np.float64]:
         """Return values of the functions at some places, at a block of rows."""
-        values, all_kept = self._kept.get(block), len(places) == len(self._places_kept)
-        if values is not None:
-            columns = np.searchsorted(self._places_kept, places)
-            return values if all_kept else np.take(values, columns, axis=1)
-        values = self._values_of(self._X[rows], places)
-        n_bytes = values.nbytes + _OF_ARRAY
-        if all_kept and n_bytes <= self._n_free:
-            self._kept[block] = values
-            self._n_free -= n_bytes
-        return values
+        values = self._kept.get(block)
+        if values is None:
+            # The same operations as for values that are kept: which are depends on the
+            # sizes of private groups.
+            values = self._values_of(self._X[rows], self._places_kept)
+            n_bytes = values.nbytes + _OF_ARRAY
+            if n_bytes <= self._n_free:
+                self._kept[block] = values
+                self._n_free -= n_bytes
+        if len(places) == len(self._places_kept):
+            return values
+        return np.take(values, np.searchsorted(self._places_kept, places), axis=1)
 
 
 class Newton:
@@ -1392,7 +1394,7 @@ class _NewtonPlan:
             represented,
             self.private.codes,
             self.private.group_of_row,
-            lambda X, places: basis.chosen(places).transform(X),
+            lambda X, places: basis.chosen(places).near(X),
             size=self.values.shape[1] * (self.n_classes - 1),
         )
         refused = f"Rows that the representation could not transform: {n_refused}."

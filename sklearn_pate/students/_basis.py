@@ -1,6 +1,8 @@
 """Public basis of score models, and the model that a release gives."""
 
+from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -147,10 +149,27 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         """
         X = X.tocsr() if sp.issparse(X) else np.asarray(X)
         parts = [
-            self._values(_dense(X[start : start + _ROWS_AT_ONCE]))
+            self._values(
+                _dense(X[start : start + _ROWS_AT_ONCE]), row_products, _each_distance
+            )
             for start in range(0, X.shape[0], _ROWS_AT_ONCE)
         ]
         return np.concatenate(parts) if parts else np.ones((0, self.n_coordinates_))
+
+    def near(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute the values up to round-off, which may depend on a row's position.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            Rows as finite numbers.
+
+        Returns
+        -------
+        values : ndarray of shape (n_rows, n_coordinates_)
+            The same bits for equal numbers at the same position of as many rows.
+        """
+        return self._values(X, np.matmul, _squared_distances)
 
     @property
     def n_linear(self) -> int:
@@ -180,11 +199,16 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
             basis.landmark_weights_ = np.zeros((0, basis.n_coordinates_))
         return basis
 
-    def _values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        values = self.intercept_ + row_products(X - self.mean_, self.linear_weights_)
+    def _values(
+        self,
+        X: NDArray[np.float64],
+        product: Callable[..., NDArray[np.float64]],
+        distances: Callable[..., NDArray[np.float64]],
+    ) -> NDArray[np.float64]:
+        values = self.intercept_ + product(X - self.mean_, self.linear_weights_)
         if self.landmarks_ is not None:
-            kernel = self._kernel(X, self.landmarks_)
-            values += row_products(kernel, self.landmark_weights_)
+            kernel = np.exp(-self.gamma_ * distances(X, self.landmarks_))
+            values += product(kernel, self.landmark_weights_)
         return values
 
     def _directions(self, centred: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -226,7 +250,7 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
     def _kernel(
         self, X: NDArray[np.float64], landmarks: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        return np.exp(-self.gamma_ * cdist(X, landmarks, "sqeuclidean"))
+        return np.exp(-self.gamma_ * _each_distance(X, landmarks))
 
     def _orthogonalise(
         self,
@@ -260,6 +284,18 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+_each_distance = partial(cdist, metric="sqeuclidean")
+
+
+def _squared_distances(
+    rows: NDArray[np.float64], points: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Compute squared distances up to round-off, by a product of matrices."""
+    lengths = np.einsum("ij,ij->i", rows, rows)[:, np.newaxis]
+    squared = lengths + np.einsum("ij,ij->i", points, points) - 2 * rows @ points.T
+    return np.maximum(squared, 0, out=squared)
 
 
 def kept_variance(X: NDArray[np.float64], values: NDArray[np.float64]) -> float:

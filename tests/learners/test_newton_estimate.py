@@ -13,6 +13,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from sklearn_pate import DPNewtonClassifier, PublicData
 from sklearn_pate.students import ScoreFunction
 from tests.private import (
     STEPS,
@@ -285,6 +286,24 @@ def test_the_slope_of_probabilities_is_right_for_rare_classes_too(share):
     [[slope]] = LogisticRegression(C=np.inf).fit(log_odds, rows[1]).coef_
     assert 0.9 < slope < 1.1
     assert p.mean() == pytest.approx(share, rel=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["row", "group"])
+def test_a_label_in_a_component_of_small_variance_is_learned(unit):
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((9000, 21))
+    y = (2 * Z[:, 14] + rng.logistic(size=9000) > 1).astype(int)
+    X = (Z * 0.9 ** np.arange(21)) @ np.linalg.qr(rng.standard_normal((21, 21)))[0]
+    X /= X.std(axis=0)
+    more = {"n_groups": 2500, "privacy_unit": "group"} if unit == "group" else {}
+    groups = {"groups": np.arange(7500) // 3} if more else {}
+    n_private = 7500 if more else 2500
+    clf = DPNewtonClassifier(epsilon=0.5, classes=[0, 1], random_state=0, **more)
+    clf.fit(X[:n_private], y[:n_private], X_public=PublicData(X[7500:8500]), **groups)
+    scores = clf.predict_proba(X[8500:])[:, 1]
+    assert roc_auc_score(y[8500:], scores) > 0.75  # with the first 8 to 10 alone: 0.5
+    assert len(clf.coefficients_) < 20
 
 
 # Number of coordinates
