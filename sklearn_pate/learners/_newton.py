@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import helmert
-from scipy.optimize import brentq
+from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 from scipy.stats import entropy
 from sklearn.utils import _safe_indexing
@@ -92,14 +92,15 @@ _RIDGE, _FLOOR, _LEAST_FLOOR = 0.1, 0.4, 0.02
 # Noise on the coefficients, over that of the sample, that is little, and that is much.
 _LITTLE, _MUCH = 1 / 6, 1 / 2
 # Curvature of private rows, relative to that of public rows, that is worth a warning.
-_UNLIKE = 2.0
+_UNLIKE = 1.5
 # Least gain of log-loss that is signal, relative to the entropy of the class shares.
 _LEAST_GAIN = 0.005
 # Standard deviations of noise by which a mean must differ from what counts say.
 _SURE = 2.0
-# Length to which standardised scores are clipped; least and largest slope of them that
-# a correction gives, and how exactly.
-_FARTHEST, _SLOPES, _OF_SLOPE = 3.0, (0.5, 2.0), 0.001
+# Length to which standardised scores are clipped, and number that products with them
+# are divided by, so that they add little to the length of a vector; least and largest
+# slope of them that a correction gives, and standard deviation of its logarithm before.
+_FARTHEST, _LONGEST, _SLOPES, _OF_SLOPE = 3.0, 6.0, (0.5, 2.0), 0.4
 # Share of a mean probability that a correction leaves at least.
 _LEFT = 0.3
 # Probabilities differ from 0 and 1 by round-off below this.
@@ -257,7 +258,7 @@ class CalibrationStep(Step):
     """Vector e_y - p(x) of each unit, and its product with standardised scores.
 
     The product is large if labels follow the scores more than the model says. Scores
-    are clipped to a length of _FARTHEST, and the product is divided by it.
+    are clipped to a length of _FARTHEST, and the product is divided by _LONGEST.
     """
 
     #: Mean of the scores of public rows, and root of their mean squared distance to it.
@@ -280,7 +281,7 @@ class CalibrationStep(Step):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Compute the factors of the vector of each row; zeros for an index of -1."""
         left, right = super().factors(values, codes)
-        products = np.sum(right * self.standardised(values), axis=1) / _FARTHEST
+        products = np.sum(right * self.standardised(values), axis=1) / _LONGEST
         return left, np.column_stack([right, products])
 
 
@@ -404,7 +405,7 @@ class Newton:
         self._allowed = allowed
         self._mechanism = mechanism
         self._shares = list(mechanism.shares)
-        self._scale = 1.0
+        self._scale = self._unlike = 1.0
         self._last: _Move | None = None
         #: Whether the coefficients of the last step can hardly be told from noise.
         self.is_noise = False
@@ -435,7 +436,8 @@ class Newton:
             self.coef,
             constant,
             identity,
-            2.0,  # e_y - p is no longer than sqrt(2), nor is the product
+            # Of e_y - p, and of the product, which is at most half of that.
+            np.sqrt(2) * np.hypot(1, _FARTHEST / _LONGEST),
             share,
             self.functions,
             centre=centre,
@@ -452,7 +454,7 @@ class Newton:
             self._choose_functions(mean, variance)
         elif isinstance(step, CalibrationStep):
             self._correct_mean(mean[:-1], variance)
-            self._correct_slope(step, _FARTHEST * mean[-1], _FARTHEST**2 * variance)
+            self._correct_slope(step, _LONGEST * mean[-1], _LONGEST**2 * variance)
         elif n_left == 1 or self._intercept_only:
             self._correct_mean(mean, variance)
         else:
@@ -497,7 +499,9 @@ class Newton:
         variance += 1 / self._n_units  # of sampling
         gradient = curvature.applied(gradient, 1)
         if last is not None:
-            ratio = last.ratio(coef, gradient, variance)
+            of_warning = Curvature.at(self._values, last.coef, self._unlike, _FLOOR)
+            self._unlike *= last.ratio(coef, gradient, variance, of_warning)
+            ratio = last.ratio(coef, gradient, variance, last.curvature)
             if ratio > 1:  # the last move was too far: go back to its best part
                 coef = last.coef + (coef - last.coef) / ratio
                 gradient = last.gradient + (gradient - last.gradient) / ratio
@@ -579,7 +583,8 @@ class Newton:
         """Multiply the scores by a number, with equal mean probabilities.
 
         `gain` is the noisy mean product of e_y - p(x), before the means were corrected,
-        and the standardised scores. Those of public rows move by it, after shrinkage.
+        and the standardised scores. The number is the most probable one with which the
+        mean product of p(x) and the scores of public rows moves by the gain.
         """
         n_classes = self.coef.shape[1] + 1
         H, u = _contrasts(n_classes), step.standardised(self._values)
@@ -594,32 +599,23 @@ class Newton:
             probabilities = softmax(self._values @ coef @ H, axis=1)
             return float(np.mean(np.sum(probabilities @ H.T * u, axis=1)))
 
-        def excess(slope: float) -> float:
-            return product(coef_of(slope)) - target
+        def loss(log_slope: float) -> float:
+            missing = target - product(coef_of(np.exp(log_slope)))
+            return missing**2 / variance + (log_slope / _OF_SLOPE) ** 2
 
         shares = softmax(self._values @ self.coef @ H, axis=1).mean(axis=0)
-        missing = product(step.coef) + gain - product(self.coef)
-        if missing**2 <= _SURE**2 * variance:
-            return
-        missing *= 1 - _SURE**2 * variance / missing**2
-        target = product(self.coef) + missing
-        least, most = _SLOPES
-        if excess(least) >= 0:
-            slope = least
-        elif excess(most) <= 0:
-            slope = most
-        else:
-            slope = brentq(excess, least, most, xtol=_OF_SLOPE)
-        self.coef = coef_of(slope)
+        target = product(step.coef) + gain
+        found = minimize_scalar(loss, bounds=np.log(_SLOPES), method="bounded")
+        self.coef = coef_of(np.exp(found.x))
 
     def warn_if_unlike(self, *, held_out: bool) -> None:
         """Warn of public rows that vary less than private ones, by released sums."""
-        if self._scale > _UNLIKE:
+        if self._unlike > _UNLIKE:
             remedy = (
                 "a larger public_size" if held_out else "rows of the same population"
             )
             warn_user(
-                f"The private rows vary {self._scale:.1f} times as much as the public "
+                f"The private rows vary {self._unlike:.1f} times as much as the public "
                 "rows in the features that matter: the public rows are unlike them, "
                 "which makes predictions worse. This figure is computed from the "
                 f"release alone. Use {remedy}.",
@@ -698,6 +694,7 @@ class _Move:
         coef: NDArray[np.float64],
         gradient: NDArray[np.float64],
         variance: float,
+        curvature: Curvature,
     ) -> float:
         """Compare the curvature along the move with the one that was assumed.
 
@@ -705,7 +702,7 @@ class _Move:
         that by no more than two standard deviations of its noise.
         """
         move = coef - self.coef
-        assumed = float(np.sum(self.curvature.applied(move, 1) ** 2))
+        assumed = float(np.sum(curvature.applied(move, 1) ** 2))
         if assumed == 0:
             return 1.0
         ratio = float(np.vdot(move, self.gradient - gradient)) / assumed

@@ -129,7 +129,7 @@ def test_the_last_product_is_the_derivative_of_the_log_likelihood_by_the_slope()
         return np.log(softmax(scores, axis=1))[0, label]
 
     derivative = (log_likelihood(1e-6) - log_likelihood(-1e-6)) / 2e-6
-    assert_allclose(3 * right[0, -1], derivative, atol=1e-8)
+    assert_allclose(_newton._LONGEST * right[0, -1], derivative, atol=1e-8)
 
 
 @given(
