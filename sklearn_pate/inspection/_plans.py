@@ -539,7 +539,9 @@ class _Sizes:
 
         if isinstance(learner, DPNewtonClassifier):
             release = learner._plan_release(n_classes, counts_for, (CHOSEN_BLINDLY,))
-            most = learner._most_coordinates(release, n_public, cast(int, n_units))
+            most = learner._most_coordinates(
+                release, n_public, cast(int, n_units), most=learner._most()
+            )
             return cls(release, None, n_units, n_public, most)
         design = design_fit(
             learner,

@@ -526,9 +526,9 @@ class Newton:
     def _select(self, last: "_Move", change: NDArray[np.float64]) -> None:
         """Leave out tried functions whose coefficients can hardly be told from noise.
 
-        Each is tested alone, and by blocks of 8, and then twice as many, less the
-        largest of a block. In the first round, few are left out, and none has a
-        coefficient yet; the second uses both gradients.
+        Each is tested alone, and in its block, less the largest of the block. In the
+        first round, few are left out, and none has a coefficient yet; the second uses
+        both gradients.
         """
         n_values, variance, is_first = change.shape[1], last.variance, True
         if self._evidence is not None:
@@ -538,13 +538,11 @@ class Newton:
             is_first = False
         squared = np.sum(change**2, axis=1) / variance
         told = _exceeds(squared, n_values, is_first)
-        start, size = self._n_sure, 8
-        while start < len(told):
-            block = squared[start : start + size]
+        for place in _blocks_of(len(told), self._n_sure):
+            block = squared[place]
             others, n_others = block.sum() - block.max(), n_values * (len(block) - 1)
             if _exceeds(others, n_others, is_first):
-                told[start : start + size] = True
-            start, size = start + size, 2 * size
+                told[place] = True
         told[: self._n_sure] = True
         kept = np.flatnonzero(told)
         if is_first:
@@ -727,15 +725,20 @@ def _shrunk(
     inequality approach").
     """
     kept = coefficients.copy()
-    start, size = 1, 8
-    while start < len(kept):
-        block = slice(start, start + size)
+    for block in _blocks_of(len(kept), 1):
         noise = float(np.mean(variances[block])) * max(kept[block].size - 2, 0)
         squared = float(np.sum(kept[block] ** 2))
         share = max(0.0, 1 - noise / squared) if squared > 0 else 0.0
         kept[block] *= share
-        start, size = start + size, 2 * size
     return kept
+
+
+def _blocks_of(n_coordinates: int, start: int) -> Iterator[slice]:
+    """Yield blocks of 8 coordinates, and then twice as many, from a start on."""
+    size = 8
+    while start < n_coordinates:
+        yield slice(start, start + size)
+        start, size = start + size, 2 * size
 
 
 def _with_ridge(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -1162,10 +1165,12 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
         n_classes = len(public.classes)
         return lambda n_allowed: min(most, n_tried(n_allowed, n_linear, n_classes))
 
-    def _most(self, X_public: Table) -> int:
+    def _most(self, X_public: Table | None = None) -> int:
+        """Return the largest number of functions; no public rows stand for a table."""
         if self.max_coordinates != "auto":
             return self.max_coordinates
-        return OF_TABLE if is_table(X_public) else _OF_IMAGES
+        is_of_table = X_public is None or is_table(X_public)
+        return OF_TABLE if is_of_table else _OF_IMAGES
 
     def _most_coordinates(
         self,
@@ -1173,13 +1178,11 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
         n_public: int,
         n_units: int,
         *,
-        most: int = OF_TABLE,
+        most: int,
         ordered: bool = False,
         evenness: float = 1.0,
     ) -> int:
         """Compute the number of functions by public numbers and those of a release."""
-        if self.max_coordinates != "auto":
-            most = self.max_coordinates
         mechanism, n_classes = release.mechanism, release.n_values
         counts = release.counts
         if counts is not None and self._has_log_odds:

@@ -207,7 +207,7 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
     ) -> NDArray[np.float64]:
         values = self.intercept_ + product(X - self.mean_, self.linear_weights_)
         if self.landmarks_ is not None:
-            kernel = np.exp(-self.gamma_ * distances(X, self.landmarks_))
+            kernel = self._kernel(X, self.landmarks_, distances)
             values += product(kernel, self.landmark_weights_)
         return values
 
@@ -239,7 +239,7 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
             ).fit(X)
         sizes = np.bincount(clusters.labels_, minlength=clusters.n_clusters)
         landmarks = clusters.cluster_centers_[sizes >= min(_FEWEST_ROWS, sizes.max())]
-        kernel = self._kernel(landmarks, landmarks)
+        kernel = self._kernel(landmarks, landmarks, _each_distance)
         values, vectors = np.linalg.eigh(kernel)
         values, vectors = values[::-1], vectors[:, ::-1]
         kept = values > _NEGLIGIBLE * values[0]
@@ -248,9 +248,12 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         return vectors[:, kept] / np.sqrt(values[kept])
 
     def _kernel(
-        self, X: NDArray[np.float64], landmarks: NDArray[np.float64]
+        self,
+        X: NDArray[np.float64],
+        landmarks: NDArray[np.float64],
+        distances: Callable[..., NDArray[np.float64]],
     ) -> NDArray[np.float64]:
-        return np.exp(-self.gamma_ * _each_distance(X, landmarks))
+        return np.exp(-self.gamma_ * distances(X, landmarks))
 
     def _orthogonalise(
         self,
@@ -261,7 +264,9 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         """Make the functions orthonormal, each by those before it."""
         parts = [np.ones((len(X), 1)), (X - self.mean_) @ directions]
         if self.landmarks_ is not None:
-            parts.append(self._kernel(X, self.landmarks_) @ kernel_weights)
+            parts.append(
+                self._kernel(X, self.landmarks_, _each_distance) @ kernel_weights
+            )
         features = np.hstack(parts)
         scales = np.sqrt(np.mean(features**2, axis=0))
         scales[scales == 0] = 1
