@@ -11,6 +11,7 @@ from typing import Any
 _PRIVATE = {
     "Bins": "_synthetic._domain",
     "Bounds": "learners._linear",
+    "CodeLogOdds": "_aggregation._codes",
     "KnownColumns": "_inputs._known_columns",
     "LogOdds": "_synthetic._marginals",
     "NaiveBayes": "learners._naive_bayes",

@@ -7,6 +7,7 @@ from importlib import import_module
 
 PLACES = {
     "_aggregation": ["_aggregation", "_entry", "_rehearsal"],
+    "_aggregation._codes": ["CodedColumns", "read_codes"],
     "_aggregation._design": ["MECHANISMS", "design_fit"],
     "_aggregation._outlook": ["VotesWithLead"],
     "_aggregation._rehearsal": ["rehearse_student"],

@@ -305,7 +305,7 @@ def test_a_neighbour_changes_no_other_vector_of_log_odds(of_groups):
 
     def total(X, codes, groups):
         rows = RepresentedRows(
-            fitted.transform(X),
+            fitted.transform(X).__getitem__,
             codes,
             groups if of_groups else None,
             lambda Z, places: basis.chosen(places).transform(Z),

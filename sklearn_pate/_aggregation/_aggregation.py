@@ -14,8 +14,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
 
+from sklearn_pate._aggregation._codes import CodeLogOdds
 from sklearn_pate._aggregation._design import Design, as_query_strategy, is_table
 from sklearn_pate._aggregation._entry import OF_COUNTS, ReleasePlan, analyse_votes
 from sklearn_pate._aggregation._outlook import (
@@ -194,6 +196,18 @@ def with_shared_representation(design: Design, fitted: BaseEstimator | None) -> 
     return replace(design, student=shared)
 
 
+def with_codes(design: Design, log_odds: CodeLogOdds | None) -> Design:
+    """Let the teachers and a student see the log-odds of codes, too."""
+    if log_odds is None:
+        return design
+    representation = clone(design.representation).set_params(codes=log_odds)
+    student = design.student
+    if isinstance(student, Pipeline) and isinstance(student[0], TableRepresentation):
+        name, _ = student.steps[0]
+        student = clone(student).set_params(**{f"{name}__codes": log_odds})
+    return replace(design, representation=representation, student=student)
+
+
 def represent_first(
     representation: BaseEstimator | None,
     n_components: int | None,
@@ -227,18 +241,24 @@ def finite_features(representation: Any, represented: Any) -> NDArray[np.float64
 
 def represented_rows(
     representation: Any, X: Table, n_columns: int, *, by_group: bool
-) -> tuple[NDArray[np.float64], int]:
-    """Represent private rows; also count those that are refused. Sensitive.
+) -> tuple[Callable[[Any], NDArray[np.float64]], int]:
+    """Return the representation of some private rows, and how many it refuses.
 
-    One row at a time: a transformer may refuse a row, and the rounding of rows that are
+    Sensitive. It takes indices or a slice. A transformer that is not of this package
+    gets one row at a time: it may refuse a row, and the rounding of rows that are
     transformed together may depend on their position, which depends on other groups. A
     refused row is NaN. The representation that is published has had no private row.
     """
     own = own_copy(representation)
     if is_for_all_rows(representation, by_group=by_group):
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            return np.asarray(own.transform(X), dtype=np.float64), 0
+
+        def represent(rows: Any) -> NDArray[np.float64]:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                some = own.transform(_safe_indexing(X, rows))
+                return np.asarray(some, dtype=np.float64)
+
+        return represent, 0
     represented, n_refused = np.full((X.shape[0], n_columns), np.nan), 0
     with quiet(), np.errstate(all="ignore"):
         for row in range(X.shape[0]):
@@ -246,7 +266,7 @@ def represented_rows(
                 represented[row] = own.transform(_safe_indexing(X, [row]))
             except Exception:
                 n_refused += 1
-    return represented, n_refused
+    return represented.__getitem__, n_refused
 
 
 def is_for_all_rows(representation: Any, *, by_group: bool) -> bool:
@@ -384,7 +404,9 @@ class Aggregation(ABC, Generic[Sums, Released]):
         """Description of columns that features hardly represent; None without any."""
         if self.public.domain is not None:
             return None  # rows of the domain are not like private ones
-        return why_columns_are_lost(self.representation)
+        return why_columns_are_lost(
+            self.representation, counted_columns=self.public.counted_columns
+        )
 
     def rehearse(self) -> None:
         """Raise ValueError if the student or a teacher fails on public rows."""
@@ -561,11 +583,10 @@ class VoteAggregation(Aggregation[Votes, Answers]):
         return VoteForm(self.n_classes, self.design.balanced)
 
     def on(self, public: PublicInputs) -> Self:
-        """Return the same aggregation on other public rows."""
-        queries = prepare_queries(
-            public.X_public, self.design, self.seeds.representation
-        )
-        return replace(self, public=public, queries=queries)
+        """Return the same aggregation on other public rows or features."""
+        design = with_codes(self.design, public.log_odds)
+        queries = prepare_queries(public.X_public, design, self.seeds.representation)
+        return replace(self, public=public, design=design, queries=queries)
 
     def _why_useless(self) -> Iterator[str | None]:
         yield why_useless(
@@ -641,6 +662,8 @@ class VoteAggregation(Aggregation[Votes, Answers]):
         self, entry: FitEntry | None, noise: NoiseSource
     ) -> NDArray[np.float64]:
         """Release the shares of the classes, unless synthetic rows have them."""
+        if self.public.class_shares is not None:
+            return self.public.class_shares
         if self.public.synthetic is not None:
             return self.public.synthetic.marginals.class_shares()
         counts = cast(ClassCounts, self.release.counts)
@@ -749,7 +772,7 @@ class VoteAggregation(Aggregation[Votes, Answers]):
             votes,
             released.transcript,
             problems,
-            # Drawn rows are queries that depend on released counts.
-            adaptive=self.queries.strategy.adaptive or self.public.domain is not None,
+            # Drawn rows and log-odds of codes depend on released counts.
+            adaptive=self.queries.strategy.adaptive or self.public.depends_on_counts,
             in_ledger=entry is not None,
         )

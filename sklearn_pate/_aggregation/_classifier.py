@@ -6,15 +6,22 @@ from numbers import Integral
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import InputTags, Tags
 
 from sklearn_pate._aggregation._aggregation import Aggregation, is_for_all_rows
 from sklearn_pate._aggregation._checks import check_privacy_unit, check_synthetic
+from sklearn_pate._aggregation._codes import (
+    SHARE_OF_CODES,
+    problems_of_codes,
+    read_codes,
+)
 from sklearn_pate._aggregation._design import is_given
 from sklearn_pate._aggregation._entry import (
     ReleasePlan,
+    count_codes,
     draw_synthetic_rows,
     tables_by_name,
 )
@@ -25,7 +32,7 @@ from sklearn_pate._estimators._class_codes import (
     check_transformer,
 )
 from sklearn_pate._estimators._progress import check_verbose, phase
-from sklearn_pate._inputs._features import input_tags
+from sklearn_pate._inputs._features import in_short, input_tags
 from sklearn_pate._inputs._known_columns import KnownColumns
 from sklearn_pate._private import PrivateClassifier
 from sklearn_pate._synthetic._marginals import PrivateMarginals
@@ -42,8 +49,9 @@ from sklearn_pate.accounting._statement import (
 from sklearn_pate.accounting._value_checks import Constraint
 from sklearn_pate.accounting._vote_analysis import PrivacyAnalysis
 from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts
+from sklearn_pate.mechanisms._noisy_sum import CodeCounts, MarginalCounts
 from sklearn_pate.publication._model_file import without_caches
+from sklearn_pate.students import TableRepresentation
 
 # Of the squared mu, where rows that are drawn from counts only have to be like others.
 _SHARE_OF_COUNTS = 0.1
@@ -65,6 +73,8 @@ class PublicRowsClassifier(DelegatedPredictionMixin, PrivateClassifier):
     privacy_unit: str
     public_size: float | None
     synthetic: PrivateMarginals | None
+    #: Columns of codes; a subclass with the parameter sets it.
+    codes: Any = None
     random_state: Any
 
     _constraints: ClassVar[dict[str, Constraint]] = {
@@ -114,7 +124,9 @@ class PublicRowsClassifier(DelegatedPredictionMixin, PrivateClassifier):
     def _counts(
         self, public: PublicInputs, epsilon: float | None
     ) -> MarginalCounts | None:
-        """Return the release of counts for an epsilon, None with public rows."""
+        """Return the release of counts for an epsilon; None without any."""
+        if public.coded is not None:
+            return self._counts_of_codes(len(public.coded.codes), epsilon)
         if public.domain is None or self.synthetic is None:
             return None
         return self._counts_of(
@@ -142,19 +154,60 @@ class PublicRowsClassifier(DelegatedPredictionMixin, PrivateClassifier):
             share=self._share_of_counts(n_tables, n_classes, n_units, epsilon),
         )
 
+    def _counts_of_codes(self, n_columns: int, epsilon: float | None) -> MarginalCounts:
+        """Return the release of counts of the codes of a number of columns."""
+        counts = CodeCounts(n_tables=n_columns, add_remove=self._add_remove)
+        return counts.for_share(SHARE_OF_CODES, cast(float, epsilon), self.delta)
+
+    def _with_codes(self, public: PublicInputs, representation: Any) -> PublicInputs:
+        """Add the columns of codes that are counted for a representation of tables."""
+        codes, given = self.codes, isinstance(self.codes, dict)
+        if codes is None:
+            return public
+        why = None
+        if self.synthetic is not None:
+            why = "synthetic counts all columns; declare the codes in its domain"
+        elif self.epsilon is None:
+            why = "epsilon=None leaves the noise of their counts open; set epsilon"
+        elif not isinstance(representation, TableRepresentation):
+            why = (
+                "their log-odds are features of a TableRepresentation; set "
+                "representation=TableRepresentation()"
+            )
+        elif sp.issparse(public.X_public):
+            why = "X is sparse; pass a dense table"
+        if why is not None:
+            if given:
+                raise ValueError(f"codes={in_short(codes)} cannot be counted: {why}.")
+            return public
+        coded = read_codes(
+            codes,
+            public.X_public,
+            n_units=public.n_units,
+            n_classes=len(public.classes),
+            sigma_of=lambda n: self._counts_of_codes(n, self.epsilon).sigma,
+        )
+        return replace(public, coded=coded)
+
     def _share_of_counts(
         self, n_tables: int, n_classes: int, n_units: int | None, epsilon: float | None
     ) -> float:
         """Return the share of the squared mu for counts, by public numbers."""
         return _SHARE_OF_COUNTS
 
-    def _on_drawn_rows(
+    def _after_counts(
         self, plan: Any, entry: FitEntry | None
     ) -> tuple[Any, dict[Any, NDArray[np.int64]] | None]:
-        """Release the counts, and plan the same fit on rows drawn from them.
+        """Release the counts, and plan the same fit on rows or features from them.
 
-        With public rows, the plan stays as it is.
+        Without counts, the plan stays as it is.
         """
+        if plan.public.coded is not None:
+            with phase("counting codes"):
+                public, tables = count_codes(
+                    plan.public, plan.private, plan.release, entry, plan.seeds.synthetic
+                )
+            return self._with_public_rows(plan, public), tables
         domain = plan.public.domain
         if domain is None or self.synthetic is None:
             return plan, None
@@ -179,6 +232,8 @@ class PublicRowsClassifier(DelegatedPredictionMixin, PrivateClassifier):
         return plan.on(public)
 
     def _problems_of_values(self, X: Any) -> Iterable[str]:
+        if isinstance(self.codes, dict):
+            return problems_of_codes(self.codes, X)
         return () if self.synthetic is None else self.synthetic._problems(X)
 
     def _warn_of_counts(
@@ -217,6 +272,7 @@ class PublicRowsClassifier(DelegatedPredictionMixin, PrivateClassifier):
         self._set_applicable(
             **aggregation.attributes(released),
             marginals_=marginals,
+            codes_=aggregation.public.counted_codes,
             privacy_analysis_=analysis,
             public_indices_=None if private is None else private.public_indices,
         )

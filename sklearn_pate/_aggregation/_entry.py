@@ -18,11 +18,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from sklearn_pate._aggregation._codes import CodedColumns
 from sklearn_pate._aggregation._design import Design
+from sklearn_pate._aggregation._rows import PublicInputs
 from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._synthetic._domain import Domain
 from sklearn_pate._synthetic._marginals import (
+    ClassTables,
     Marginals,
     PrivateMarginals,
     SyntheticRows,
@@ -52,7 +55,9 @@ from sklearn_pate.mechanisms._noise import NoiseSource, as_drawn
 from sklearn_pate.mechanisms._noisy_sum import (
     ClassCounts,
     MarginalCounts,
+    StoredSums,
     TwoPartRelease,
+    facts_of,
 )
 from sklearn_pate.mechanisms._plurality import Mechanism, Response
 
@@ -122,8 +127,7 @@ class ReleasePlan:
             assumptions=assumptions,
             n_teachers=int(teachers) or None,
             n_queries=int(self.n_queries * self.n_parts) or None,
-            n_tables=getattr(counts, "n_tables", None),
-            class_count=isinstance(counts, ClassCounts),
+            **facts_of(counts),
         )
         object.__setattr__(self, "accounted", accounted)
         object.__setattr__(self, "statement", statement)
@@ -316,6 +320,9 @@ def open_entry(
         released = (
             f"noisy counts of {counted(spent.n_tables, 'column')}, then {released}"
         )
+    if spent.n_coded is not None:
+        columns = counted(spent.n_coded, "column")
+        released = f"noisy counts of the codes in {columns}, then {released}"
     return FitEntry.of_statement(
         ledger,
         spent,
@@ -508,6 +515,33 @@ def draw_synthetic_rows(
             "its own privacy cost."
         )
     return marginals, rows
+
+
+def count_codes(
+    public: PublicInputs,
+    private: PrivateRows,
+    release: ReleasePlan,
+    entry: FitEntry | None,
+    seed: int,
+) -> tuple[PublicInputs, dict[Any, NDArray[np.int64]]]:
+    """Record the cost, release noisy counts of codes, and add what follows from them.
+
+    With a ledger entry, counts are stored before they are used, and never drawn twice.
+    """
+    coded, n_classes = cast(CodedColumns, public.coded), len(public.classes)
+    mechanism = cast(MarginalCounts, release.counts)
+
+    def count() -> NDArray[np.int64]:
+        return coded.count(*counted_rows(private, seed), n_classes)
+
+    drawn = StoredSums(mechanism, entry, release.noise()).draw(OF_COUNTS, count)
+    tables = coded.tables(drawn, n_classes)
+    # The number of rows is public where rows are replaced.
+    n_rows = private.n_rows if release.statement.relation == "replace-one" else None
+    released = ClassTables.of_counts(tables, mechanism.sigma, n_rows)
+    log_odds = coded.log_odds(tables, released)
+    public = replace(public, log_odds=log_odds, class_shares=released.shares)
+    return public, dict(zip(coded.by_name, tables, strict=True))
 
 
 def tables_by_name(marginals: Marginals) -> dict[Any, NDArray[np.int64]]:

@@ -1,7 +1,7 @@
 """Accuracy of noisy answers, and reasons why noise hides what is to be learned."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -504,11 +504,13 @@ def why_domain_misses(marginals: Marginals) -> str | None:
     )
 
 
-def why_columns_are_lost(representation: Any, of_basis: float = 1.0) -> str | None:
+def why_columns_are_lost(
+    representation: Any, of_basis: float = 1.0, *, counted_columns: Container[int] = ()
+) -> str | None:
     """Describe columns that the features of a table hardly represent; None if none.
 
     By public rows. `of_basis` is the share of the variance of the features that a basis
-    of them keeps.
+    of them keeps. Categories of `counted_columns` are told apart by their counts.
     """
     if not isinstance(representation, TableRepresentation):
         return None
@@ -516,7 +518,7 @@ def why_columns_are_lost(representation: Any, of_basis: float = 1.0) -> str | No
     rare = [
         f"{column if names is None else names[column]!r} ({100 * share:.0f} %)"
         for column, share in representation.rare_shares_.items()
-        if share > _MOST_RARE
+        if share > _MOST_RARE and column not in counted_columns
     ]
     if rare:
         listed = ", ".join(rare[:_MOST_NAMED])

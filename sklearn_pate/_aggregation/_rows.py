@@ -1,5 +1,6 @@
 """Private and public rows of a fit, and public rows with the votes of parties."""
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ from sklearn_pate._aggregation._checks import (
     check_one_source,
     check_unit,
 )
+from sklearn_pate._aggregation._codes import CodedColumns, CodeLogOdds
 from sklearn_pate._inputs._containers import Table, check_columns
 from sklearn_pate._inputs._features import (
     check_features,
@@ -63,6 +65,10 @@ class PublicInputs:
     domain: Domain | None = None
     #: Rows that were drawn, with the class of each.
     synthetic: SyntheticRows | None = None
+    #: Columns whose codes are counted, and what followed from their noisy counts.
+    coded: CodedColumns | None = None
+    log_odds: CodeLogOdds | None = None
+    class_shares: NDArray[np.float64] | None = None
     #: Number of rows or groups before any were held out, None where it is not public.
     n_units: int | None = None
 
@@ -70,6 +76,21 @@ class PublicInputs:
     def content(self) -> tuple[Any, ...]:
         """Everything public that decides the release, but for parameters."""
         return (None if self.domain is not None else self.X_public), self.classes
+
+    @property
+    def counted_columns(self) -> Container[int]:
+        """Places of the columns whose codes are counted."""
+        return () if self.coded is None else self.coded.codes
+
+    @property
+    def counted_codes(self) -> dict[Any, list[str]] | None:
+        """Codes by the name of their column; None without any that are counted."""
+        return None if self.coded is None else self.coded.by_name
+
+    @property
+    def depends_on_counts(self) -> bool:
+        """Whether rows or features depend on noisy counts of private rows."""
+        return self.domain is not None or self.coded is not None
 
     @property
     def n_public(self) -> int:
@@ -204,6 +225,11 @@ def read_public_inputs(
         raise ValueError(
             f"synthetic={estimator.synthetic!r} counts private rows, but {method} gets "
             "none; set synthetic=None."
+        )
+    if isinstance(getattr(estimator, "codes", None), dict):
+        raise ValueError(
+            f"codes are counted in private rows, but {method} gets none; set "
+            "codes=None."
         )
     if X_public is None:
         raise ValueError(

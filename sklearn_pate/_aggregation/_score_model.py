@@ -18,6 +18,7 @@ from sklearn_pate._aggregation._aggregation import (
     represented_rows,
     score_rows,
     warn_if_slow_alone,
+    with_codes,
 )
 from sklearn_pate._aggregation._design import Design
 from sklearn_pate._aggregation._entry import analyse_release
@@ -120,14 +121,14 @@ class RowValues:
         another row.
         """
         basis = self.scored.basis.chosen(slice(1 + len(self.scores.direction)))
-        represented, _ = represented_rows(
+        represent, _ = represented_rows(
             self.scored.of_basis, X, len(basis.mean_), by_group=self.by_group
         )
         rounded = np.zeros(len(codes))
         with np.errstate(all="ignore"):
             for start in range(0, len(codes), _ROWS_AT_ONCE):
                 part = slice(start, start + _ROWS_AT_ONCE)
-                values = basis.transform(represented[part])[:, 1:]
+                values = basis.transform(represent(part))[:, 1:]
                 excess = self.scores.excess(self.scores.of_rows(values))
                 own = excess[np.arange(len(excess)), codes[part]]  # the last one for -1
                 rounded[part] = np.rint(LONGEST_VALUE * own)
@@ -234,10 +235,11 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
         return np.ascontiguousarray(self.scored.values[:, 1 : 1 + allowed])
 
     def on(self, public: PublicInputs) -> Self:
-        """Return the same aggregation on other public rows."""
+        """Return the same aggregation on other public rows or features."""
         seed = self.seeds.representation
-        scored = prepare_scores(public.X_public, self.design, seed=seed)
-        return replace(self, public=public, scored=scored)
+        design = with_codes(self.design, public.log_odds)
+        scored = prepare_scores(public.X_public, design, seed=seed)
+        return replace(self, public=public, design=design, scored=scored)
 
     def warn_if_useless(self) -> None:
         """Warn, by public numbers, of a model of no use, and of a slow fit."""

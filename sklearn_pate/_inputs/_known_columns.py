@@ -24,6 +24,7 @@ from sklearn_pate._inputs._odd_values import (
     is_missing_or_nan,
     kind_of,
     kinds_of,
+    of_each,
     to_number,
     to_text,
 )
@@ -319,7 +320,7 @@ class KnownColumns:
         listed = values.tolist()
         of_type = {one: kind_of(one) for one in set(map(type, listed))}
         kinds = np.array([of_type[type(one)] for one in listed])
-        is_present = np.array([not is_missing_or_nan(one) for one in listed])
+        is_present = ~np.array(of_each(is_missing_or_nan, listed), dtype=bool)
         if kind not in CATEGORIES:
             numbers, is_text = to_numbers(values), kinds == "text"
             is_odd = (kinds != kind) & (self.is_exact | ~is_text | np.isnan(numbers))
@@ -327,7 +328,7 @@ class KnownColumns:
         is_odd = np.zeros(len(listed), dtype=bool)
         if place in self.words:
             known = {*self.words[place]}
-            is_odd = np.array([to_word(one) not in known for one in listed])
+            is_odd = np.array([one not in known for one in of_each(to_word, listed)])
             is_odd |= self.is_exact & ((kinds == "text") != (kind == "text"))
         return np.nan, is_present, is_present & is_odd
 
@@ -384,7 +385,7 @@ def to_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
         return np.where(np.isnat(values), np.nan, seconds / 86400)
     if values.dtype.kind == "m":
         return values / np.timedelta64(1, "D")
-    return np.array([to_number(value) for value in values.tolist()], dtype=np.float64)
+    return np.array(of_each(to_number, values.tolist()), dtype=np.float64)
 
 
 def to_word(value: Any) -> str:

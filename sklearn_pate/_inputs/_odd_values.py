@@ -2,12 +2,12 @@
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from math import prod
 from numbers import Number, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,6 +39,18 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "number": (Real, Decimal, np.bool_),
 }
 _EPOCH = date(1970, 1, 1).toordinal()
+Result = TypeVar("Result")
+
+
+def of_each(function: Callable[[Any], Result], values: list[Any]) -> list[Result]:
+    """Apply a function to each value, and once to equal text, of which columns repeat.
+
+    Other values may be equal and of different types, or raise an error if compared.
+    """
+    of_text = {
+        text: function(text) for text in {one for one in values if type(one) is str}
+    }
+    return [of_text[one] if type(one) is str else function(one) for one in values]
 
 
 def odd_rows(X: Any) -> NDArray[np.uint8]:
@@ -196,7 +208,7 @@ def _odd_values(values: NDArray[Any] | np.float64) -> NDArray[np.uint8]:
     """Return MISSING, INFINITE, HUGE or 0 for each value."""
     kind = values.dtype.kind
     if kind == "O":
-        flat = [_odd_object(value) for value in values.ravel().tolist()]
+        flat = of_each(_odd_object, values.ravel().tolist())
         return np.array(flat, dtype=np.uint8).reshape(values.shape)
     if kind in "mM":
         return np.isnat(values) * np.uint8(MISSING)
@@ -238,7 +250,7 @@ def _read_column(values: NDArray[Any], name: Any, refuse: bool) -> NDArray[np.fl
             return values.astype(np.float64)
         except Exception:
             read = _read_value if refuse else to_number
-            numbers = np.array([read(value) for value in values.tolist()])
+            numbers = np.array(of_each(read, values.tolist()))
     if refuse and np.all(np.isnan(numbers)) and any(is_a(one, str) for one in values):
         raise ValueError(
             f"could not convert string to float: column {name!r} is text, and holds no "

@@ -35,6 +35,7 @@ from sklearn_pate._inputs._odd_values import (
     is_a,
     is_missing_or_nan,
     odd_rows,
+    of_each,
     to_number,
     to_text,
 )
@@ -240,11 +241,11 @@ def _of_columns(X: Table, X_public: Any, takes_missing: bool) -> Iterator[str]:
             continue
         values = column_of(X, column).tolist()
         texts = [one for one in values if is_a(one, str)]
-        words = sum(np.isnan(to_number(one)) for one in texts)
-        n_known = sum(not is_missing_or_nan(one) for one in values)
+        words = np.count_nonzero(np.isnan(of_each(to_number, texts)))
+        n_known = len(values) - sum(of_each(is_missing_or_nan, values))
         if words and (wanted or (wanted is None and words < n_known / 2)):
             yield (
-                f"Column {names[column]!r}: {counted(int(words), 'value')} of "
+                f"Column {names[column]!r}: {counted(words, 'value')} of "
                 f"{n_known} cannot be read as a number."
             )
     if unlike:

@@ -397,6 +397,10 @@ class PrivacySpent:
         Number of columns whose noisy counts were released, to draw rows in place of
         public rows. The cost includes the noisy counts. None if public rows were given.
 
+    n_coded : int, default=None
+        Number of columns whose codes were counted by class with noise, to become
+        features. The cost includes the noisy counts. None without such columns.
+
     class_count : bool, default=False
         Whether a noisy count of each class was released before the answers. The cost
         includes this count.
@@ -488,6 +492,7 @@ class PrivacySpent:
     curve: RdpCurve
     profile: PrivacyProfile = None  # type: ignore[assignment] # set below
     n_tables: int | None = None
+    n_coded: int | None = None
     class_count: bool = False
     mu: float | None = None
 
@@ -680,6 +685,9 @@ class PrivacySpent:
         if self.n_tables is not None and self.release != "metrics":
             columns = counted(self.n_tables, "column")
             covered += " " + _TEXTS["covered"]["tables"].format(columns=columns)
+        if self.n_coded is not None:
+            columns = counted(self.n_coded, "column")
+            covered += " " + _TEXTS["covered"]["codes"].format(columns=columns)
         if self.class_count:
             covered += " " + _TEXTS["covered"]["classes"]
         guarantee = _TEXTS["guarantee"][kind].format(
@@ -748,6 +756,7 @@ def state_cost(
     n_teachers: int | None = None,
     n_queries: int | None = None,
     n_tables: int | None = None,
+    n_coded: int | None = None,
     class_count: bool = False,
     epsilon: float | None = None,
 ) -> PrivacySpent:
@@ -767,6 +776,7 @@ def state_cost(
         curve=cost.curve,
         profile=cost.profile.thinned(epsilon, delta),
         n_tables=n_tables,
+        n_coded=n_coded,
         class_count=class_count,
         mu=cost.mu,
     )

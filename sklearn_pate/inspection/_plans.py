@@ -581,6 +581,10 @@ def _facts_of_release(sizes: _Sizes, rarest: float | None) -> Iterator[Fact]:
         columns = counted(spent.n_tables, "column")
         drawn = f"public rows are drawn from noisy counts of {columns}"
         yield Fact("n_tables", spent.n_tables, drawn)
+    if spent.n_coded is not None:
+        columns = counted(spent.n_coded, "column")
+        coded = f"the codes in {columns} are counted by class, and become features"
+        yield Fact("n_coded", spent.n_coded, coded)
     counts = sizes.release.counts
     if isinstance(counts, ClassCounts):
         noise = float(counts.noise_scale)

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
+from itertools import pairwise
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy.linalg import helmert
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 from scipy.stats import entropy
+from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from sklearn_pate._aggregation._aggregation import (
@@ -23,6 +25,7 @@ from sklearn_pate._aggregation._aggregation import (
     warn_if_slow_alone,
 )
 from sklearn_pate._aggregation._classifier import PublicRowsClassifier
+from sklearn_pate._aggregation._codes import check_codes
 from sklearn_pate._aggregation._design import check_two_classes, is_given, is_table
 from sklearn_pate._aggregation._entry import CountsFor, ReleasePlan, open_entry
 from sklearn_pate._aggregation._outlook import (
@@ -111,6 +114,8 @@ _AT_ONCE = 2**21
 _MOST_KEPT = 2**29
 # Bytes of an array beside its numbers; a group of one row has few of these.
 _OF_ARRAY = 200
+# Rows that are computed at once: all of them, or by group.
+Rows = slice | NDArray[np.intp]
 # Groups are many, and each needs it.
 _contrasts = cache(helmert)
 _BASES = ("auto", "linear", "rbf")
@@ -215,6 +220,11 @@ class Step:
         """Number of values of a vector."""
         return self.left.shape[1] * self.right.shape[1]
 
+    @cached_property
+    def is_scaled(self) -> bool:
+        """Whether `left` is diagonal, so that it multiplies each function alone."""
+        return not (self.left - np.diag(np.diag(self.left))).any()
+
     @property
     def longest(self) -> int:
         """Largest length of a vector, rounded down."""
@@ -227,29 +237,32 @@ class Step:
         return self.radius / (self.longest - np.sqrt(self.size) / 2 - 1)
 
     def factors(
-        self, values: NDArray[np.float64], codes: NDArray[np.intp]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        self, values: NDArray[np.float32], codes: NDArray[np.intp]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         """Compute the factors of the vector of each row; zeros for an index of -1."""
         H = _contrasts(self.coef.shape[1] + 1)
-        residuals = -softmax(values @ self.coef @ H, axis=1)
+        scores = values @ (self.coef @ H).astype(values.dtype)
+        residuals = -softmax(scores.astype(np.float64), axis=1)
         residuals[np.arange(len(codes)), codes] += 1  # the last one for -1
         residuals[codes < 0] = 0
-        return values @ self.left, residuals @ H.T @ self.right
+        left, right = self.left.astype(values.dtype), residuals @ H.T @ self.right
+        return values * np.diag(left) if self.is_scaled else values @ left, right
 
-    def rounded(self, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    def rounded(self, vectors: NDArray[np.floating]) -> NDArray[np.floating]:
         """Clip and round vectors, one a unit; zeros for those that are too long.
 
-        Whole numbers below 2^53 are exact in float64, and so are their sums.
+        Sums of squares only grow, and whole numbers below 2^24 are exact in any type:
+        a sum that is found to be at most `longest`^2 is exact.
         """
         flat = vectors.reshape(len(vectors), -1)
         with np.errstate(all="ignore"):
-            lengths = np.linalg.norm(flat, axis=1, keepdims=True)
-            scales = np.minimum(1, self.radius / lengths) / self.unit
-            whole = np.rint(flat * np.where(lengths > 0, scales, 0))
-        # The privacy cost rests on this check alone: nothing above is trusted.
-        within = np.all(np.abs(whole) <= self.longest, axis=1)  # false for NaN
-        whole[~within] = 0
-        whole[np.einsum("ij,ij->i", whole, whole) > self.longest**2] = 0
+            squared = np.einsum("ij,ij->i", flat, flat)[:, np.newaxis]
+            scales = np.minimum(1, self.radius / np.sqrt(squared)) / self.unit
+            whole = flat * np.where(squared > 0, scales, 0)
+            whole = np.rint(whole, out=whole)
+            # The privacy cost rests on this check alone: nothing above is trusted.
+            within = np.einsum("ij,ij->i", whole, whole) <= self.longest**2
+        whole[~within] = 0  # also those of NaN
         return whole
 
 
@@ -270,15 +283,15 @@ class CalibrationStep(Step):
         """Number of values of a vector."""
         return self.coef.shape[1] + 1
 
-    def standardised(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def standardised(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
         """Compute the standardised scores of rows, in coordinates of H."""
         scores = (values @ self.coef - self.centre) / self.scale
         lengths = np.linalg.norm(scores, axis=1, keepdims=True)
         return scores * np.minimum(1, _FARTHEST / np.maximum(lengths, _FARTHEST))
 
     def factors(
-        self, values: NDArray[np.float64], codes: NDArray[np.intp]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        self, values: NDArray[np.float32], codes: NDArray[np.intp]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         """Compute the factors of the vector of each row; zeros for an index of -1."""
         left, right = super().factors(values, codes)
         products = np.sum(right * self.standardised(values), axis=1) / _LONGEST
@@ -288,26 +301,27 @@ class CalibrationStep(Step):
 class RepresentedRows:
     """Represented private rows, with the sums of their clipped vectors. Sensitive.
 
-    Rows are read in blocks, which are the groups where groups are the unit: each is
-    computed on its own, as the position of its rows depends on other groups. Values of
-    the basis depend on a step's functions alone, and are kept as far as memory allows.
-    Rows without a class index (-1) or a group (-1) contribute nothing. `values_of`
-    computes functions of the basis at rows, by their places; `size` is the largest
+    Rows are represented in parts, so that memory does not grow with their number.
+    Values of the basis depend on a step's functions alone, and are kept as far as
+    memory allows. Where groups are the unit, those of each are computed on their own,
+    as the position of its rows depends on other groups. Rows without a class index (-1)
+    or a group (-1) contribute nothing. `represent` returns represented rows, and
+    `values_of` functions of the basis at them, by their places; `size` is the largest
     number of values of a vector.
     """
 
     def __init__(
         self,
-        X: NDArray[np.float64],
+        represent: Callable[[Rows], NDArray[np.float64]],
         codes: NDArray[np.intp],
         group_of_row: NDArray[np.intp] | None,
         values_of: Callable[
-            [NDArray[np.float64], NDArray[np.intp]], NDArray[np.float64]
+            [NDArray[np.float64], NDArray[np.intp]], NDArray[np.float32]
         ],
         *,
         size: int,
     ) -> None:
-        self._X = X
+        self._represent = represent
         self._codes = codes
         self._group_of_row = group_of_row
         self._values_of = values_of
@@ -316,7 +330,7 @@ class RepresentedRows:
 
     def _keep_of(self, places: NDArray[np.intp]) -> None:
         self._places_kept = places
-        self._kept: dict[int, NDArray[np.float64]] = {}
+        self._kept: dict[int, list[NDArray[np.float32]]] = {}
         self._n_free = _MOST_KEPT
 
     def sum(self, step: Step) -> NDArray[np.int64]:
@@ -325,49 +339,65 @@ class RepresentedRows:
             self._keep_of(step.places)
         total = np.zeros(step.size)
         with np.errstate(all="ignore"):
-            for block, rows in enumerate(self._blocks()):
-                values = self._values(block, rows, step.places)
-                codes = self._codes[rows]
-                total += step.rounded(self._vectors(step, values, codes)).sum(axis=0)
+            for number, blocks in enumerate(self._parts()):
+                of_blocks = self._values(number, blocks, step.places)
+                for rows, values in zip(blocks, of_blocks, strict=True):
+                    vectors = self._vectors(step, values, self._codes[rows])
+                    total += step.rounded(vectors).sum(axis=0, dtype=np.float64)
         return total.astype(np.int64)
 
     def _vectors(
-        self, step: Step, values: NDArray[np.float64], codes: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
+        self, step: Step, values: NDArray[np.float32], codes: NDArray[np.intp]
+    ) -> NDArray[np.floating]:
         """Compute the vectors of a block: one of each row, or one of a group."""
         left, right = step.factors(values, codes)
         if self._group_of_row is None:
-            return left[:, :, np.newaxis] * right[:, np.newaxis, :]
+            return left[:, :, np.newaxis] * right[:, np.newaxis, :].astype(left.dtype)
         return (left.T @ right / len(left))[np.newaxis]
 
-    def _blocks(self) -> Iterator[slice | NDArray[np.intp]]:
-        """Yield the rows of each block; no row is left out, so that others stay."""
+    def _parts(self) -> Iterator[list[Rows]]:
+        """Yield the blocks of rows of each part: all its rows, or those of each group.
+
+        No row is left out, so that others stay.
+        """
+        n_rows = max(1, _AT_ONCE // self._size)
         if self._group_of_row is None:
-            n_rows = max(1, _AT_ONCE // self._size)
             for start in range(0, len(self._codes), n_rows):
-                yield slice(start, start + n_rows)
+                yield [slice(start, start + n_rows)]
             return
         order = np.argsort(self._group_of_row, kind="stable")
         order = order[self._group_of_row[order] >= 0]
-        ends = np.flatnonzero(np.diff(self._group_of_row[order])) + 1
-        yield from np.split(order, ends) if len(order) else ()
+        starts = np.flatnonzero(np.diff(self._group_of_row[order], prepend=-1))
+        ends = np.append(starts, len(order))
+        _, firsts = np.unique(starts // n_rows, return_index=True)
+        for first, last in pairwise([*firsts, len(starts)]):
+            rows = order[ends[first] : ends[last]]
+            yield np.split(rows, starts[first + 1 : last] - starts[first])
 
     def _values(
-        self, block: int, rows: slice | NDArray[np.intp], places: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
-        """Return values of the functions at some places, at a block of rows."""
-        values = self._kept.get(block)
+        self, number: int, blocks: list[Rows], places: NDArray[np.intp]
+    ) -> list[NDArray[np.float32]]:
+        """Return values of the functions at some places, at the blocks of a part."""
+        if not places.any():  # of the constant
+            return [np.ones((len(self._codes[rows]), 1), np.float32) for rows in blocks]
+        values = self._kept.get(number)
         if values is None:
             # The same operations as for values that are kept: which are depends on the
             # sizes of private groups.
-            values = self._values_of(self._X[rows], self._places_kept)
-            n_bytes = values.nbytes + _OF_ARRAY
+            rows = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+            ends = np.cumsum([len(self._codes[one]) for one in blocks])[:-1]
+            values = [
+                self._values_of(one, self._places_kept)
+                for one in np.split(self._represent(rows), ends)
+            ]
+            n_bytes = sum(one.nbytes + _OF_ARRAY for one in values)
             if n_bytes <= self._n_free:
-                self._kept[block] = values
+                self._kept[number] = values
                 self._n_free -= n_bytes
         if len(places) == len(self._places_kept):
             return values
-        return np.take(values, np.searchsorted(self._places_kept, places), axis=1)
+        found = np.searchsorted(self._places_kept, places)
+        return [np.take(one, found, axis=1) for one in values]
 
 
 class Newton:
@@ -642,7 +672,10 @@ class Curvature:
         probabilities = softmax(values @ coef @ H, axis=1)
         weights = (1 - np.sum(probabilities**2, axis=1)) / (n_classes - 1)
         weights = np.maximum(weights, floor / n_classes)
-        by_coordinate = (values.T * weights) @ values / len(values)
+        if coef[1:].any():
+            by_coordinate = (values.T * weights) @ values / len(values)
+        else:  # all weights are equal, and functions are orthonormal
+            by_coordinate = weights[0] * np.eye(values.shape[1])
         second = probabilities.T @ probabilities / len(values)
         by_class = H @ (np.diag(probabilities.mean(axis=0)) - second) @ H.T
         # The mean over classes is part of the first factor. Where the model is sure of
@@ -657,11 +690,15 @@ class Curvature:
 
     def left_root(self, sign: int) -> NDArray[np.float64]:
         """Compute the root of the first factor, or of its inverse."""
-        return _root(self.left, sign)
+        return self._left_roots[sign]
 
     def right_root(self, sign: int) -> NDArray[np.float64]:
         """Compute the root of the second factor, or of its inverse."""
         return _root(self.right, sign)
+
+    @cached_property
+    def _left_roots(self) -> dict[int, NDArray[np.float64]]:
+        return {sign: _root(self.left, sign) for sign in (1, -1)}
 
     def applied(self, coef: NDArray[np.float64], sign: int) -> NDArray[np.float64]:
         """Multiply coefficients by the root, or by its inverse."""
@@ -817,6 +854,13 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
         declared **without a look at private rows**; see
         :class:`~sklearn_pate.PrivateMarginals`.
 
+    codes : dict, "auto" or None, default="auto"
+        Columns of many codes, such as diagnoses, whose noisy counts by class become
+        features, for 0.3 of the privacy cost. A dict has, by column, the list of
+        possible codes, a dict from codes to groups of them, or None for the codes of
+        public rows. "auto" takes columns of text with many rare categories, if the
+        public number of rows or groups is large enough for the noise.
+
     classes : array-like of shape (n_classes,), default=None
         All labels that may occur. With None, the labels are read from y; the privacy
         statement then assumes that the set of labels is public. A private row with
@@ -859,7 +903,12 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
         ``counts`` and ``mechanism``.
 
     marginals_ : dict
-        Only with `synthetic`: the noisy counts of each column. May be published.
+        Only with `synthetic` or counted codes: the noisy counts of each column. The
+        last count of codes is of all other values. May be published.
+
+    codes_ : dict
+        Only with counted codes: the codes of each column, as text, in the order of its
+        counts. May be published.
 
     data_problems_ : tuple of str
         **Sensitive**: what `check_data` finds in the private rows of this fit. A
@@ -925,6 +974,7 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
 
     _constraints: ClassVar[dict[str, Constraint]] = {
         "basis": Constraint.option(_BASES),
+        "codes": Constraint(check_codes),
         "max_coordinates": Constraint.count(also=("auto",)),
         "threshold": Constraint(check_threshold),
         "n_groups": Constraint.count(also=(None,)),
@@ -943,6 +993,7 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
         n_groups: int | None = None,
         public_size: float | None = None,
         synthetic: PrivateMarginals | None = None,
+        codes: dict[Any, Any] | Literal["auto"] | None = "auto",
         classes: ArrayLike | None = None,
         ledger: PrivacyLedger | None = None,
         verbose: int = 0,
@@ -958,6 +1009,7 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
         self.n_groups = n_groups
         self.public_size = public_size
         self.synthetic = synthetic
+        self.codes = codes
         self.classes = classes
         self.ledger = ledger
         self.verbose = verbose
@@ -1031,8 +1083,8 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
             dropped = self._find_problems(X, y, X_public, groups, self.classes)
             entry = open_entry(self, plan.release, private.content(), public)
             announce(f"{plan.release.accounted.in_one_line()}, {plan.statement!r}")
-            # With synthetic rows, the first part of the privacy is spent on this line.
-            plan, marginals = self._on_drawn_rows(plan, entry)
+            # Where counts are released, this line spends the first part of the privacy.
+            plan, marginals = self._after_counts(plan, entry)
             rows, refused = plan.represented_rows()
             newton = plan.newton()
             sums = StoredSums(plan.mechanism, entry, plan.release.noise())
@@ -1056,7 +1108,9 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
         self.classes_ = plan.public.classes
         self._known_columns = KnownColumns.of(plan.public.X_public, model)
         self._set_applicable(
-            marginals_=marginals, public_indices_=private.public_indices
+            marginals_=marginals,
+            codes_=plan.public.counted_codes,
+            public_indices_=private.public_indices,
         )
         self._set_release(plan.release.accounted, plan.statement)
         self.data_problems_ = DataProblems([*dropped, *refused])
@@ -1077,6 +1131,7 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
             private, public = split_inputs(
                 self, X, y, X_public, groups, seed=seeds.public_rows
             )
+        public = self._with_codes(public, self._chosen_representation(public.X_public))
         counts_for, assumed = (
             partial(self._counts, public),
             self._assumptions(public, of_rows=True),
@@ -1133,9 +1188,12 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
             return rows_in_order(
                 X_public, LogOdds.of_counts(public.synthetic.marginals), most
             )
+        representation = self._chosen_representation(X_public)
+        if public.log_odds is not None:
+            representation = clone(representation).set_params(codes=public.log_odds)
         return score_rows(
             X_public,
-            self._chosen_representation(X_public),
+            representation,
             max_coordinates=most,
             rbf=self._has_distances(X_public) and not self._has_log_odds,
             seed=seeds.representation,
@@ -1378,20 +1436,24 @@ class _NewtonPlan:
         if self.why_useless is not None or self.public.domain is not None:
             return None  # rows of the domain are not like private ones
         basis = self.public_basis
-        return why_columns_are_lost(basis.of_basis, basis.kept_variance)
+        return why_columns_are_lost(
+            basis.of_basis,
+            basis.kept_variance,
+            counted_columns=self.public.counted_columns,
+        )
 
     @phase("representing the rows")
     def represented_rows(self) -> tuple[RepresentedRows, list[str]]:
         """Represent the private rows; also return problems. Sensitive."""
         basis = self.public_basis.basis
-        represented, n_refused = represented_rows(
+        represent, n_refused = represented_rows(
             self.public_basis.of_basis,
             self.private.X,
             len(basis.mean_),
             by_group=self.private.group_of_row is not None,
         )
         rows = RepresentedRows(
-            represented,
+            represent,
             self.private.codes,
             self.private.group_of_row,
             lambda X, places: basis.chosen(places).near(X),

@@ -765,7 +765,7 @@ class PETDLClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassi
                 self, release, private.content(), aggregation.public_content
             )
             # With synthetic rows, the first part of the privacy is spent on this line.
-            aggregation, marginals = self._on_drawn_rows(aggregation, entry)
+            aggregation, marginals = self._after_counts(aggregation, entry)
             soft_votes, problems = train_teachers(
                 aggregation,
                 memory=memory_location(self.memory),

@@ -522,7 +522,7 @@ class PrivateKNNClassifier(MetaEstimatorMixin, PublicRowsClassifier):
                 self, release, private.content(), aggregation.public_content
             )
             # With synthetic rows, the first part of the privacy is spent on this line.
-            aggregation, marginals = self._on_drawn_rows(aggregation, entry)
+            aggregation, marginals = self._after_counts(aggregation, entry)
             votes = self._neighbour_votes(aggregation)
             # The privacy is spent on this line: noise is drawn, answers are released.
             answers = aggregation.draw(votes, entry)

@@ -129,6 +129,10 @@ class MarginalCounts(Mechanism):
         check_count("n_tables", self.n_tables)
 
 
+class CodeCounts(MarginalCounts):
+    """Counts of codes by class, one table for each column, with Gaussian noise."""
+
+
 class GaussianSum(Mechanism):
     """Base class of sums of whole-number vectors of teachers with Gaussian noise.
 
@@ -398,6 +402,17 @@ class ClassCounts(GaussianSum):
 
     def _squared_distance(self, n_queries: int) -> float:
         return 2
+
+
+def facts_of(counts: Mechanism | None) -> dict[str, Any]:
+    """Return what a statement says of counts before a release."""
+    n_tables = getattr(counts, "n_tables", None)
+    of_codes = isinstance(counts, CodeCounts)
+    return {
+        "n_tables": None if of_codes else n_tables,
+        "n_coded": n_tables if of_codes else None,
+        "class_count": isinstance(counts, ClassCounts),
+    }
 
 
 class TwoPartRelease(Mechanism):

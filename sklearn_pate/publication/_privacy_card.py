@@ -34,8 +34,10 @@ from sklearn_pate.accounting.plurality._closed_form import pure_dp_curve
 from sklearn_pate.mechanisms import InteractiveGNMax, NoisySum
 from sklearn_pate.mechanisms._noisy_sum import (
     ClassCounts,
+    CodeCounts,
     MarginalCounts,
     TwoPartRelease,
+    facts_of,
 )
 from sklearn_pate.mechanisms._noisy_training import (
     DPSGDSteps,
@@ -53,6 +55,7 @@ OWN = {
     kind.__name__: kind
     for kind in (
         ClassCounts,
+        CodeCounts,
         mechanisms.ConfidentGNMax,
         mechanisms.GNMax,
         mechanisms.GumbelMax,
@@ -544,8 +547,7 @@ def _derived(
         assumptions=assumptions,
         n_teachers=n_teachers,
         n_queries=n_queries,
-        n_tables=getattr(counts, "n_tables", None),
-        class_count=isinstance(counts, ClassCounts),
+        **facts_of(counts),
     )
 
 

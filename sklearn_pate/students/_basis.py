@@ -156,8 +156,8 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         ]
         return np.concatenate(parts) if parts else np.ones((0, self.n_coordinates_))
 
-    def near(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Compute the values up to round-off, which may depend on a row's position.
+    def near(self, X: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Compute the values roughly; their round-off may depend on a row's position.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         values : ndarray of shape (n_rows, n_coordinates_)
             The same bits for equal numbers at the same position of as many rows.
         """
-        return self._values(X, np.matmul, _squared_distances)
+        return self._values(X, _single_products, _squared_distances)
 
     @property
     def n_linear(self) -> int:
@@ -205,7 +205,8 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         product: Callable[..., NDArray[np.float64]],
         distances: Callable[..., NDArray[np.float64]],
     ) -> NDArray[np.float64]:
-        values = self.intercept_ + product(X - self.mean_, self.linear_weights_)
+        values = product(X - self.mean_, self.linear_weights_)
+        values += self.intercept_
         if self.landmarks_ is not None:
             kernel = self._kernel(X, self.landmarks_, distances)
             values += product(kernel, self.landmark_weights_)
@@ -296,11 +297,18 @@ _each_distance = partial(cdist, metric="sqeuclidean")
 
 def _squared_distances(
     rows: NDArray[np.float64], points: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Compute squared distances up to round-off, by a product of matrices."""
+) -> NDArray[np.float32]:
+    """Compute squared distances in single precision, by a product of matrices."""
+    rows, points = rows.astype(np.float32), points.astype(np.float32)
     lengths = np.einsum("ij,ij->i", rows, rows)[:, np.newaxis]
     squared = lengths + np.einsum("ij,ij->i", points, points) - 2 * rows @ points.T
     return np.maximum(squared, 0, out=squared)
+
+
+def _single_products(
+    rows: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float32]:
+    return rows.astype(np.float32) @ weights.astype(np.float32)
 
 
 def kept_variance(X: NDArray[np.float64], values: NDArray[np.float64]) -> float:

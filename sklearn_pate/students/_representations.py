@@ -26,6 +26,7 @@ from sklearn_pate._inputs._known_columns import (
     to_numbers,
     to_word,
 )
+from sklearn_pate._inputs._odd_values import of_each
 from sklearn_pate.accounting._value_checks import check_count, check_option
 from sklearn_pate.students._basis import ScoreBasis, kept_variance, row_products
 
@@ -92,6 +93,11 @@ class TableRepresentation(
         Seed of a sample of 20,000 rows, of the clusters of "rbf", and of randomised
         principal components of wide tables. Pass an int for equal components in every
         fit.
+
+    codes : transformer, default=None
+        Fitted transformer of rows, whose columns are added to the encoded ones. Private
+        classifiers set it to the log-odds of codes from their noisy counts, so that
+        its privacy cost is part of theirs.
 
     Attributes
     ----------
@@ -175,10 +181,12 @@ class TableRepresentation(
         n_components: int | str | None = "auto",
         basis: Literal["linear", "rbf"] = "linear",
         random_state: Any = None,
+        codes: Any = None,
     ) -> None:
         self.n_components = n_components
         self.basis = basis
         self.random_state = random_state
+        self.codes = codes
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn ranges, categories and components of public rows.
@@ -217,7 +225,7 @@ class TableRepresentation(
         self._columns = encoder().fit(X)
         self.rare_shares_ = self._columns.rare_shares
         self.kept_variance_ = 1.0
-        encoded = self._columns.transform(X)
+        encoded = self._encoded(X)
         deviation = StandardScaler(with_mean=False).fit(encoded).var_ ** 0.5
         self._kept = np.flatnonzero(deviation > _NEGLIGIBLE)
         self._components = self._basis = None
@@ -280,7 +288,7 @@ class TableRepresentation(
         X = check_features(self, X, reset=False, private=True)
         if not len(self._kept):
             return np.zeros((X.shape[0], 1))
-        columns: Any = self._columns.transform(X)[:, self._kept]
+        columns: Any = self._encoded(X)[:, self._kept]
         if self._basis is not None:
             if self._components is not None:
                 columns = self._components.transform(columns)
@@ -295,6 +303,13 @@ class TableRepresentation(
         return row_products(
             columns - self._components.mean_, self._components.components_.T
         )
+
+    def _encoded(self, X: Any) -> Any:
+        """Return all columns as numbers."""
+        encoded = self._columns.transform(X)
+        if self.codes is None:
+            return encoded
+        return np.hstack([encoded, self.codes.transform(X)])
 
     def _most(self, by_default: int) -> int:
         """Return the largest number of components."""
@@ -357,7 +372,7 @@ class TableColumns:
         for column, is_category in enumerate(self._is_category):
             values = np.asarray(_safe_indexing(X, column, axis=1))
             if is_category:
-                words.append([to_word(value) for value in values.tolist()])
+                words.append(of_each(to_word, values.tolist()))
             else:
                 numbers.append(to_numbers(values))
         n_rows = X.shape[0]

@@ -67,7 +67,7 @@ def test_calibration_needs_no_public_rows():
 
 
 @pytest.mark.slow
-def test_a_private_search_selects_among_fits_on_drawn_rows():
+def test_a_private_search_selects_among_fits_after_counts():
     pate = PATEClassifier(
         LogisticRegression(),
         GaussianNB(),

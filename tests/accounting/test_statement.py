@@ -160,6 +160,7 @@ def test_a_statement_as_plain_values_includes_the_neighbours_in_words():
         "n_teachers": None,
         "n_queries": None,
         "n_tables": None,
+        "n_coded": None,
         "class_count": False,
         "assumptions": [
             {"code": "label-set-public", "sentence": "the set of labels is public"},

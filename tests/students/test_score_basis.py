@@ -218,7 +218,8 @@ def test_a_function_predicts_by_its_coefficients(rows):
     assert_array_equal(function.predict(rows), probabilities > 0.6)
 
 
-def test_values_up_to_round_off_are_near_those_of_each_row():
+def test_values_in_single_precision_are_near_those_of_each_row():
     X = np.random.default_rng(0).normal(size=(2000, 12))
     basis = ScoreBasis(100, rbf=True, random_state=0).fit(X[:1000])
-    np.testing.assert_allclose(basis.near(X), basis.transform(X), atol=1e-9)
+    # Values are of order 1, and single precision has 24 bits.
+    np.testing.assert_allclose(basis.near(X), basis.transform(X), atol=1e-4)

@@ -84,7 +84,7 @@ SHARES = (0.0, 0.25, 0.5, 0.75)
 DELTAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
 # A guarantee is weak if more than 990 of 1000 guesses may be right.
 _STRONG = 990
-_COUNTS = ("n_teachers", "n_queries", "n_tables")
+_COUNTS = ("n_teachers", "n_queries", "n_tables", "n_coded")
 _OF_FIT = ("arithmetic", "randomness", "tuning")
 _FINGERPRINT = 12  # letters, as in the spending report of a ledger
 QUALITY_IS_PRIVATE = "it has figures that were computed on private rows"

@@ -77,6 +77,7 @@ def flow_of(
     n_teachers: int | None = None,
     n_queries: int | None = None,
     n_tables: int | None = None,
+    n_coded: int | None = None,
     class_count: bool = False,
     mechanism: str | None = None,
     model: str | None = None,
@@ -85,9 +86,10 @@ def flow_of(
     """List the steps of a fit of one of the KINDS, in order.
 
     `n_teachers` is a number of teachers, parties or neighbours, and `n_tables` one of
-    columns whose noisy counts public rows are drawn from. With a `class_count`, units
-    are counted by class, too. A `measured` model has metrics. Without numbers and
-    names, the steps are those of any such fit.
+    columns whose noisy counts public rows are drawn from. `n_coded` is one of columns
+    whose codes are counted. With a `class_count`, units are counted by class, too. A
+    `measured` model has metrics. Without numbers and names, the steps are those of any
+    such fit.
     """
     only = "the first release" if measured else "the only release"
     words = {
@@ -96,15 +98,17 @@ def flow_of(
         "parties": _counted_or_many(n_teachers, "party", "parties"),
         "nearest": counted(n_teachers, "nearest row") if n_teachers else "nearest rows",
         "to_queries": f"to {counted(n_queries, 'query')} " if n_queries else "",
-        "only": "the second release" if n_tables else only,
+        "only": "the second release" if n_tables or n_coded else only,
         "class_count": "a count of each class, and to " if class_count else "",
         "shares": ", and shares of the classes" if class_count else "",
         "model": f"{model}: " if model else "",
         "best": f"{model}, " if model else "",
-        "columns": counted(n_tables, "column"),
+        "columns": counted(n_tables or n_coded, "column"),
         "use": "used" if kind == "newton" else "queried and learned from",
     }
     before = TEXTS["synthetic"]["flow"] if n_tables else ()
+    if n_coded:
+        before = TEXTS["codes"]["flow"]
     steps = [Step(*(part.format(**words) for part in step)) for step in before]
     for zone, title, text in TEXTS["flow"][kind]:
         text = mechanism if zone == "noise" and mechanism else text.format(**words)
@@ -587,14 +591,16 @@ def _appendix(facts: dict[str, Any]) -> list[Section]:
 
 def _method(facts: dict[str, Any]) -> Section:
     kind, unit = facts["kind"], facts["unit"]
-    numbers = "n_teachers", "n_queries", "n_tables", "class_count"
+    numbers = "n_teachers", "n_queries", "n_tables", "n_coded", "class_count"
     names = "unit", *numbers, "mechanism", "model"
     fit = facts | _model(facts)
     measured = facts["metrics"] is not None
     steps = flow_of(kind, **{name: fit[name] for name in names}, measured=measured)
-    method, columns = TEXTS["method"][kind], counted(fit["n_tables"], "column")
+    n_columns = fit["n_tables"] or fit["n_coded"]
+    method, columns = TEXTS["method"][kind], counted(n_columns, "column")
     for name, has in (
         ("synthetic", fit["n_tables"]),
+        ("codes", fit["n_coded"]),
         ("class count", fit["class_count"]),
     ):
         if has:
@@ -636,7 +642,7 @@ def _parameters(facts: dict[str, Any]) -> Section:
         "Mechanism": facts["mechanism"],
         _COUNTED.get(facts["kind"], "Teachers"): fit["n_teachers"],
         "Queries": fit["n_queries"],
-        "Columns that are counted": fit["n_tables"],
+        "Columns that are counted": fit["n_tables"] or fit["n_coded"],
         "Unit": facts["unit"],
         "Neighbour relation": facts["relation"],
         "epsilon": epsilon_text(facts) + of_what,
