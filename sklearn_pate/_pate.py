@@ -74,8 +74,8 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
     - **Privacy**: `epsilon`, `delta`, `privacy_unit`, `classes`, `public_size`,
       `synthetic`, `ledger`.
     - **Quality**: `estimator`, `student`, `n_teachers`, `mechanism`, `n_queries`,
-      `query_strategy`, `vote`, `threshold`, `representation`. See "What is released in
-      which case" in :doc:`/guide/pate`.
+      `query_strategy`, `vote`, `threshold`, `representation`, `codes`. See "What is
+      released in which case" in :doc:`/guide/pate`.
     - **Running**: `memory`, `n_jobs`, `verbose`, `random_state`.
 
     Parameters

@@ -114,7 +114,7 @@ class CodedColumns:
 
     @property
     def by_name(self) -> dict[Any, list[str]]:
-        """Codes by the name of their column, or its number if there are no names."""
+        """Dict of codes by the name of their column, or by its number without names."""
         return {self.names[column]: [*codes] for column, codes in self.codes.items()}
 
     def count(
@@ -278,7 +278,7 @@ def problems_of_codes(declared: dict[Any, Any], X: Any) -> Iterator[str]:
     for name, listed in declared.items():
         if listed is not None:
             codes = dict.fromkeys(map(to_word, listed), 0)
-            n_others = np.count_nonzero(_cells_of(X, names.index(name), codes))
+            n_others = int(np.count_nonzero(_cells_of(X, names.index(name), codes)))
             if n_others:
                 what = counted(n_others, "value")
                 yield f"Column {name!r}: {what} without a declared code."

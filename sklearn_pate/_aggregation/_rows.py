@@ -79,12 +79,12 @@ class PublicInputs:
 
     @property
     def counted_columns(self) -> Container[int]:
-        """Places of the columns whose codes are counted."""
+        """Container of the numbers of columns whose codes are counted."""
         return () if self.coded is None else self.coded.codes
 
     @property
     def counted_codes(self) -> dict[Any, list[str]] | None:
-        """Codes by the name of their column; None without any that are counted."""
+        """Dict of counted codes by the name of their column; None without any."""
         return None if self.coded is None else self.coded.by_name
 
     @property

@@ -47,10 +47,16 @@ def of_each(function: Callable[[Any], Result], values: list[Any]) -> list[Result
 
     Other values may be equal and of different types, or raise an error if compared.
     """
-    of_text = {
-        text: function(text) for text in {one for one in values if type(one) is str}
-    }
-    return [of_text[one] if type(one) is str else function(one) for one in values]
+    if {*map(type, values)} == {str}:
+        of_text = {text: function(text) for text in set(values)}
+        return [*map(of_text.__getitem__, values)]
+    of_text = {one: function(one) for one in {*filter(_is_text, values)}}
+    return [of_text[one] if _is_text(one) else function(one) for one in values]
+
+
+def _is_text(value: Any) -> bool:
+    """Check for text itself: objects of other types may raise if compared."""
+    return type(value) is str
 
 
 def odd_rows(X: Any) -> NDArray[np.uint8]:

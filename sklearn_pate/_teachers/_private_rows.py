@@ -240,12 +240,12 @@ def _of_columns(X: Table, X_public: Any, takes_missing: bool) -> Iterator[str]:
                 unlike.append(names[column])
             continue
         values = column_of(X, column).tolist()
-        texts = [one for one in values if is_a(one, str)]
-        words = np.count_nonzero(np.isnan(of_each(to_number, texts)))
+        is_text = np.array(of_each(lambda one: is_a(one, str), values), dtype=bool)
+        words = np.count_nonzero(is_text & np.isnan(of_each(to_number, values)))
         n_known = len(values) - sum(of_each(is_missing_or_nan, values))
         if words and (wanted or (wanted is None and words < n_known / 2)):
             yield (
-                f"Column {names[column]!r}: {counted(words, 'value')} of "
+                f"Column {names[column]!r}: {counted(int(words), 'value')} of "
                 f"{n_known} cannot be read as a number."
             )
     if unlike:

@@ -1,7 +1,7 @@
 """Private logistic regression in a public basis, by noisy Newton steps."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import pairwise
@@ -30,6 +30,7 @@ from sklearn_pate._aggregation._design import check_two_classes, is_given, is_ta
 from sklearn_pate._aggregation._entry import CountsFor, ReleasePlan, open_entry
 from sklearn_pate._aggregation._outlook import (
     why_columns_are_lost,
+    why_few_functions,
     why_few_public_rows,
     why_newton_useless,
     why_one_class,
@@ -355,7 +356,7 @@ class RepresentedRows:
             return left[:, :, np.newaxis] * right[:, np.newaxis, :].astype(left.dtype)
         return (left.T @ right / len(left))[np.newaxis]
 
-    def _parts(self) -> Iterator[list[Rows]]:
+    def _parts(self) -> Iterator[Sequence[Rows]]:
         """Yield the blocks of rows of each part: all its rows, or those of each group.
 
         No row is left out, so that others stay.
@@ -375,7 +376,7 @@ class RepresentedRows:
             yield np.split(rows, starts[first + 1 : last] - starts[first])
 
     def _values(
-        self, number: int, blocks: list[Rows], places: NDArray[np.intp]
+        self, number: int, blocks: Sequence[Rows], places: NDArray[np.intp]
     ) -> list[NDArray[np.float32]]:
         """Return values of the functions at some places, at the blocks of a part."""
         if not places.any():  # of the constant
@@ -384,7 +385,7 @@ class RepresentedRows:
         if values is None:
             # The same operations as for values that are kept: which are depends on the
             # sizes of private groups.
-            rows = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+            rows = blocks[0] if len(blocks) == 1 else np.concatenate(cast(Any, blocks))
             ends = np.cumsum([len(self._codes[one]) for one in blocks])[:-1]
             values = [
                 self._values_of(one, self._places_kept)
@@ -1152,6 +1153,9 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
             self._tried(public, basis.basis.n_linear),
             self._why_useless(release, n_units),
         )
+        n_public, rows = public.n_public, public.X_public
+        why = self._why_few_functions(release, n_units, n_public, rows)
+        warn_user(None if plan.why_useless else why, PrivacyUtilityWarning)
         plan.warn_if_useless()
         return plan
 
@@ -1264,6 +1268,16 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
         if self._has_log_odds:
             return None
         return why_newton_useless(release, n_units, rarest)
+
+    def _why_few_functions(
+        self, release: ReleasePlan, n_units: int, n_public: int, X_public: Any = None
+    ) -> str | None:
+        """Describe why counts of columns are better; None if not."""
+        of_rows = X_public is not None and self._is_ordered(X_public)
+        if self._has_log_odds or of_rows or is_given(self.representation):
+            return None
+        most = self._most_coordinates(release, n_public, n_units, most=self._most())
+        return why_few_functions(release, most, n_units)
 
     @property
     def _has_log_odds(self) -> bool:

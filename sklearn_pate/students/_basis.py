@@ -202,9 +202,9 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
     def _values(
         self,
         X: NDArray[np.float64],
-        product: Callable[..., NDArray[np.float64]],
-        distances: Callable[..., NDArray[np.float64]],
-    ) -> NDArray[np.float64]:
+        product: Callable[..., NDArray[Any]],
+        distances: Callable[..., NDArray[Any]],
+    ) -> NDArray[Any]:
         values = product(X - self.mean_, self.linear_weights_)
         values += self.intercept_
         if self.landmarks_ is not None:
@@ -252,9 +252,11 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         self,
         X: NDArray[np.float64],
         landmarks: NDArray[np.float64],
-        distances: Callable[..., NDArray[np.float64]],
-    ) -> NDArray[np.float64]:
-        return np.exp(-self.gamma_ * distances(X, landmarks))
+        distances: Callable[..., NDArray[Any]],
+    ) -> NDArray[Any]:
+        kernel = distances(X, landmarks)
+        kernel *= -self.gamma_
+        return np.exp(kernel, out=kernel)
 
     def _orthogonalise(
         self,
@@ -300,8 +302,9 @@ def _squared_distances(
 ) -> NDArray[np.float32]:
     """Compute squared distances in single precision, by a product of matrices."""
     rows, points = rows.astype(np.float32), points.astype(np.float32)
-    lengths = np.einsum("ij,ij->i", rows, rows)[:, np.newaxis]
-    squared = lengths + np.einsum("ij,ij->i", points, points) - 2 * rows @ points.T
+    squared = rows @ (-2 * points.T)
+    squared += np.einsum("ij,ij->i", rows, rows)[:, np.newaxis]
+    squared += np.einsum("ij,ij->i", points, points)
     return np.maximum(squared, 0, out=squared)
 
 
