@@ -154,7 +154,8 @@ benchmarks: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-s
 	$(INSTALL) --editable '.[bench,engines]'
 	for name in engines overhead images paper_students image_recipe petdl petdl_paper \
 	  petdl_components dpsgd siamese erm private_search private_learners sizes \
-	  private_metrics tabular mean_scores six_tables pate_defaults cluster \
+	  private_metrics tabular mean_scores six_tables pate_defaults codes \
+	  cluster newton_speed \
 	  release_utility adaptive_cost accounting safety audits learner_audits \
 	  rounding_attack readme guide_papers example_outputs pictures pages; do \
 	  $(RUN) -m benchmarks $$name || exit 1; \

@@ -47,6 +47,7 @@ NEEDS = {
     "accounting published_votes": "vote counts of the 2018 paper",
     "accounting default_mechanism": "vote counts of the 2018 paper",
     "accounting speed": "vote counts of the 2018 paper and an idle machine",
+    "newton_speed": "an idle machine",
     "overhead": "an idle machine",
     "paper_students": "vote counts of the 2018 paper",
     "tabular adult_2017_noise": "vote counts of the 2018 paper",

@@ -112,10 +112,21 @@ def engines():
     }
     return table(results, columns)
 
+def newton_speed():
+    """Processor time and memory of DPNewton, beside boosting without privacy."""
+    columns = {
+        "": "learner",
+        "private rows": ("n_rows", "{:,}".format),
+        "processor time, s": ("seconds", decimals(1)),
+        "memory, MiB": ("memory", "{:.0f}".format),
+    }
+    return table(load("newton_speed")["rows"], columns)
+
 
 SPEED_TABLES = (
     overhead,
     overhead_fits,
+    newton_speed,
     cluster,
     engines,
 )

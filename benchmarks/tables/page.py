@@ -28,6 +28,14 @@ PATE_DATA = {
     "cifar10": "CIFAR-10, 50,000 images",
     "mnist": "MNIST, 60,000 images",
 }
+#: Tables with columns of codes.
+CODED = {
+    "even": "300 codes",
+    "few frequent": "few frequent",
+    "rare class": "rare class",
+    "no effect": "no effect",
+    "diabetes": "Diabetes, by patient",
+}
 EPSILONS = (0.25, 0.5, 1.0, 2.0)
 #: Learners of the guide, with their names in its table.
 SOURCES = {
@@ -173,6 +181,18 @@ def pate_defaults():
         for one in ("votes", "scores")
     ]
     return table(results["stroke"], [*columns, "log loss: constant"], rows=cells)
+
+
+def codes():
+    """AUC with and without noisy counts of codes."""
+    results = load("codes")
+    found = {name: _by_learner(results[name]["rows"])[0] for name in CODED}
+    lines = []
+    for key in found["even"]:
+        learner, epsilon = key
+        areas = [area(found[name][key]["auc"]) for name in CODED]
+        lines.append([learner, "" if epsilon is None else f"{epsilon:g}", *areas])
+    return table(results["even"], ["AUC", "epsilon", *CODED.values()], rows=lines)
 
 
 def six_tables_time():
@@ -383,5 +403,6 @@ TABULAR_TABLES = (
     diabetes_balanced,
     six_tables,
     pate_defaults,
+    codes,
     release_utility,
 )

@@ -52,8 +52,8 @@ _MOST_RARE, _LEAST_VARIANCE = 0.5, 0.5
 # Share of rows that a domain may miss without a warning, in standard deviations of the
 # noise, and number of columns that are named.
 _MISSED, _CERTAIN, _MOST_NAMED = 0.1, 5.0, 5
-# Functions of more than two classes that are few.
-_FEW_FUNCTIONS = 10
+# Functions for each of more than two classes that are few.
+_FEW_FUNCTIONS = 2
 # Standard deviations by which answers follow the scores of a student of others.
 _SURE = 2.0
 _MOST_TEACHERS = 2**20
@@ -547,10 +547,10 @@ def why_few_functions(
 ) -> str | None:
     """Describe why counts of columns tell many classes apart better; None if not.
 
-    Measured on tables of few rows: counts of two classes are no better.
+    Measured on tables of few rows, of five and seven classes.
     """
     n_classes = release.n_values
-    if n_classes < 3 or n_functions >= _FEW_FUNCTIONS:
+    if n_classes < 3 or n_functions >= _FEW_FUNCTIONS * n_classes:
         return None
     unit = release.statement.unit
     return (

@@ -1153,9 +1153,6 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
             self._tried(public, basis.basis.n_linear),
             self._why_useless(release, n_units),
         )
-        n_public, rows = public.n_public, public.X_public
-        why = self._why_few_functions(release, n_units, n_public, rows)
-        warn_user(None if plan.why_useless else why, PrivacyUtilityWarning)
         plan.warn_if_useless()
         return plan
 
@@ -1270,11 +1267,10 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
         return why_newton_useless(release, n_units, rarest)
 
     def _why_few_functions(
-        self, release: ReleasePlan, n_units: int, n_public: int, X_public: Any = None
+        self, release: ReleasePlan, n_units: int, n_public: int
     ) -> str | None:
-        """Describe why counts of columns are better; None if not."""
-        of_rows = X_public is not None and self._is_ordered(X_public)
-        if self._has_log_odds or of_rows or is_given(self.representation):
+        """Describe why counts of columns of a table are better; None if not."""
+        if self._has_log_odds or is_given(self.representation):
             return None
         most = self._most_coordinates(release, n_public, n_units, most=self._most())
         return why_few_functions(release, most, n_units)

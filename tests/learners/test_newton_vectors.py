@@ -348,3 +348,29 @@ def test_opposite_labels_nearly_reach_the_bound():
         for code in (0, 1)
     )
     assert squared(one - other) >= (2 * step.longest - 5) ** 2
+
+
+@pytest.mark.parametrize("of_groups", [False, True])
+def test_rows_are_represented_in_parts_of_bounded_size(monkeypatch, of_groups):
+    monkeypatch.setattr(_newton, "_AT_ONCE", 8 * N_COORDINATES * N_VALUES)
+    X, codes, groups = group_table()
+    represented = []
+
+    def represent(rows):
+        represented.append(np.arange(len(X))[rows])
+        return X[rows]
+
+    size = N_COORDINATES * N_VALUES
+    groups = groups if of_groups else None
+    rows = RepresentedRows(represent, codes, groups, values_of, size=size)
+    assert_array_equal(rows.sum(OF_GRADIENTS), sums_of(X, codes, groups, OF_GRADIENTS))
+    # Groups are whole, and the smallest number of them has eight rows.
+    largest = np.bincount(groups[groups >= 0]).max() if of_groups else 0
+    assert max(map(len, represented)) <= 8 + largest
+    wanted = np.flatnonzero(groups >= 0) if of_groups else np.arange(len(X))
+    assert_array_equal(np.sort(np.concatenate(represented)), wanted)
+    # Values are kept, and the constant needs none.
+    n_parts = len(represented)
+    rows.sum(OF_GRADIENTS)
+    rows.sum(OF_SHARES)
+    assert len(represented) == n_parts
