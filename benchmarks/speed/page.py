@@ -112,6 +112,7 @@ def engines():
     }
     return table(results, columns)
 
+
 def newton_speed():
     """Processor time and memory of DPNewton, beside boosting without privacy."""
     columns = {

@@ -52,8 +52,6 @@ _MOST_RARE, _LEAST_VARIANCE = 0.5, 0.5
 # Share of rows that a domain may miss without a warning, in standard deviations of the
 # noise, and number of columns that are named.
 _MISSED, _CERTAIN, _MOST_NAMED = 0.1, 5.0, 5
-# Functions for each of more than two classes that are few.
-_FEW_FUNCTIONS = 2
 # Standard deviations by which answers follow the scores of a student of others.
 _SURE = 2.0
 _MOST_TEACHERS = 2**20
@@ -527,8 +525,8 @@ def why_columns_are_lost(
         return (
             "Most public rows have a category that is too rare for a feature of its "
             f"own in the columns {listed}: the features do not tell such categories "
-            "apart. Group the categories, or pass codes={column: [...]} with all "
-            "categories of a column, whose noisy counts then become features."
+            "apart. Group the categories, or count them: with many rows by "
+            "codes={column: None}, with few by DPNaiveBayesClassifier(domain)."
         )
     kept = representation.kept_variance_ * of_basis
     if kept >= _LEAST_VARIANCE:
@@ -539,25 +537,6 @@ def why_columns_are_lost(
         f"{columns}. If many columns matter, use DPLogisticRegression(data_norm=..., "
         "method='gaussian') in place of this learner. It sees all columns, and its "
         "data_norm is a public bound of the length of a row."
-    )
-
-
-def why_few_functions(
-    release: ReleasePlan, n_functions: int, n_units: int
-) -> str | None:
-    """Describe why counts of columns tell many classes apart better; None if not.
-
-    Measured on tables of few rows, of five and seven classes.
-    """
-    n_classes = release.n_values
-    if n_classes < 3 or n_functions >= _FEW_FUNCTIONS * n_classes:
-        return None
-    unit = release.statement.unit
-    return (
-        f"{counted(n_units, unit)} of {n_classes} classes allow only {n_functions} "
-        "features for this noise. If the domain of the columns can be declared, "
-        "noisy counts of each column tell so many classes apart better: use "
-        "DPNaiveBayesClassifier(domain), or synthetic=PrivateMarginals(domain)."
     )
 
 

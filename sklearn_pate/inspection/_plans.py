@@ -661,7 +661,6 @@ def _facts_of_newton(
         facts.append(Fact("n_units_needed", needed, text))
     useless = learner._why_useless(release, n_units)
     useless = useless or learner._why_useless(release, n_units, rarest)
-    useless = useless or learner._why_few_functions(release, n_units, sizes.n_public)
     return facts, [useless, why_few_public_rows(sizes.n_public)]
 
 

@@ -30,7 +30,6 @@ from sklearn_pate._aggregation._design import check_two_classes, is_given, is_ta
 from sklearn_pate._aggregation._entry import CountsFor, ReleasePlan, open_entry
 from sklearn_pate._aggregation._outlook import (
     why_columns_are_lost,
-    why_few_functions,
     why_few_public_rows,
     why_newton_useless,
     why_one_class,
@@ -1265,15 +1264,6 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
         if self._has_log_odds:
             return None
         return why_newton_useless(release, n_units, rarest)
-
-    def _why_few_functions(
-        self, release: ReleasePlan, n_units: int, n_public: int
-    ) -> str | None:
-        """Describe why counts of columns of a table are better; None if not."""
-        if self._has_log_odds or is_given(self.representation):
-            return None
-        most = self._most_coordinates(release, n_public, n_units, most=self._most())
-        return why_few_functions(release, most, n_units)
 
     @property
     def _has_log_odds(self) -> bool:

@@ -129,3 +129,15 @@ def test_the_learners_that_they_name_do_better():
             warnings.simplefilter("ignore")
             newton = auc(DPNewtonClassifier(random_state=0), rows, X_public=X_public)
         assert auc(learner, rows) > newton + 0.08
+
+
+def test_a_plan_for_few_rows_of_many_classes_names_counts():
+    def text(n_rows, n_classes):
+        planned = plan(DPNewtonClassifier(), n_rows=n_rows, n_classes=n_classes)
+        return " ".join(planned.warnings)
+
+    named = "DPNaiveBayesClassifier for a table of up to"
+    assert named in text(1000, 7)
+    assert named in text(667, 5)
+    assert named not in text(20_000, 7)
+    assert named not in text(200, 2)
