@@ -29,6 +29,10 @@ OTHER_ARGUMENTS = {
     "adult 3000": "few",
     "adult 6000": "few",
     "adult missing": "missing",
+    "component 1": "components",
+    "component 5": "components",
+    "component 12": "components",
+    "component 20": "components",
 }
 #: Scripts that take no names of tables.
 WITHOUT_NAMES = (

@@ -16,7 +16,8 @@ from functools import cache, partial
 import numpy as np
 import pandas as pd
 from sklearn.datasets import make_classification
-from sklearn.preprocessing import normalize
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler, normalize
 
 from benchmarks.tables.tabular import N_EVALUATED
 from sklearn_pate.datasets import fetch_adult, fetch_diabetes130, fetch_mnist
@@ -341,6 +342,23 @@ def _nonlinear():
         n_test=10_000,
         metric="accuracy",
     )
+
+
+def component(place, *, n_private=5000, n_public=1000, n_columns=21):
+    """Make rows whose class depends on one principal component of their columns.
+
+    The k-th component has a variance of about 0.81^k. The second class has a third of
+    the rows.
+    """
+    rng, n_rows = np.random.RandomState(place), n_private + n_public + N_EVALUATED
+    turned = np.linalg.qr(rng.standard_normal((n_columns, n_columns)))[0]
+    latent = rng.standard_normal((n_rows, n_columns)) * 0.9 ** np.arange(n_columns)
+    X = StandardScaler().fit_transform(latent @ turned.T)
+    score = 2 * PCA(n_columns, whiten=True).fit_transform(X)[:, place - 1]
+    chance = rng.logistic(size=n_rows)
+    y = (score + chance > np.quantile(score + chance, 2 / 3)).astype(int)
+    name = f"component {place}"
+    return _cut(name, X, y, X, n_train=n_private, n_test=N_EVALUATED, metric="accuracy")
 
 
 def _mnist():

@@ -51,6 +51,8 @@ TURNS = {
     "adult missing": "Adult, a fifth of all values missing",
     "nonlinear": "500,000 nonlinear rows",
 }
+#: Made-up tables by the component that the class depends on.
+COMPONENTS = (1, 5, 12, 20)
 #: Learners whose predictions are compared with the share of a class.
 PREDICTED = (
     "DPNewton",
@@ -150,6 +152,18 @@ def six_tables_turns():
             )
     columns = ["AUC; accuracy in %", "epsilon", *FEW]
     return table(load("six_tables")["adult 1000"], columns, rows=lines)
+
+
+def components():
+    """AUC where the class depends on one component."""
+    lines = {}
+    for place in COMPONENTS:
+        for row in load("six_tables")[f"component {place}"]["rows"]:
+            key = row["learner"], f"{row['epsilon']:g}"
+            lines.setdefault(key, []).append(area(row["auc"]))
+    columns = ["AUC", "epsilon", *(f"component {place}" for place in COMPONENTS)]
+    rows = [[*key, *cells] for key, cells in lines.items()]
+    return table(load("six_tables")["component 1"], columns, rows=rows)
 
 
 def pate_defaults():
@@ -402,6 +416,7 @@ TABULAR_TABLES = (
     diabetes,
     diabetes_balanced,
     six_tables,
+    components,
     pate_defaults,
     codes,
     release_utility,

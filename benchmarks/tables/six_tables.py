@@ -4,6 +4,7 @@ adult, kddcup99, diabetes, stroke, credit_default, obesity
                                 every learner against epsilon
 few, missing, nonlinear         some of them with few rows, missing values, strong
                                 interactions
+components                      some of them where the class depends on one component
 time                            seconds of the counts
 
 Takes about two hours. Finished fits are kept in files of lines, so that an interrupted
@@ -48,6 +49,7 @@ from benchmarks.learners.data import (
     KDD_RANGES,
     _diagnosis,
     _specialty,
+    component,
     load,
 )
 from benchmarks.learners.settings import linear_net, own_epsilon
@@ -106,6 +108,8 @@ def case(name):
     source, _, part = name.partition(" ")
     if source in FILES:
         return load_file(source)
+    if source == "component":
+        return component(int(part)), (-8.0, 8.0)
     data = load(source)
     if source == "nonlinear":
         return data, (-12.0, 12.0)
@@ -460,6 +464,14 @@ TABLES = {
         (0.1, 1.0),
         range(1),
     ),
+    "components": lambda: [
+        turn(
+            f"component {place}",
+            ("DPNewton", "PATE, mean scores", "naive Bayes, no public rows"),
+            (0.25, 0.5, 1.0, 2.0),
+        )
+        for place in (1, 5, 12, 20)
+    ],
     "time": times,
 }
 

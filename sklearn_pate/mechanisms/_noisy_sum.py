@@ -538,6 +538,10 @@ class MeanScores(GaussianSum):
     on the numbers of public rows, classes and coordinates. The proof is on the page
     :doc:`/accounting`.
 
+    The functions are those that vary most over public rows: unlike the steps of
+    :class:`~sklearn_pate.DPNewtonClassifier`, the release does not choose among more
+    functions. Classes that depend on functions that vary little are hardly learned.
+
     Aggregation over disjoint shards is from Nissim, Raskhodnikova, Smith (2007),
     "Smooth sensitivity and sampling in private data analysis". The release of a
     function by noisy coefficients is from Hall, Rinaldo, Wasserman (2013),

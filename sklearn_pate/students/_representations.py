@@ -175,6 +175,8 @@ class TableRepresentation(
     _keeps_rows_apart = ()
     #: Numbers may be text, and categories of any type.
     _reads_any_type = True
+    #: Of stored representations without codes.
+    codes: Any = None
 
     def __init__(
         self,

@@ -76,6 +76,15 @@ def of_table():
     return clf.fit(table[:2000], Y[:2000], X_public=PublicData(table[2000:2080]))
 
 
+def of_codes():
+    """Fit on a table with a column whose codes are counted."""
+    clf = DPNewtonClassifier(
+        codes={"ward": ["A", "B"]}, classes=[0, 1, 2], epsilon=4.0, random_state=0
+    )
+    table = frame(X)
+    return clf.fit(table[:2000], Y[:2000], X_public=PublicData(table[2000:2080]))
+
+
 def of_images():
     """Vote on images; few filters, so that the file is small."""
     images, digits = load_digits().images, load_digits().target
@@ -147,6 +156,7 @@ MODELS = {
         )
     ),
     "newton_of_a_table": of_table,
+    "codes_of_a_table": of_codes,
     "linear": lambda: fit(
         DPLogisticRegression(classes=[0, 1, 2], epsilon=4.0, **BOUNDS), public=False
     ),
