@@ -104,9 +104,9 @@ def check_number_of_groups(estimator: Any) -> None:
 
 def check_for_cluster(estimator: Any) -> None:
     """Raise for parameters that need the rows in one process."""
-    for name in ("public_size", "synthetic", "memory"):
+    for name in ("public_size", "synthetic", "codes", "memory"):
         value = getattr(estimator, name)
-        if value is not None:
+        if value is not None and not (name == "codes" and value == "auto"):
             raise ValueError(
                 f"{name}={value!r} needs private rows in memory, but X is a dask "
                 f"collection; set {name}=None"

@@ -77,11 +77,13 @@ OF_TABLE = 500
 # Functions for each unit of the square root of G, mu and the units of privacy; more
 # where the first ones matter most. Measured on tables, and on images.
 _COORDINATES, _ORDERED, _FEWEST = 0.029, 0.25, 5
-# Functions of a table that are tried, for each that noise allows, and linear ones that
-# are tried, for each of K - 1 values. They stay if they exceed noise by these standard
-# deviations, in the first round and in the second, and its squared length by a factor:
-# each adds noise to all others.
-_TRIED, _TRIED_LINEAR, _BEYOND, _WORTH = 2, 40, (0.0, 3.0), 2.3
+# Functions of a table that are tried, for each that noise allows, if its variance on
+# coefficients is below that of the sample; and linear ones that are tried, for each of
+# K - 1 values. They stay if they exceed noise by these standard deviations, in the
+# first round and in the second, and its squared length by a factor: each adds noise to
+# all others.
+_TRIED, _MOST_TRIED, _TRIED_LINEAR = 2, 1.0, 40
+_BEYOND, _WORTH = (0.0, 3.0), 2.3
 # Public rows for each function, as their covariance stands for that of private rows.
 _ROWS_PER_COORDINATE = 10
 # Variance of the noise on the coefficients of a table, over that of the sample.
@@ -157,12 +159,14 @@ def most_by_public_rows(most: int, n_public: int) -> int:
     return min(most, max(_FEWEST, n_public // _ROWS_PER_COORDINATE))
 
 
-def n_tried(n_allowed: int, n_linear: int, n_classes: int) -> int:
+def n_tried(n_allowed: int, n_linear: int, n_classes: int, noise: float = 0.0) -> int:
     """Compute the number of functions whose first gradients decide which ones stay.
 
-    Labels may depend on functions that vary little over public rows.
+    Labels may depend on functions that vary little over public rows. `noise` is its
+    variance on the allowed coefficients, over that of the sample.
     """
-    return max(_TRIED * n_allowed, min(n_linear, 1 + _TRIED_LINEAR // (n_classes - 1)))
+    times = _TRIED if noise < _MOST_TRIED else 1
+    return max(times * n_allowed, min(n_linear, 1 + _TRIED_LINEAR // (n_classes - 1)))
 
 
 def _mu(mechanism: NewtonSteps) -> float:
@@ -419,7 +423,7 @@ class Newton:
         allowed: Callable[[float], int],
         shares: NDArray[np.float64] | None = None,
         *,
-        tried: Callable[[int], int] | None = None,
+        tried: Callable[..., int] | None = None,
         intercept_only: bool = False,
     ) -> None:
         self.coef = np.zeros((1, start.shape[1]))
@@ -499,13 +503,13 @@ class Newton:
         self.class_shares = shares / shares.sum()
         #: Number of functions that stay in any case, which are the first ones.
         self._n_sure = self._allowed(evenness_of(self.class_shares))
-        n_functions = self._tried(self._n_sure) if self._tried else self._n_sure
+        noise = self._noise(self._n_sure * self.coef.shape[1])
+        n_functions = self._tried(self._n_sure, noise) if self._tried else self._n_sure
         self.functions = np.arange(min(n_functions, self._values.shape[1]))
         self._start = self._start[self.functions]
         self._values = self._values[:, self.functions]
         # Equal probabilities are far from those of a rare class, so that few steps do
         # not arrive; but from there, clipping takes less of the vectors of this class.
-        noise = self._noise(self._n_sure * self.coef.shape[1])
         self._certainty = float(np.clip((_MUCH - noise) / (_MUCH - _LITTLE), 0, 1))
         if not self._start.any():
             scores = self._certainty * np.log(self.class_shares)
@@ -942,10 +946,10 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
 
     For n units and K classes with shares pi from the first step, let G = (1
     - sum(pi^2)) K / (K - 1). For a table, the model has the first 0.029 sqrt(G) n mu
-    features, at least 5 and at most mu^2 n / (K - 1). Twice as many are tried, or 40 /
-    (K - 1) linear ones if these are more: labels may depend on features that vary
-    little. Features stay whose coefficients exceed the noise of steps 2 and 3, alone or
-    in blocks.
+    features, at least 5 and at most mu^2 n / (K - 1). Labels may depend on features
+    that vary little, so that more are tried: 40 / (K - 1) linear ones, or twice as many
+    as the model has, if that is less than mu^2 n / (4 (K - 1)). Features stay whose
+    coefficients exceed the noise of steps 2 and 3, alone or in blocks.
 
     Newton steps with noise are from Ganesh, Haghifam, Steinke, Thakurta (2023), "Faster
     differentially private convex optimization via second-order methods". This class
@@ -1213,15 +1217,17 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
             evenness=evenness,
         )
 
-    def _tried(
-        self, public: PublicInputs, n_linear: int
-    ) -> Callable[[int], int] | None:
+    def _tried(self, public: PublicInputs, n_linear: int) -> Callable[..., int] | None:
         """Return the number of functions that are tried, by the number allowed."""
         if self._is_ordered(public.X_public) or self._has_log_odds:
             return None
         most = most_by_public_rows(self._most(public.X_public), public.n_public)
         n_classes = len(public.classes)
-        return lambda n_allowed: min(most, n_tried(n_allowed, n_linear, n_classes))
+
+        def tried(n_allowed: int, noise: float = 0.0) -> int:
+            return min(most, n_tried(n_allowed, n_linear, n_classes, noise))
+
+        return tried
 
     def _most(self, X_public: Table | None = None) -> int:
         """Return the largest number of functions; no public rows stand for a table."""
@@ -1385,7 +1391,7 @@ class _NewtonPlan:
     allowed: Callable[[float], int]
     #: Number of functions that are tried, by the number that noise allows; None where
     #: their order tells how much they matter.
-    tried: Callable[[int], int] | None
+    tried: Callable[..., int] | None
     #: Description of noise that hides the coefficients, None if it does not.
     why_useless: str | None
     #: Whether the noise hides all coefficients but those of naive Bayes.

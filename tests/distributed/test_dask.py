@@ -429,6 +429,7 @@ def test_y_and_groups_need_the_rows_of_x(client, table, X_public):
     ("changed", "message"),
     [
         ({"public_size": 0.2}, r"public_size=0\.2 needs private rows in memory"),
+        ({"codes": {"a": [1]}}, r"codes=\{'a': \[1\]\} needs private rows in memory"),
         ({"memory": "folder"}, "memory='folder' needs private rows in memory"),
         (
             {"n_teachers": 4000},

@@ -246,7 +246,7 @@ def late():
 
 
 def tried(n_allowed):
-    return {"allowed": lambda evenness: n_allowed, "tried": lambda n: 22}
+    return {"allowed": lambda evenness: n_allowed, "tried": lambda n, noise: 22}
 
 
 def test_a_function_beyond_those_that_noise_allows_stays_if_labels_depend_on_it(late):
