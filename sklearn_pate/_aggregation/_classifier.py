@@ -15,6 +15,7 @@ from sklearn_pate._aggregation._aggregation import Aggregation, is_for_all_rows
 from sklearn_pate._aggregation._checks import check_privacy_unit, check_synthetic
 from sklearn_pate._aggregation._codes import (
     SHARE_OF_CODES,
+    CodeLogOdds,
     problems_of_codes,
     read_codes,
 )
@@ -25,7 +26,11 @@ from sklearn_pate._aggregation._entry import (
     draw_synthetic_rows,
     tables_by_name,
 )
-from sklearn_pate._aggregation._outlook import why_counts_useless, why_domain_misses
+from sklearn_pate._aggregation._outlook import (
+    why_codes_tell_nothing,
+    why_counts_useless,
+    why_domain_misses,
+)
 from sklearn_pate._aggregation._rows import PublicInputs, check_synthetic_rows
 from sklearn_pate._estimators._class_codes import (
     DelegatedPredictionMixin,
@@ -207,6 +212,9 @@ class PublicRowsClassifier(DelegatedPredictionMixin, PrivateClassifier):
                 public, tables = count_codes(
                     plan.public, plan.private, plan.release, entry, plan.seeds.synthetic
                 )
+            log_odds = cast(CodeLogOdds, public.log_odds).log_odds_
+            why = why_codes_tell_nothing([*tables], log_odds)
+            warn_user(why, PrivacyUtilityWarning)
             return self._with_public_rows(plan, public), tables
         domain = plan.public.domain
         if domain is None or self.synthetic is None:

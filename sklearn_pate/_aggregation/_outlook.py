@@ -455,6 +455,25 @@ def why_counts_useless(
     )
 
 
+def why_codes_tell_nothing(
+    names: list[Any], log_odds: Sequence[NDArray[np.float64]]
+) -> str | None:
+    """Describe codes that are no feature, by released counts; None without any."""
+    lost = [
+        name
+        for name, of_codes in zip(names, log_odds, strict=True)
+        if not of_codes.any()
+    ]
+    if not lost:
+        return None
+    more = f" and {len(lost) - _MOST_NAMED} more" * (len(lost) > _MOST_NAMED)
+    return (
+        f"By their noisy counts, the codes in the columns {lost[:_MOST_NAMED]}{more} "
+        "tell the classes apart no better than chance, and become no feature. Leave "
+        "these columns out of codes, or use more rows or a larger epsilon."
+    )
+
+
 def why_domain_misses(marginals: Marginals) -> str | None:
     """Describe what the domain or classes miss, by released counts; None if nothing.
 

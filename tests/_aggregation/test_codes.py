@@ -14,6 +14,7 @@ from sklearn_pate import (
     DPNewtonClassifier,
     PATEClassifier,
     PrivacyLedger,
+    PrivacyUtilityWarning,
     PrivateMarginals,
     PublicData,
     PublishedClassifier,
@@ -92,7 +93,9 @@ def test_counts_tell_codes_apart_that_public_rows_hardly_show(learner):
 
 def test_codes_without_any_effect_become_no_feature():
     X, y = table_of_codes(12_000, effect=0.0)
-    fitted = fit(X=X, y=y)
+    message = r"the codes in the columns \['code'\] tell the classes apart no better"
+    with pytest.warns(PrivacyUtilityWarning, match=message):
+        fitted = fit(X=X, y=y)
     [log_odds] = fitted.representation_.codes.log_odds_
     assert not log_odds.any()
 
