@@ -14,6 +14,7 @@ from sklearn_pate._estimators._class_codes import (
     check_classifier,
 )
 from sklearn_pate._estimators._isolation import check_cloneable
+from sklearn_pate._inputs._features import in_short
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._value_checks import (
     check_count,
@@ -108,8 +109,8 @@ def check_for_cluster(estimator: Any) -> None:
         value = getattr(estimator, name)
         if value is not None and not (name == "codes" and value == "auto"):
             raise ValueError(
-                f"{name}={value!r} needs private rows in memory, but X is a dask "
-                f"collection; set {name}=None"
+                f"{name}={in_short(value)} needs private rows in memory, but X is a "
+                f"dask collection; set {name}=None"
                 + ("." if name == "memory" else ", and pass X_public.")
             )
 

@@ -239,9 +239,15 @@ class PublicRowsClassifier(DelegatedPredictionMixin, PrivateClassifier):
         """Return a plan of the same release on other public rows."""
         return plan.on(public)
 
+    def _find_problems(
+        self, X: Any, y: Any, X_public: Any, groups: Any, classes: Any
+    ) -> DataProblems:
+        problems = super()._find_problems(X, y, X_public, groups, classes)
+        if not isinstance(self.codes, dict):
+            return problems
+        return DataProblems([*problems, *problems_of_codes(self.codes, X, X_public)])
+
     def _problems_of_values(self, X: Any) -> Iterable[str]:
-        if isinstance(self.codes, dict):
-            return problems_of_codes(self.codes, X)
         return () if self.synthetic is None else self.synthetic._problems(X)
 
     def _warn_of_counts(

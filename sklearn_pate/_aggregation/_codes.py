@@ -1,8 +1,10 @@
 """Columns of many codes, and their log-odds from noisy counts by class."""
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -18,10 +20,12 @@ from sklearn_pate._inputs._containers import (
     column_of,
 )
 from sklearn_pate._inputs._known_columns import to_word
-from sklearn_pate._inputs._odd_values import of_each
-from sklearn_pate._synthetic._domain import MOST_CELLS, categories_of
+from sklearn_pate._inputs._labels import public_table
+from sklearn_pate._inputs._odd_values import of_each, read_like_public
+from sklearn_pate._synthetic._domain import MOST_CELLS
 from sklearn_pate._synthetic._marginals import ClassTables, nearest_on_simplex
 from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.exceptions import PublicDataWarning, warn_user
 from sklearn_pate.students._representations import TableColumns
 
 #: Share of the squared mu for counts of codes. Measured on Diabetes and made-up codes.
@@ -32,6 +36,8 @@ _LEAST_RARE, _LEAST_EVIDENCE = 0.1, 4.0
 # Standard deviations by which released counts must exceed what chance and noise give;
 # largest variance and size of effects.
 _SURE, _LARGEST_VARIANCE, _LARGEST_EFFECT = 2.0, 4.0, 3.0
+# Share of public rows without a declared code that is worth a warning.
+_MOST_OTHERS = 0.5
 _LEAST_WEIGHT = 1e-300
 
 
@@ -158,9 +164,15 @@ class CodedColumns:
 
 def _cells_of(X: Any, column: int, codes: dict[str, int]) -> NDArray[np.intp]:
     """Return the place of each value among the codes, and the last one for others."""
-    listed = column_of(X, column).tolist()
-    found = of_each(lambda one: codes.get(to_word(one), len(codes)), listed)
-    return np.array(found, dtype=np.intp)
+    words = _words_of(X, column)
+    return np.array([codes.get(word, len(codes)) for word in words], dtype=np.intp)
+
+
+def _words_of(X: Any, column: int) -> list[str]:
+    """Return the values of a column as text."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a warning would reveal a value
+        return of_each(to_word, column_of(X, column).tolist())
 
 
 def _effects(
@@ -228,28 +240,58 @@ def read_codes(
         columns = _columns_of_codes(X_public, n_units, n_classes, sigma_of)
         declared = dict.fromkeys([names[column] for column in columns])
     codes, groups = {}, {}
-    for name, given in declared.items():
+    for name in declared:
         if name not in names:
             raise ValueError(
                 f"codes has {name!r}, which is no column of X; use only the columns "
                 f"{names}."
             )
-        column = names.index(name)
-        listed = [*_public_codes(X_public, column)] if given is None else [*given]
-        if not 0 < len(listed) <= MOST_CELLS:
-            raise ValueError(
-                f"codes[{name!r}] has {counted(len(listed), 'code')}; pass 1 to "
-                f"{MOST_CELLS}."
-            )
-        words = [to_word(one) for one in listed]
-        codes[column] = {word: place for place, word in enumerate(words)}
-        if len(codes[column]) < len(words):
-            twice, _ = Counter(words).most_common(1)[0]
-            raise ValueError(f"codes[{name!r}] has {twice!r} twice; list it once.")
+    # In an order that does not depend on that of a dict, as stored counts have it.
+    for name in sorted(declared, key=names.index):
+        column, given = names.index(name), declared[name]
+        public = Counter(_words_of(X_public, column))
+        if given is None:
+            words = [word for word, _ in public.most_common(MOST_CELLS)]
+        else:
+            words = _declared_words(name, given, public)
+        codes[column] = {word: place for place, word in enumerate(sorted(words))}
         if isinstance(given, dict):
-            of_code = [to_word(one) for one in given.values()]
+            group_of = dict(zip(words, map(to_word, given.values()), strict=True))
+            of_code = [group_of[word] for word in codes[column]]
             groups[column] = np.unique(of_code, return_inverse=True)[1]
     return CodedColumns(codes, groups, names) if codes else None
+
+
+def _declared_words(name: Any, given: Any, public: Counter[str]) -> list[str]:
+    """Return declared codes as text, or raise if no public row has one."""
+    words = [to_word(one) for one in given]
+    if not 0 < len(words) <= MOST_CELLS:
+        raise ValueError(
+            f"codes[{name!r}] has {counted(len(words), 'code')}; pass 1 to "
+            f"{MOST_CELLS}."
+        )
+    twice, n_times = Counter(words).most_common(1)[0]
+    if n_times > 1:
+        what = "missing values" if twice == "nan" else repr(twice)
+        raise ValueError(
+            f"codes[{name!r}] has {what} twice, compared as text; list each code once, "
+            "and convert whole numbers from 2^53 on to text."
+        )
+    known = sum(public[word] for word in words)
+    if public and not known:
+        raise ValueError(
+            f"No public row has one of the codes[{name!r}], which are compared as "
+            "text. Declare them as the column has them, with case and leading zeros."
+        )
+    share = 1 - known / max(1, public.total())
+    if share > _MOST_OTHERS:
+        warn_user(
+            f"{100 * share:.0f} % of the public rows have none of the codes[{name!r}], "
+            "which are compared as text. Declare them as the column has them, or list "
+            "more of them.",
+            PublicDataWarning,
+        )
+    return words
 
 
 def check_codes(name: str, codes: Any) -> None:
@@ -269,26 +311,29 @@ def check_codes(name: str, codes: Any) -> None:
                 "of codes, a dict from codes to groups, or None for those of public "
                 "rows."
             )
+        of_groups = listed.values() if isinstance(listed, dict) else ()
+        for one in (*(listed or ()), *of_groups):
+            if not isinstance(one, (str, Real)) and one is not None:
+                raise ValueError(
+                    f"{name}[{column!r}] has {type(one).__name__} among codes or "
+                    "groups, which are text or numbers. In a dict, the keys are codes, "
+                    "and the values are groups."
+                )
 
 
-def problems_of_codes(declared: dict[Any, Any], X: Any) -> Iterator[str]:
+def problems_of_codes(declared: dict[Any, Any], X: Any, X_public: Any) -> Iterator[str]:
     """Describe values that are none of the declared codes. Sensitive."""
-    X = as_table(X)
+    X, X_public = as_table(X), public_table(X_public)
+    if X_public is not None:
+        X = read_like_public(X, as_table(X_public, "X_public"), refuse=False)
     names = column_names(X) or [*range(X.shape[1])]
     for name, listed in declared.items():
-        if listed is not None:
+        if listed is not None and name in names:
             codes = dict.fromkeys(map(to_word, listed), 0)
             n_others = int(np.count_nonzero(_cells_of(X, names.index(name), codes)))
             if n_others:
                 what = counted(n_others, "value")
                 yield f"Column {name!r}: {what} without a declared code."
-
-
-def _public_codes(X_public: Table, column: int) -> list[str]:
-    """Return the codes of a column: those of its type, or of the public rows."""
-    of_type = categories_of(X_public, column)
-    words = of_each(to_word, of_type or column_of(X_public, column).tolist())
-    return [word for word, _ in Counter(words).most_common(MOST_CELLS)]
 
 
 def _columns_of_codes(
@@ -303,7 +348,7 @@ def _columns_of_codes(
     found = {}
     for column, share in TableColumns().fit(X_public).rare_shares.items():
         if share > _LEAST_RARE:
-            words = of_each(to_word, column_of(X_public, column).tolist())
+            words = _words_of(X_public, column)
             found[column] = np.array([*Counter(words).values()])
     while found:
         sigma = sigma_of(len(found))

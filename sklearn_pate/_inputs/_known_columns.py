@@ -3,6 +3,8 @@
 import re
 from collections import Counter
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -389,12 +391,14 @@ def to_numbers(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def to_word(value: Any) -> str:
-    """Convert a category to text, the same for a whole number of any type.
+    """Convert a category to text, the same for a number of any type.
 
-    Missing values are one category.
+    Missing values are one category. A missing value makes libraries read whole numbers
+    as floats, which must change no other word.
     """
     if is_missing_or_nan(value):
         return "nan"
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
+    if is_a(value, (Real, Decimal)) and not is_a(value, bool):
+        number = to_number(value)
+        return to_text(int(number) if number.is_integer() else number)
     return to_text(value)

@@ -205,7 +205,7 @@ def as_words(values: list[Any]) -> NDArray[np.object_]:
 def to_text(value: Any) -> str:
     """Convert a value to text, the same one for all numbers without a short form."""
     try:
-        return str(value)
+        return str.__str__(str(value))  # not of a type that may raise later
     except Exception:  # a number of thousands of digits, or any object
         return ""
 

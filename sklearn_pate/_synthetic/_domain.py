@@ -497,7 +497,7 @@ def _cells(
             f"Column {name!r} of X is of type {dtype}, whose values cannot be counted; "
             "convert it to numbers or text, for example dates to days."
         )
-    of_type = [False, True] if dtype.kind == "b" else categories_of(no_rows, column)
+    of_type = [False, True] if dtype.kind == "b" else _categories(no_rows, column)
     of_column = declared.get(name, of_type)
     if of_column is None and name not in declared:
         return None
@@ -550,7 +550,7 @@ def _type(no_rows: Any, column: int) -> Any:
     return of_column.dtype if hasattr(of_column, "dtype") else of_column.type  # pyarrow
 
 
-def categories_of(no_rows: Any, column: int) -> list[Any] | None:
+def _categories(no_rows: Any, column: int) -> list[Any] | None:
     """Return the categories that the type of a column lists, None without any.
 
     Those of a polars Categorical are read from the values, and not used.

@@ -79,11 +79,11 @@ OF_TABLE = 500
 _COORDINATES, _ORDERED, _FEWEST = 0.029, 0.25, 5
 # Functions of a table that are tried, for each that noise allows, if its variance on
 # coefficients is below that of the sample; and linear ones that are tried, for each of
-# K - 1 values. They stay if they exceed noise by these standard deviations, in the
-# first round and in the second, and its squared length by a factor: each adds noise to
-# all others.
+# K - 1 values. They stay if they exceed the mean of noise in the first round, and in
+# the second by these standard deviations, alone or in a block, and its squared length
+# by a factor: each adds noise to all others.
 _TRIED, _MOST_TRIED, _TRIED_LINEAR = 2, 1.0, 40
-_BEYOND, _WORTH = (0.0, 3.0), 2.3
+_BEYOND, _WORTH = (6.0, 3.0), 2.3
 # Public rows for each function, as their covariance stands for that of private rows.
 _ROWS_PER_COORDINATE = 10
 # Variance of the noise on the coefficients of a table, over that of the sample.
@@ -571,11 +571,12 @@ class Newton:
             change, variance = before + weight * (change - before), weight * variance
             is_first = False
         squared = np.sum(change**2, axis=1) / variance
-        told = _exceeds(squared, n_values, is_first)
+        alone, in_block = (0.0, 0.0) if is_first else _BEYOND
+        told = _exceeds(squared, n_values, alone)
         for place in _blocks_of(len(told), self._n_sure):
             block = squared[place]
             others, n_others = block.sum() - block.max(), n_values * (len(block) - 1)
-            if _exceeds(others, n_others, is_first):
+            if _exceeds(others, n_others, in_block):
                 told[place] = True
         told[: self._n_sure] = True
         kept = np.flatnonzero(told)
@@ -749,11 +750,10 @@ class _Move:
         return ratio if ratio > 1 + 2 * noise else 1.0
 
 
-def _exceeds(squared: Any, size: int, is_first: bool) -> Any:
+def _exceeds(squared: Any, size: int, deviations: float) -> Any:
     """Check squared lengths of noise and something more; the mean is `size` without."""
-    if is_first:
-        return squared > size + _BEYOND[0] * np.sqrt(2 * size)
-    return squared > max(size + _BEYOND[1] * np.sqrt(2 * size), _WORTH * size)
+    least = size + deviations * np.sqrt(2 * size)
+    return squared > (max(least, _WORTH * size) if deviations else least)
 
 
 def _shrunk(

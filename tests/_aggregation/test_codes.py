@@ -1,77 +1,49 @@
 """Codes of a column, counted by class with noise, as features."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import norm
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import OneHotEncoder
 
 from sklearn_pate import (
     DPNewtonClassifier,
-    PATEClassifier,
-    PrivacyLedger,
     PrivacyUtilityWarning,
     PrivateMarginals,
     PublicData,
+    PublicDataWarning,
     PublishedClassifier,
 )
-from sklearn_pate.inspection import PrivacyReport, audit_neighbours, plan
+from sklearn_pate.inspection import PrivacyReport, plan
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.students import TableRepresentation
-from tests._aggregation.fits import Crash
+from tests._aggregation.code_fits import (
+    CODES,
+    LEARNERS,
+    N_CODES,
+    PRIVATE,
+    PUBLIC,
+    TEST,
+    WHOLE,
+    X,
+    Y,
+    auc,
+    every_learner,
+    fit,
+    table_of_codes,
+)
 from tests.private import (
     ClassTables,
     CodedColumns,
-    FitEntry,
-    MarginalCounts,
-    _entry,
     largest_gdp_mu,
-    read_codes,
 )
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_pate.PrivacyUtilityWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_pate.StudentWarning"),
+    pytest.mark.filterwarnings("ignore:.* of the public rows have none of the codes"),
 ]
-N_CODES = 300
-CODES = [f"c{number:03d}" for number in range(N_CODES)]
-
-
-def table_of_codes(n_rows, *, effect=1.5, seed=0):
-    """Make rows with a code whose effect on the log-odds is normal, and numbers."""
-    rng = np.random.default_rng(seed)
-    effects = effect * rng.normal(size=N_CODES)
-    place = rng.integers(N_CODES, size=n_rows)
-    X = pd.DataFrame(rng.normal(size=(n_rows, 3)), columns=[*"abc"])
-    X["code"] = np.array(CODES)[place]
-    logits = effects[place] + 0.3 * X["a"].to_numpy()
-    return X, (rng.uniform(size=n_rows) < 1 / (1 + np.exp(-logits))).astype(int)
-
-
-X, Y = table_of_codes(12_000)
-PRIVATE, PUBLIC, TEST = slice(0, 8000), slice(8000, 9000), slice(9000, 12_000)
-LEARNERS = {
-    "DPNewton": DPNewtonClassifier(epsilon=4, random_state=0),
-    "mean scores": PATEClassifier(epsilon=4, random_state=0),
-    "votes": PATEClassifier(epsilon=4, random_state=0, mechanism="gnmax"),
-}
-every_learner = pytest.mark.parametrize("learner", LEARNERS)
-
-
-def fit(learner="DPNewton", X=X, y=Y, groups=None, **parameters):
-    clf = clone(LEARNERS[learner]).set_params(**parameters)
-    public = PublicData(X[PUBLIC])
-    return clf.fit(X[PRIVATE], y[PRIVATE], X_public=public, groups=groups)
-
-
-def auc(fitted, X=X):
-    return roc_auc_score(Y[TEST], fitted.predict_proba(X[TEST])[:, 1])
-
-
 # What the features are worth
 
 
@@ -195,202 +167,6 @@ def test_the_plan_is_the_statement_of_the_fit():
     assert "the codes in 1 column are counted by class" in str(planned)
 
 
-# Neighbours
-
-
-def counts_of(rows, labels):
-    declared = dict.fromkeys(range(rows.shape[1]), CODES[:40])
-    given = {"n_units": len(rows), "n_classes": 3, "sigma_of": lambda n: 1.0}
-    return read_codes(declared, rows[:0], **given).count(rows, labels, 3)
-
-
-class Odd:
-    def __str__(self):
-        raise RuntimeError
-
-
-@pytest.mark.neighbours
-@pytest.mark.parametrize(
-    "value",
-    ["c003", "other", None, np.nan, 7, 1e300, [1], Odd(), b"c003"],
-    ids=lambda value: type(value).__name__,
-)
-@pytest.mark.parametrize("label", [-1, 0, 2])
-@pytest.mark.parametrize("n_columns", [1, 3])
-def test_a_replaced_row_moves_one_count_of_each_table(value, label, n_columns):
-    rows = np.random.default_rng(0).choice(CODES[:60], (50, n_columns)).astype(object)
-    labels = np.arange(50) % 3
-    other, other_labels = rows.copy(), labels.copy()
-    replaced = np.empty(n_columns, dtype=object)
-    replaced[:] = [value] * n_columns
-    other[7], other_labels[7] = replaced, label
-    before, after = counts_of(rows, labels), counts_of(other, other_labels)
-    moved = after - before
-    assert np.abs(moved).max(initial=0) <= 1
-    assert moved @ moved <= 2 * n_columns
-    assert before.sum() == 50 * n_columns
-
-
-GROUPS = np.arange(8000) // 4
-OF_GROUPS = DPNewtonClassifier(
-    codes={"code": CODES},
-    privacy_unit="group",
-    n_groups=2000,
-    classes=[0, 1],
-    random_state=0,
-)
-
-
-def counts_of_groups(X_private, y, groups):
-    planned = OF_GROUPS._plan(
-        X_private, y, X_public=PublicData(X[PUBLIC]), groups=groups
-    )
-    rows = _entry.counted_rows(planned.private, planned.seeds.synthetic)
-    return planned.public.coded.count(*rows, 2)
-
-
-@pytest.mark.neighbours
-@pytest.mark.parametrize("change", ["removed", "changed"])
-def test_a_group_counts_once(change):
-    rows, labels = X[PRIVATE].reset_index(drop=True), Y[PRIVATE]
-    before = counts_of_groups(rows, labels, GROUPS)
-    of_group = GROUPS == 5
-    if change == "removed":
-        stays = ~of_group
-        after = counts_of_groups(rows[stays], labels[stays], GROUPS[stays])
-    else:
-        other = rows.copy()
-        other.loc[of_group, "code"] = "c001"
-        after = counts_of_groups(other, np.where(of_group, 1 - labels, labels), GROUPS)
-    moved = after - before
-    assert 0 < moved @ moved <= 2
-    assert before.sum() == 2000
-
-
-# A planted defect
-
-
-def audit():
-    rows = pd.DataFrame({"code": ["a"] * 60 + ["b"] * 60})
-    y = np.arange(120) % 2
-    other = rows.copy()
-    other.loc[0, "code"] = "c"
-    clf = DPNewtonClassifier(
-        codes={"code": [*"abc"]}, epsilon=0.5, classes=[0, 1], random_state=0
-    )
-    return audit_neighbours(
-        clf,
-        (rows, y),
-        (other, y),
-        X_public=PublicData(pd.DataFrame({"code": [*"abc"] * 20})),
-        statistic=lambda fitted: fitted.marginals_["code"][0, 2],
-        n_runs=60,
-    )
-
-
-@pytest.mark.slow
-def test_sound_counts_pass_and_a_row_that_is_counted_many_times_is_found(monkeypatch):
-    assert not audit().contradicted
-    honest = CodedColumns.count
-    monkeypatch.setattr(CodedColumns, "count", lambda *given: 1000 * honest(*given))
-    assert audit().contradicted
-
-
-# The ledger
-
-
-def test_a_repeated_fit_is_charged_once_and_gets_the_same_model(tmp_path):
-    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=10, delta=1e-4)
-    first, again = fit(ledger=ledger), fit(ledger=ledger)
-    assert_array_equal(first.coefficients_, again.coefficients_)
-    [entry] = ledger.entries()
-    assert entry.epsilon == pytest.approx(first.privacy_spent_.epsilon)
-    assert "noisy counts of the codes in 1 column, then" in entry.description
-
-
-@pytest.mark.parametrize(
-    ("owner", "name", "when", "n_charges"),
-    [
-        (FitEntry, "open", "before", 1),
-        (MarginalCounts, "release", "before", 2),
-        (FitEntry, "keep", "before", 2),
-        (FitEntry, "keep", "after", 1),
-    ],
-)
-def test_a_fit_that_died_counts_once_for_each_charge(
-    tmp_path, monkeypatch, owner, name, when, n_charges
-):
-    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=100, delta=1e-3)
-    work = getattr(owner, name)
-
-    def dies(*args, **kwargs):
-        if when == "after":
-            work(*args, **kwargs)
-        raise Crash
-
-    with monkeypatch.context() as patch:
-        patch.setattr(owner, name, dies)
-        with pytest.raises(Crash):
-            fit(ledger=ledger)
-    fitted = fit(ledger=ledger)
-    assert len(ledger.entries()) == n_charges
-    assert_array_equal(fit(ledger=ledger).coefficients_, fitted.coefficients_)
-    assert len(ledger.entries()) == n_charges
-
-
-# Which columns are counted
-
-
-def coded(X_public, n_units=8000, sigma=5.0, declared="auto"):
-    given = {"n_units": n_units, "n_classes": 2, "sigma_of": lambda n: sigma * n**0.5}
-    found = read_codes(declared, X_public, **given)
-    return [] if found is None else [*found.by_name]
-
-
-def test_ids_few_categories_few_rows_and_numbers_are_not_counted():
-    rng = np.random.default_rng(0)
-    X_public = X[PUBLIC].assign(
-        id=[f"id{number}" for number in range(1000)],
-        few=rng.choice([*"abcdefghij"], 1000),
-        number=rng.integers(300, size=1000),
-    )
-    assert coded(X_public) == ["code"]
-    assert not coded(X_public, n_units=800)
-    assert not coded(X_public, n_units=None)
-    assert not coded(X_public, sigma=100.0)
-
-
-def test_codes_of_a_type_have_a_count_although_no_public_row_has_them():
-    typed = X.assign(code=pd.Categorical(X["code"], categories=[*CODES, "rare"]))
-    fitted = fit(X=typed)
-    assert set(fitted.codes_["code"]) == {*CODES, "rare"}
-
-
-def test_columns_of_arrays_are_declared_by_number():
-    rows = X.to_numpy(dtype=object)
-    fitted = fit(X=rows, codes={3: None})
-    assert [*fitted.codes_] == [3]
-    assert auc(fitted, rows) > 0.7
-
-
-def test_a_dict_gives_groups_of_codes():
-    groups = {code: code[:3] for code in CODES}
-    fitted = fit(codes={"code": groups})
-    assert fitted.codes_ == {"code": CODES}
-    assert auc(fitted) > 0.7
-
-
-def test_other_learners_of_tables_leave_codes_alone():
-    forest = RandomForestClassifier(n_estimators=5)
-    rows = X[[*"abc"]]
-    assert not hasattr(fit("votes", X=rows, estimator=forest), "codes_")
-    domain = dict.fromkeys("abc", (-5.0, 5.0)) | {"code": CODES}
-    clf = DPNewtonClassifier(synthetic=PrivateMarginals(domain), random_state=0)
-    fitted = clf.fit(X[PRIVATE], Y[PRIVATE])
-    assert fitted.privacy_spent_.n_coded is None
-    assert not hasattr(fitted, "codes_")
-
-
 # Wrong input
 
 ONE_HOT = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
@@ -405,6 +181,15 @@ ONE_HOT = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
         ({"codes": {"code": []}}, r"codes\['code'\] has 0 codes; pass 1 to 10000"),
         ({"codes": {"code": ["a", "a"]}}, r"codes\['code'\] has 'a' twice"),
         ({"codes": {"other": ["a"]}}, r"codes has 'other', which is no column of X"),
+        ({"codes": {"code": ["C001", "C002"]}}, r"No public row has one of the codes"),
+        ({"codes": {"code": [1, 2]}}, r"No public row has one of the codes"),
+        ({"codes": {"code": [None, np.nan]}}, r"has missing values twice"),
+        ({"codes": {"code": WHOLE}}, r"convert whole numbers from 2\^53 on to text"),
+        ({"codes": {"code": [["c001"]]}}, r"has list among codes or groups"),
+        (
+            {"codes": {"code": {"G": CODES[:50], "H": CODES[50:]}}},
+            r"the keys are codes, and the values are groups",
+        ),
         (
             {"codes": {"code": CODES}, "representation": ONE_HOT},
             r"features of a TableRepresentation; set representation=",
@@ -425,6 +210,21 @@ def test_codes_need_an_epsilon_and_no_synthetic_rows():
     )
     with pytest.raises(ValueError, match="declare the codes in its domain"):
         clf.fit(X[["code"]], Y)
+
+
+def test_codes_of_few_public_rows_are_told_of():
+    with pytest.warns(PublicDataWarning, match=r"9\d % of the public rows have none"):
+        fit(codes={"code": CODES[:10]})
+
+
+def test_values_are_counted_as_public_rows_have_them():
+    listed = [f"{number:03d}" for number in range(N_CODES)]
+    private = X[PRIVATE].assign(code=[code[1:] for code in X["code"][PRIVATE]])
+    public = X[PUBLIC].assign(code=[int(code[1:]) for code in X["code"][PUBLIC]])
+    clf = clone(LEARNERS["DPNewton"]).set_params(codes={"code": listed})
+    problems = clf.check_data(private, Y[PRIVATE], X_public=public)
+    n_below = int(np.sum(X["code"][PRIVATE] < "c100"))
+    assert f"Column 'code': {n_below} values without a declared code." in problems
 
 
 def test_the_holder_is_told_of_values_without_a_declared_code():
