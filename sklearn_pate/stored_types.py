@@ -11,7 +11,7 @@ from typing import Any
 _PRIVATE = {
     "Bins": "_synthetic._domain",
     "Bounds": "learners._linear",
-    "CodeLogOdds": "_aggregation._codes",
+    "CodeLogOdds": "students._representations",
     "KnownColumns": "_inputs._known_columns",
     "LogOdds": "_synthetic._marginals",
     "NaiveBayes": "learners._naive_bayes",

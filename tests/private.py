@@ -314,6 +314,7 @@ PLACES = {
         "shift_to_shares",
     ],
     "students._queries": ["OneExpertPerClass"],
+    "students._representations": ["CodeLogOdds"],
     "students._train_student": ["accepts_hints", "soften", "train_student"],
     "students.networks._consistency": ["shrunken_shares"],
     "students.networks._gan": ["adversarial_loss", "feature_matching_loss"],

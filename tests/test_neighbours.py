@@ -24,6 +24,7 @@ import sklearn_pate
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData
 from sklearn_pate.students import ImageRepresentation, TableRepresentation
 from tests.private import (
+    CodeLogOdds,
     DirectionScores,
     LogOdds,
     Marginals,
@@ -84,6 +85,7 @@ def test_a_transformer_computes_each_row_on_its_own_or_says_that_it_does_not():
     assert depends == {
         "TableRepresentation": False,
         "LogOdds": False,
+        "CodeLogOdds": False,
         "ScoreBasis": False,
         "ImageRepresentation": True,
         "ContrastiveEncoder": True,
@@ -155,6 +157,14 @@ def blobs():
     return X[:N_PUBLIC], X[N_PUBLIC:], y[N_PUBLIC:]
 
 
+def code_log_odds():
+    """Return made-up log-odds of the rounded numbers of a column."""
+    fitted = CodeLogOdds()
+    fitted.columns_, fitted.codes_ = [0], [{"1": 0, "2": 1, "300": 2}]
+    fitted.log_odds_ = [np.random.RandomState(0).standard_normal((4, 2))]
+    return fitted
+
+
 # By name of the transformer, and None for the default.
 REPRESENTATIONS = {
     "auto": "auto",
@@ -165,6 +175,7 @@ REPRESENTATIONS = {
     ),
     "ScoreBasis": ScoreBasis(60, True, random_state=0),
     "PCA": PCA(random_state=0),
+    "CodeLogOdds": TableRepresentation(random_state=0, codes=code_log_odds()),
 }
 
 

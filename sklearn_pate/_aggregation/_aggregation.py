@@ -17,7 +17,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
 
-from sklearn_pate._aggregation._codes import CodeLogOdds
 from sklearn_pate._aggregation._design import Design, as_query_strategy, is_table
 from sklearn_pate._aggregation._entry import OF_COUNTS, ReleasePlan, analyse_votes
 from sklearn_pate._aggregation._outlook import (
@@ -78,6 +77,7 @@ from sklearn_pate.students._basis import (
     slope_for,
 )
 from sklearn_pate.students._queries import numeric_features, standardized_features
+from sklearn_pate.students._representations import CodeLogOdds
 from sklearn_pate.students._train_student import train_student
 
 # Seconds in which a transformer is expected to transform one row.

@@ -15,7 +15,6 @@ from sklearn_pate._aggregation._aggregation import Aggregation, is_for_all_rows
 from sklearn_pate._aggregation._checks import check_privacy_unit, check_synthetic
 from sklearn_pate._aggregation._codes import (
     SHARE_OF_CODES,
-    CodeLogOdds,
     problems_of_codes,
     read_codes,
 )
@@ -57,6 +56,7 @@ from sklearn_pate.exceptions import PrivacyUtilityWarning, warn_user
 from sklearn_pate.mechanisms._noisy_sum import CodeCounts, MarginalCounts
 from sklearn_pate.publication._model_file import without_caches
 from sklearn_pate.students import TableRepresentation
+from sklearn_pate.students._representations import CodeLogOdds
 
 # Of the squared mu, where rows that are drawn from counts only have to be like others.
 _SHARE_OF_COUNTS = 0.1

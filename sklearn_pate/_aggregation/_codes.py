@@ -1,32 +1,34 @@
 """Columns of many codes, and their log-odds from noisy counts by class."""
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import helmert
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from sklearn_pate._inputs._containers import (
     Table,
     as_table,
     column_names,
-    column_of,
 )
 from sklearn_pate._inputs._known_columns import to_word
 from sklearn_pate._inputs._labels import public_table
-from sklearn_pate._inputs._odd_values import of_each, read_like_public
+from sklearn_pate._inputs._odd_values import read_like_public
 from sklearn_pate._synthetic._domain import MOST_CELLS
 from sklearn_pate._synthetic._marginals import ClassTables, nearest_on_simplex
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
-from sklearn_pate.students._representations import TableColumns
+from sklearn_pate.students._representations import (
+    CodeLogOdds,
+    TableColumns,
+    places_of_codes,
+    words_of,
+)
 
 #: Share of the squared mu for counts of codes. Measured on Diabetes and made-up codes.
 SHARE_OF_CODES = 0.3
@@ -39,72 +41,6 @@ _SURE, _LARGEST_VARIANCE, _LARGEST_EFFECT = 2.0, 4.0, 3.0
 # Share of public rows without a declared code that is worth a warning.
 _MOST_OTHERS = 0.5
 _LEAST_WEIGHT = 1e-300
-
-
-class CodeLogOdds(TransformerMixin, BaseEstimator):
-    """Log-odds of the classes by the code in each column.
-
-    By released counts of private rows alone, so that it may be published as they are.
-
-    Attributes
-    ----------
-    columns_ : list of int
-        Places of the columns.
-
-    codes_ : list of dict
-        Place of each code of a column, as text.
-
-    log_odds_ : list of ndarray of shape (n_codes + 1, n_classes - 1)
-        Log-odds by code, in the basis of Helmert; at the end those of all other values.
-    """
-
-    __module__ = "sklearn_pate.stored_types"  # its name in files
-
-    #: No bit of the result of a row depends on others.
-    _keeps_rows_apart = ()
-
-    def fit(self, X: Any, y: None = None) -> Self:
-        """Do nothing: released counts determine the transformer.
-
-        Parameters
-        ----------
-        X : object
-            Not used.
-
-        y : None
-            Not used.
-
-        Returns
-        -------
-        self : CodeLogOdds
-            Unchanged.
-        """
-        return self
-
-    def transform(self, X: Any) -> NDArray[np.float64]:
-        """Look up the log-odds of rows, each row on its own.
-
-        Parameters
-        ----------
-        X : {array-like, dataframe} of shape (n_rows, n_features)
-            Rows with any values.
-
-        Returns
-        -------
-        log_odds : ndarray of shape (n_rows, n_columns * (n_classes - 1))
-            Those of each column.
-        """
-        return np.hstack(
-            [
-                log_odds[_cells_of(X, column, codes)]
-                for column, codes, log_odds in zip(
-                    self.columns_, self.codes_, self.log_odds_, strict=True
-                )
-            ]
-        )
-
-    def __sklearn_clone__(self) -> Self:
-        return self
 
 
 @dataclass(frozen=True)
@@ -135,7 +71,7 @@ class CodedColumns:
         labels = np.where(class_codes < 0, n_classes, class_codes)
         for column, codes in self.codes.items():
             shape = n_classes + 1, len(codes) + 1
-            index = labels * shape[1] + _cells_of(X, column, codes)
+            index = labels * shape[1] + places_of_codes(X, column, codes)
             table = np.bincount(index, minlength=shape[0] * shape[1])
             tables.append(table.reshape(shape)[:-1].ravel())
         return np.concatenate(tables).astype(np.int64)
@@ -160,19 +96,6 @@ class CodedColumns:
             for column, table in zip(self.codes, tables, strict=True)
         ]
         return transformer
-
-
-def _cells_of(X: Any, column: int, codes: dict[str, int]) -> NDArray[np.intp]:
-    """Return the place of each value among the codes, and the last one for others."""
-    words = _words_of(X, column)
-    return np.array([codes.get(word, len(codes)) for word in words], dtype=np.intp)
-
-
-def _words_of(X: Any, column: int) -> list[str]:
-    """Return the values of a column as text."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a warning would reveal a value
-        return of_each(to_word, column_of(X, column).tolist())
 
 
 def _effects(
@@ -249,7 +172,7 @@ def read_codes(
     # In an order that does not depend on that of a dict, as stored counts have it.
     for name in sorted(declared, key=names.index):
         column, given = names.index(name), declared[name]
-        public = Counter(_words_of(X_public, column))
+        public = Counter(words_of(X_public, column))
         if given is None:
             words = [word for word, _ in public.most_common(MOST_CELLS)]
         else:
@@ -330,7 +253,9 @@ def problems_of_codes(declared: dict[Any, Any], X: Any, X_public: Any) -> Iterat
     for name, listed in declared.items():
         if listed is not None and name in names:
             codes = dict.fromkeys(map(to_word, listed), 0)
-            n_others = int(np.count_nonzero(_cells_of(X, names.index(name), codes)))
+            n_others = int(
+                np.count_nonzero(places_of_codes(X, names.index(name), codes))
+            )
             if n_others:
                 what = counted(n_others, "value")
                 yield f"Column {name!r}: {what} without a declared code."
@@ -348,7 +273,7 @@ def _columns_of_codes(
     found = {}
     for column, share in TableColumns().fit(X_public).rare_shares.items():
         if share > _LEAST_RARE:
-            words = _words_of(X_public, column)
+            words = words_of(X_public, column)
             found[column] = np.array([*Counter(words).values()])
     while found:
         sigma = sigma_of(len(found))

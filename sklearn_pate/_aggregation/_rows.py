@@ -14,7 +14,7 @@ from sklearn_pate._aggregation._checks import (
     check_one_source,
     check_unit,
 )
-from sklearn_pate._aggregation._codes import CodedColumns, CodeLogOdds
+from sklearn_pate._aggregation._codes import CodedColumns
 from sklearn_pate._inputs._containers import Table, check_columns
 from sklearn_pate._inputs._features import (
     check_features,
@@ -50,6 +50,7 @@ from sklearn_pate.accounting._statement import (
     Assumption,
 )
 from sklearn_pate.accounting._value_checks import counted
+from sklearn_pate.students._representations import CodeLogOdds
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Representations of tables and images that are fitted on public rows."""
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -18,7 +19,12 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler, normalize
 from sklearn.utils import Tags, _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._inputs._containers import channels_first, is_frame, read_input_shape
+from sklearn_pate._inputs._containers import (
+    channels_first,
+    column_of,
+    is_frame,
+    read_input_shape,
+)
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._known_columns import (
     CATEGORIES,
@@ -94,10 +100,10 @@ class TableRepresentation(
         principal components of wide tables. Pass an int for equal components in every
         fit.
 
-    codes : transformer, default=None
-        Fitted transformer of rows, whose columns are added to the encoded ones. Private
-        classifiers set it to the log-odds of codes from their noisy counts, so that
-        its privacy cost is part of theirs.
+    codes : CodeLogOdds, default=None
+        Log-odds of codes, which are added to the encoded columns. Private classifiers
+        with the parameter `codes` set it by their noisy counts, whose privacy cost is
+        part of theirs.
 
     Attributes
     ----------
@@ -217,6 +223,11 @@ class TableRepresentation(
             raise ValueError(
                 "n_components=None adds no functions of basis='rbf'; set a number or "
                 "'auto', or use basis='linear'."
+            )
+        if not (self.codes is None or type(self.codes) is CodeLogOdds):
+            raise ValueError(
+                f"codes={type(self.codes).__name__} cannot be used; private "
+                "classifiers set the log-odds of codes, so leave codes=None."
             )
         X = check_features(self, X, reset=True, private=True)
         random_state = check_random_state(self.random_state)
@@ -382,6 +393,87 @@ class TableColumns:
             np.array(numbers, dtype=np.float64).reshape(-1, n_rows).T,
             np.array(words, dtype=object).reshape(-1, n_rows).T,
         )
+
+
+class CodeLogOdds(TransformerMixin, BaseEstimator):
+    """Log-odds of the classes by the code in each column.
+
+    By released counts of private rows alone, so that it may be published as they are.
+
+    Attributes
+    ----------
+    columns_ : list of int
+        Places of the columns.
+
+    codes_ : list of dict
+        Place of each code of a column, as text.
+
+    log_odds_ : list of ndarray of shape (n_codes + 1, n_classes - 1)
+        Log-odds by code, in the basis of Helmert; at the end those of all other values.
+    """
+
+    __module__ = "sklearn_pate.stored_types"  # its name in files
+
+    #: No bit of the result of a row depends on others.
+    _keeps_rows_apart = ()
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Do nothing: released counts determine the transformer.
+
+        Parameters
+        ----------
+        X : object
+            Not used.
+
+        y : None
+            Not used.
+
+        Returns
+        -------
+        self : CodeLogOdds
+            Unchanged.
+        """
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Look up the log-odds of rows.
+
+        A row is the same to the last bit in any position.
+
+        Parameters
+        ----------
+        X : {array-like, dataframe} of shape (n_rows, n_features)
+            Rows with any values.
+
+        Returns
+        -------
+        log_odds : ndarray of shape (n_rows, n_columns * (n_classes - 1))
+            Those of each column.
+        """
+        return np.hstack(
+            [
+                log_odds[places_of_codes(X, column, codes)]
+                for column, codes, log_odds in zip(
+                    self.columns_, self.codes_, self.log_odds_, strict=True
+                )
+            ]
+        )
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+
+def places_of_codes(X: Any, column: int, codes: dict[str, int]) -> NDArray[np.intp]:
+    """Return the place of each value among the codes, and the last one for others."""
+    words = words_of(X, column)
+    return np.array([codes.get(word, len(codes)) for word in words], dtype=np.intp)
+
+
+def words_of(X: Any, column: int) -> list[str]:
+    """Return the values of a column as text."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a warning would reveal a value
+        return of_each(to_word, column_of(X, column).tolist())
 
 
 class NumberColumns:
