@@ -319,7 +319,7 @@ def test_a_neighbour_changes_no_other_vector_of_log_odds(of_groups):
             fitted.transform(X).__getitem__,
             codes,
             groups if of_groups else None,
-            lambda Z, places: basis.chosen(places).transform(Z),
+            lambda places: basis.chosen(places).transform,
             size=coef.size,
         )
         return rows.sum(step)

@@ -224,11 +224,6 @@ class Step:
         """Number of values of a vector."""
         return self.left.shape[1] * self.right.shape[1]
 
-    @cached_property
-    def is_scaled(self) -> bool:
-        """Whether `left` is diagonal, so that it multiplies each function alone."""
-        return not (self.left - np.diag(np.diag(self.left))).any()
-
     @property
     def longest(self) -> int:
         """Largest length of a vector, rounded down."""
@@ -244,13 +239,20 @@ class Step:
         self, values: NDArray[np.float32], codes: NDArray[np.intp]
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         """Compute the factors of the vector of each row; zeros for an index of -1."""
-        H = _contrasts(self.coef.shape[1] + 1)
-        scores = values @ (self.coef @ H).astype(values.dtype)
-        residuals = -softmax(scores.astype(np.float64), axis=1)
+        scores, left, right = self._factors
+        residuals = -softmax((values @ scores).astype(np.float64), axis=1)
         residuals[np.arange(len(codes)), codes] += 1  # the last one for -1
         residuals[codes < 0] = 0
-        left, right = self.left.astype(values.dtype), residuals @ H.T @ self.right
-        return values * np.diag(left) if self.is_scaled else values @ left, right
+        return values * left if left.ndim == 1 else values @ left, residuals @ right
+
+    @cached_property
+    def _factors(self) -> tuple[NDArray[Any], ...]:
+        """Factors of scores, of values and of residuals; a diagonal one as a vector."""
+        H, left = _contrasts(self.coef.shape[1] + 1), self.left
+        if not (left - np.diag(np.diag(left))).any():
+            left = np.diag(left)
+        scores = (self.coef @ H).astype(np.float32)
+        return scores, left.astype(np.float32), H.T @ self.right
 
     def rounded(self, vectors: NDArray[np.floating]) -> NDArray[np.floating]:
         """Clip and round vectors, one a unit; zeros for those that are too long.
@@ -310,7 +312,7 @@ class RepresentedRows:
     memory allows. Where groups are the unit, those of each are computed on their own,
     as the position of its rows depends on other groups. Rows without a class index (-1)
     or a group (-1) contribute nothing. `represent` returns represented rows, and
-    `values_of` functions of the basis at them, by their places; `size` is the largest
+    `functions` returns functions of the basis, by their places; `size` is the largest
     number of values of a vector.
     """
 
@@ -319,8 +321,8 @@ class RepresentedRows:
         represent: Callable[[Rows], NDArray[np.float64]],
         codes: NDArray[np.intp],
         group_of_row: NDArray[np.intp] | None,
-        values_of: Callable[
-            [NDArray[np.float64], NDArray[np.intp]], NDArray[np.float32]
+        functions: Callable[
+            [NDArray[np.intp]], Callable[[NDArray[np.float64]], NDArray[np.float32]]
         ],
         *,
         size: int,
@@ -328,12 +330,13 @@ class RepresentedRows:
         self._represent = represent
         self._codes = codes
         self._group_of_row = group_of_row
-        self._values_of = values_of
+        self._functions = functions
         self._size = size
         self._keep_of(np.zeros(0, dtype=np.intp))
 
     def _keep_of(self, places: NDArray[np.intp]) -> None:
         self._places_kept = places
+        self._values_of = self._functions(places)
         self._kept: dict[int, list[NDArray[np.float32]]] = {}
         self._n_free = _MOST_KEPT
 
@@ -391,8 +394,7 @@ class RepresentedRows:
             rows = blocks[0] if len(blocks) == 1 else np.concatenate(cast(Any, blocks))
             ends = np.cumsum([len(self._codes[one]) for one in blocks])[:-1]
             values = [
-                self._values_of(one, self._places_kept)
-                for one in np.split(self._represent(rows), ends)
+                self._values_of(one) for one in np.split(self._represent(rows), ends)
             ]
             n_bytes = sum(one.nbytes + _OF_ARRAY for one in values)
             if n_bytes <= self._n_free:
@@ -1462,7 +1464,7 @@ class _NewtonPlan:
             represent,
             self.private.codes,
             self.private.group_of_row,
-            lambda X, places: basis.chosen(places).near(X),
+            lambda places: basis.chosen(places).in_single_precision().near,
             size=self.values.shape[1] * (self.n_classes - 1),
         )
         refused = f"Rows that the representation could not transform: {n_refused}."

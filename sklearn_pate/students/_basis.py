@@ -171,6 +171,21 @@ class ScoreBasis(TransformerMixin, BaseEstimator):
         """
         return self._values(X, _single_products, _squared_distances)
 
+    def in_single_precision(self) -> Self:
+        """Return the functions with weights that `near` need not convert.
+
+        Returns
+        -------
+        basis : ScoreBasis
+            Functions of which only rough values are needed.
+        """
+        basis = copy(self)
+        for name in ("linear_weights_", "landmark_weights_", "landmarks_"):
+            weights = getattr(self, name)
+            if weights is not None:
+                setattr(basis, name, weights.astype(np.float32))
+        return basis
+
     @property
     def n_linear(self) -> int:
         """Number of functions of no landmark, which are the first ones."""
@@ -301,7 +316,7 @@ def _squared_distances(
     rows: NDArray[np.float64], points: NDArray[np.float64]
 ) -> NDArray[np.float32]:
     """Compute squared distances in single precision, by a product of matrices."""
-    rows, points = rows.astype(np.float32), points.astype(np.float32)
+    rows, points = rows.astype(np.float32), points.astype(np.float32, copy=False)
     squared = rows @ (-2 * points.T)
     squared += np.einsum("ij,ij->i", rows, rows)[:, np.newaxis]
     squared += np.einsum("ij,ij->i", points, points)
@@ -311,7 +326,7 @@ def _squared_distances(
 def _single_products(
     rows: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> NDArray[np.float32]:
-    return rows.astype(np.float32) @ weights.astype(np.float32)
+    return rows.astype(np.float32, copy=False) @ weights.astype(np.float32, copy=False)
 
 
 def kept_variance(X: NDArray[np.float64], values: NDArray[np.float64]) -> float:

@@ -111,7 +111,7 @@ def estimate(rows, n_classes, noise_scale, groups=None, n_units=None, **allowed)
         X.__getitem__,
         y,
         groups,
-        lambda X, places: basis.chosen(places).transform(X),
+        lambda places: basis.chosen(places).transform,
         size=start.size,
     )
     mechanism = NewtonSteps(noise_scale=noise_scale)
@@ -370,7 +370,13 @@ def audit(n_trials=1500, delta=0.01):
     public = np.sqrt(2) * np.eye(2)
     scores = np.zeros((2, n_trials))
     for own, trial in np.ndindex(2, n_trials):
-        private = RepresentedRows(row.__getitem__, codes[[own]], None, first_of, size=2)
+        private = RepresentedRows(
+            row.__getitem__,
+            codes[[own]],
+            None,
+            lambda places: partial(first_of, places=places),
+            size=2,
+        )
         # With few rows, noise would make the model so sure that a row moves nothing.
         newton = Newton(mechanism, public, 10_000, np.zeros((2, 1)), lambda _: 2)
         sums = StoredSums(mechanism, None, NoiseSource())

@@ -1,5 +1,6 @@
 """Tests of the vectors of rows and groups: bounds in exact arithmetic, neighbours."""
 
+from functools import partial
 from math import isqrt
 
 import numpy as np
@@ -196,6 +197,10 @@ def values_of(X, places):
     return (np.exp(-np.abs(X)) @ weights)[:, places]
 
 
+def functions(places):
+    return partial(values_of, places=places)
+
+
 def table(n_rows=60, seed=2):
     rng = np.random.RandomState(seed)
     return rng.standard_normal((n_rows, 3)), rng.randint(-1, 3, n_rows)
@@ -203,7 +208,7 @@ def table(n_rows=60, seed=2):
 
 def rows_of(X, codes, group_of_row=None):
     size = N_COORDINATES * N_VALUES
-    return RepresentedRows(X.__getitem__, codes, group_of_row, values_of, size=size)
+    return RepresentedRows(X.__getitem__, codes, group_of_row, functions, size=size)
 
 
 def sums_of(X, codes, group_of_row=None, step=None):
@@ -362,7 +367,7 @@ def test_rows_are_represented_in_parts_of_bounded_size(monkeypatch, of_groups):
 
     size = N_COORDINATES * N_VALUES
     groups = groups if of_groups else None
-    rows = RepresentedRows(represent, codes, groups, values_of, size=size)
+    rows = RepresentedRows(represent, codes, groups, functions, size=size)
     assert_array_equal(rows.sum(OF_GRADIENTS), sums_of(X, codes, groups, OF_GRADIENTS))
     # Groups are whole, and the smallest number of them has eight rows.
     largest = np.bincount(groups[groups >= 0]).max() if of_groups else 0
