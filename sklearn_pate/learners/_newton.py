@@ -83,7 +83,7 @@ _COORDINATES, _ORDERED, _FEWEST = 0.029, 0.25, 5
 # the second by these standard deviations, alone or in a block, and its squared length
 # by a factor: each adds noise to all others.
 _TRIED, _MOST_TRIED, _TRIED_LINEAR = 2, 1.0, 40
-_BEYOND, _WORTH = (6.0, 3.0), 2.3
+_BEYOND, _WORTH = (4.0, 5.0), 2.3
 # Public rows for each function, as their covariance stands for that of private rows.
 _ROWS_PER_COORDINATE = 10
 # Variance of the noise on the coefficients of a table, over that of the sample.
