@@ -81,6 +81,9 @@ def fitted(name, n_classes):
         "Newton of counts": DPNewtonClassifier(
             epsilon=8.0, synthetic=PrivateMarginals(DOMAIN)
         ),
+        "Newton of codes": DPNewtonClassifier(
+            epsilon=8.0, codes={"word": [*WORDS], "count": [*range(10)]}
+        ),
         "scores": PATEClassifier(
             LogisticRegression() if container else None,
             n_teachers=20,
@@ -94,7 +97,13 @@ def fitted(name, n_classes):
     return learner.fit(X, y, **public)
 
 
-OF_FRAMES = ("Newton", "Newton of components", "Newton of counts", "naive Bayes")
+OF_FRAMES = (
+    "Newton",
+    "Newton of components",
+    "Newton of counts",
+    "Newton of codes",
+    "naive Bayes",
+)
 OF_NUMBERS = (
     "Newton, array",
     "Newton of components, array",
@@ -239,6 +248,7 @@ def test_all_classes_that_keep_rows_apart_are_tried():
     tried = {"ScoreFunction", "ReweightedClassifier", "NaiveBayes", "LogOdds"}
     tried |= {"DPNewtonClassifier", "PATEClassifier", "DPNaiveBayesClassifier"}
     tried |= {"PublishedClassifier", "RecalibratedClassifier", "TableRepresentation"}
+    tried |= {"CodeLogOdds"}
     found = set()
     for path in Path(sklearn_pate.__file__).parent.rglob("*.py"):
         for one in ast.parse(path.read_text()).body:
