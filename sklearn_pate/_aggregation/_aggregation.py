@@ -661,11 +661,9 @@ class VoteAggregation(Aggregation[Votes, Answers]):
     def _draw_shares(
         self, entry: FitEntry | None, noise: NoiseSource
     ) -> NDArray[np.float64]:
-        """Release the shares of the classes, unless synthetic rows have them."""
+        """Release the shares of the classes, unless other counts have given them."""
         if self.public.class_shares is not None:
             return self.public.class_shares
-        if self.public.synthetic is not None:
-            return self.public.synthetic.marginals.class_shares()
         counts = cast(ClassCounts, self.release.counts)
         class_sum = partial(self.private.class_sum, self.n_classes, STEPS)
         drawn = StoredSums(counts, entry, noise).draw(OF_COUNTS, class_sum)

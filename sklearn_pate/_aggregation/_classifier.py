@@ -232,7 +232,10 @@ class PublicRowsClassifier(DelegatedPredictionMixin, PrivateClassifier):
             )
         warn_user(why_domain_misses(marginals), PrivacyUtilityWarning)
         X_public = check_synthetic_rows(self, rows.X)
-        public = replace(plan.public, X_public=X_public, synthetic=rows)
+        shares = marginals.class_shares()
+        public = replace(
+            plan.public, X_public=X_public, synthetic=rows, class_shares=shares
+        )
         return self._with_public_rows(plan, public), tables_by_name(marginals)
 
     def _with_public_rows(self, plan: Any, public: PublicInputs) -> Any:

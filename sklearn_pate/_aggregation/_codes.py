@@ -7,15 +7,10 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import helmert
 
-from sklearn_pate._inputs._containers import (
-    Table,
-    as_table,
-    column_names,
-)
+from sklearn_pate._inputs._containers import Table, as_table, column_names
 from sklearn_pate._inputs._known_columns import to_word
 from sklearn_pate._inputs._labels import public_table
 from sklearn_pate._inputs._odd_values import read_like_public
@@ -47,8 +42,8 @@ _LEAST_WEIGHT = 1e-300
 class CodedColumns:
     """Columns whose codes are counted by class, from public rows or declarations."""
 
-    #: Place of each code, as text, by the place of the column. All other values,
-    #: missing ones among them, are one code more.
+    #: Place of each code, as text, by the place of the column. All other values are one
+    #: code more.
     codes: dict[int, dict[str, int]]
     #: Group of each code of a column with groups.
     groups: dict[int, NDArray[np.intp]]
@@ -103,13 +98,12 @@ def _effects(
 ) -> NDArray[np.float64]:
     """Estimate effects of codes on the log-odds of each class, against the others.
 
-    With groups, the effect of a code is that of its group and of its own difference.
+    With groups, it is the effect of the group plus the difference of the code from it.
     """
     shares, sigma = released.shares[:, np.newaxis], released.sigma
     totals = table.sum(axis=0, dtype=np.float64)
     excess = table - shares * totals
-    # Of the own count, and of the counts of the other classes.
-    noise = sigma**2 * ((1 - shares) ** 2 + (len(shares) - 1) * shares**2)
+    noise = _noise_of_excess(shares, len(shares), sigma)
     n_rows = nearest_on_simplex(totals, released.n_units)
     information = n_rows * shares * (1 - shares)
     if groups is None:
@@ -122,6 +116,11 @@ def _effects(
     of_groups = of_groups @ in_group.T
     own = _shrunk_effects(excess - information * of_groups, information, noise)
     return of_groups + own
+
+
+def _noise_of_excess(share: Any, n_classes: int, sigma: float) -> Any:
+    """Compute the variance of the noise on a count less its share of all classes."""
+    return sigma**2 * ((1 - share) ** 2 + (n_classes - 1) * share**2)
 
 
 def _shrunk_effects(
@@ -169,7 +168,7 @@ def read_codes(
                 f"codes has {name!r}, which is no column of X; use only the columns "
                 f"{names}."
             )
-    # In an order that does not depend on that of a dict, as stored counts have it.
+    # Counts are stored in this order, which must not depend on the order of a dict.
     for name in sorted(declared, key=names.index):
         column, given = names.index(name), declared[name]
         public = Counter(words_of(X_public, column))
@@ -253,9 +252,8 @@ def problems_of_codes(declared: dict[Any, Any], X: Any, X_public: Any) -> Iterat
     for name, listed in declared.items():
         if listed is not None and name in names:
             codes = dict.fromkeys(map(to_word, listed), 0)
-            n_others = int(
-                np.count_nonzero(places_of_codes(X, names.index(name), codes))
-            )
+            places = places_of_codes(X, names.index(name), codes)
+            n_others = int(np.count_nonzero(places))
             if n_others:
                 what = counted(n_others, "value")
                 yield f"Column {name!r}: {what} without a declared code."
@@ -268,7 +266,7 @@ def _columns_of_codes(
     sigma_of: Callable[[int], float],
 ) -> list[int]:
     """Find columns of many categories whose counts may tell the classes apart."""
-    if n_units is None or n_classes < 2 or sp.issparse(X_public):
+    if n_units is None or n_classes < 2:
         return []
     found = {}
     for column, share in TableColumns().fit(X_public).rare_shares.items():
@@ -298,5 +296,5 @@ def _evidence(
     """
     share = 1 / n_classes
     information = n_units * (numbers - 1) / numbers.sum() * share * (1 - share)
-    noise = sigma**2 * ((1 - share) ** 2 + (n_classes - 1) * share**2)
+    noise = _noise_of_excess(share, n_classes, sigma)
     return float(np.sqrt(np.sum((information**2 / (information + noise)) ** 2) / 2))

@@ -66,9 +66,10 @@ class PublicInputs:
     domain: Domain | None = None
     #: Rows that were drawn, with the class of each.
     synthetic: SyntheticRows | None = None
-    #: Columns whose codes are counted, and what followed from their noisy counts.
+    #: Columns whose codes are counted, and log-odds from their noisy counts.
     coded: CodedColumns | None = None
     log_odds: CodeLogOdds | None = None
+    #: Shares of the classes by noisy counts of rows or codes.
     class_shares: NDArray[np.float64] | None = None
     #: Number of rows or groups before any were held out, None where it is not public.
     n_units: int | None = None

@@ -78,7 +78,7 @@ OF_TABLE = 500
 # where the first ones matter most. Measured on tables, and on images.
 _COORDINATES, _ORDERED, _FEWEST = 0.029, 0.25, 5
 # Functions of a table that are tried, for each that noise allows, if its variance on
-# coefficients is below that of the sample; and linear ones that are tried, for each of
+# coefficients is below sampling variance; and linear ones that are tried, for each of
 # K - 1 values. They stay if they exceed the mean of noise in the first round, and in
 # the second by these standard deviations, alone or in a block, and its squared length
 # by a factor: each adds noise to all others.
@@ -163,7 +163,7 @@ def n_tried(n_allowed: int, n_linear: int, n_classes: int, noise: float = 0.0) -
     """Compute the number of functions whose first gradients decide which ones stay.
 
     Labels may depend on functions that vary little over public rows. `noise` is its
-    variance on the allowed coefficients, over that of the sample.
+    variance on the allowed coefficients, over the variance of sampling.
     """
     times = _TRIED if noise < _MOST_TRIED else 1
     return max(times * n_allowed, min(n_linear, 1 + _TRIED_LINEAR // (n_classes - 1)))

@@ -383,11 +383,10 @@ class TableColumns:
             return X.astype(np.float64), np.empty((len(X), 0), dtype=object)
         numbers, words = [], []
         for column, is_category in enumerate(self._is_category):
-            values = np.asarray(_safe_indexing(X, column, axis=1))
             if is_category:
-                words.append(of_each(to_word, values.tolist()))
+                words.append(words_of(X, column))
             else:
-                numbers.append(to_numbers(values))
+                numbers.append(to_numbers(column_of(X, column)))
         n_rows = X.shape[0]
         return (
             np.array(numbers, dtype=np.float64).reshape(-1, n_rows).T,
