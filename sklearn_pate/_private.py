@@ -30,6 +30,17 @@ class StatedPlan(Protocol):
         """Privacy statement of the fit."""
 
 
+def requesting_public_rows(
+    routing: MetadataRequest, privacy_unit: str | None
+) -> MetadataRequest:
+    """Request public rows for `fit`, and groups if these are the unit of privacy."""
+    by_group = privacy_unit == "group"
+    for name, is_requested in (("X_public", True), ("groups", by_group)):
+        if routing.fit.requests.get(name, is_requested) is None:
+            routing.fit.add_request(param=name, alias=is_requested)
+    return routing
+
+
 class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Base class of classifiers that state their privacy cost before they are fitted.
 
@@ -56,6 +67,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
             "PrivacyLedger(path) to open one",
         )
     }
+
+    #: Edges of the outcome whose classes are learned, None for labels.
+    _outcome: dict[str, Any] | None = None
 
     #: The search that this fit won, where it won one.
     _selected_by: Mechanism | None = None
@@ -203,12 +217,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
         routing : MetadataRequest
             Request of each method.
         """
-        routing = super().get_metadata_routing()
-        by_group = getattr(self, "privacy_unit", None) == "group"
-        for name, is_requested in (("X_public", True), ("groups", by_group)):
-            if routing.fit.requests.get(name, is_requested) is None:
-                routing.fit.add_request(param=name, alias=is_requested)
-        return routing
+        unit = getattr(self, "privacy_unit", None)
+        return requesting_public_rows(super().get_metadata_routing(), unit)
 
     def _check_parameters(self) -> None:
         """Raise ValueError for the first parameter that no data can be used with."""

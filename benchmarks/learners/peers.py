@@ -33,21 +33,21 @@ def diffprivlib(data, epsilon, seeds):
     ours = PRIVATE["objective perturbation"](data, epsilon, 0)
     # Its theorem covers no intercept.
     options = ["--no-intercept", "--epsilon", epsilon, "--C", ours.C_]
-    fits = _fits("DIFFPRIVLIB_PYTHON", "peer_diffprivlib.py", arrays, options, seeds)
+    fits = peer_fits("DIFFPRIVLIB_PYTHON", "peer_diffprivlib.py", arrays, options, seeds)
     facts = {"epsilon": epsilon, "delta": 0.0, "replace_one_epsilon": epsilon}
     return _row(DIFFPRIVLIB, epsilon, "row", fits, facts, metric)
 
 
 def of_columns(learner, epsilon, seeds):
     """Measure a learner on the columns of Adult, by the epsilon of replacing a row."""
-    fits = _fits(*OF_COLUMNS[learner], adult_columns(), ["--epsilon", epsilon], seeds)
+    fits = peer_fits(*OF_COLUMNS[learner], adult_columns(), ["--epsilon", epsilon], seeds)
     names = ("epsilon", "delta", "replace_one_epsilon")
     facts = {name: fits[0][name] for name in names if fits}
     return _row(learner, epsilon, "row-add-remove", fits, facts, "accuracy")
 
 
-def _fits(variable, script, arrays, options, seeds):
-    """Run a script on rows; return what it prints for each fit."""
+def peer_fits(variable, script, arrays, options, seeds):
+    """Run a script on rows; return what it prints for each fit, nothing without it."""
     python = os.environ.get(variable)
     if python is None:
         print(f"{variable} is not set: {script} is left out")

@@ -100,11 +100,13 @@ class _Digests:
 def _published(one: Any) -> list[Any]:
     """Return what publication keeps of a classifier, beside its statement."""
     names = getattr(one, "feature_names_in_", getattr(one, "_column_names", None))
+    outcome = getattr(one, "_outcome", None)
     return [
         one._published_model(),
         one.classes_.tolist(),
         int(one.n_features_in_),
         None if names is None else list(names),
+        *([] if outcome is None else [outcome]),
     ]
 
 

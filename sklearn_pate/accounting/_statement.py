@@ -129,6 +129,8 @@ ASSUMPTIONS = {
 }
 LABEL_SET = ASSUMPTIONS["label-set-public"]
 LABEL_SET_READ = ASSUMPTIONS["label-set-read"]
+RANGE_READ = ASSUMPTIONS["range-read"]
+BINS_DECLARED = ASSUMPTIONS["bins-declared"]
 COLUMNS = ASSUMPTIONS["columns-public"]
 DOMAIN_DECLARED = ASSUMPTIONS["domain-declared"]
 PUBLIC_ROWS = ASSUMPTIONS["public-rows"]
@@ -780,6 +782,12 @@ def state_cost(
         class_count=class_count,
         mu=cost.mu,
     )
+
+
+def with_label_set(spent: PrivacySpent, label_set: Assumption) -> PrivacySpent:
+    """Return a statement with another assumption about the labels."""
+    changed = (label_set if one is LABEL_SET else one for one in spent.assumptions)
+    return replace(spent, assumptions=tuple(changed))
 
 
 def _least_epsilon(cost: Cost, composed: PrivacyProfile, delta: float) -> float:

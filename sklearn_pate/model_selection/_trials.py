@@ -511,7 +511,7 @@ def fit_and_measure(
     scored = read_rows(X_scored, y_scored, classes, of_group, of_subgroup, values)
     # Seeded noise has the scale that it would have without a seed.
     with noise_from(None):
-        of_fit = _assuming(label_set, state_fit(estimator, training))
+        of_fit = with_label_set(state_fit(estimator, training), label_set)
     if metrics_epsilon is None:
         metrics_epsilon = _epsilon_of_fit(of_fit, delta)
     plan = plan_measurement(
@@ -529,7 +529,7 @@ def fit_and_measure(
     model = estimator.fit(training.X, training.y, **training.params)
     learner = last_step(model)
     check_spent(learner, statement.curve.values)
-    learner.privacy_spent_ = _assuming(label_set, learner.privacy_spent_)
+    learner.privacy_spent_ = with_label_set(learner.privacy_spent_, label_set)
     if len(model.classes_) != len(classes):
         raise RuntimeError(
             f"{type(learner).__name__} has "
@@ -538,12 +538,6 @@ def fit_and_measure(
         )
     metrics = plan.release(model, scored, seed, None)
     return MeasuredFit(model, metrics, statement)
-
-
-def _assuming(label_set: Assumption, spent: PrivacySpent) -> PrivacySpent:
-    """Return a statement with another assumption about the labels."""
-    changed = (label_set if one is LABEL_SET else one for one in spent.assumptions)
-    return replace(spent, assumptions=tuple(changed))
 
 
 def _check_estimator(estimator: Any) -> None:

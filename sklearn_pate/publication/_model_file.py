@@ -226,9 +226,15 @@ def read_pair(
 
     The card is returned without the sha256 of the model file; the paths are for errors.
     """
-    model_path, card_path = paths_of(path)
-    model = read_file(model_path, "the model", LARGEST_MODEL)
-    text = read_file(card_path, "the privacy card", LARGEST_CARD)
+    paths = paths_of(path)
+    model = read_file(paths[0], "the model", LARGEST_MODEL)
+    text = read_file(paths[1], "the privacy card", LARGEST_CARD)
+    return model, checked_card(model, text, paths), paths
+
+
+def checked_card(model: bytes, text: bytes, paths: tuple[Path, Path]) -> dict[str, Any]:
+    """Read the card of a model file without its sha256; check one against the other."""
+    model_path, card_path = paths
     card = parse_card(text, card_path)
     if hashlib.sha256(model).hexdigest() != card.pop("sha256"):
         raise ValueError(
@@ -241,7 +247,7 @@ def read_pair(
             f"{model_path}. Get both files again."
         )
     check_card(card, card_path)
-    return model, card, (model_path, card_path)
+    return card
 
 
 def add_card(saved: bytes, text: bytes) -> bytes:

@@ -1,5 +1,6 @@
 """Privacy card of a published model, and the check that it follows from its fields."""
 
+import hashlib
 import json
 import math
 import re
@@ -110,6 +111,8 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "date": (str,),
     "versions": (dict,),
 }
+# A field that only the cards of models of numbers and times have.
+_OF_OUTCOMES: dict[str, tuple[type, ...]] = {"outcome": (dict,)}
 # Types of the items of a list, and of the values of a dict.
 _ITEMS: dict[str, tuple[type, ...]] = {
     "assumptions": (dict,),
@@ -358,10 +361,11 @@ def check_card(card: dict[str, Any], path: Path | str) -> None:
 
     `path` is where the card is, or is to be, for errors.
     """
-    for name in sorted(_FIELDS.keys() ^ card.keys()):
+    fields = _FIELDS | (_OF_OUTCOMES if "outcome" in card else {})
+    for name in sorted(fields.keys() ^ card.keys()):
         has = "an unknown field" if name in card else "no field"
         raise ValueError(f"{path} is damaged: it has {has} {name!r}.")
-    for name, kinds in _FIELDS.items():
+    for name, kinds in fields.items():
         value, kinds_of_items = card[name], _ITEMS.get(name)
         items = value.values() if isinstance(value, dict) else value
         if type(value) not in kinds or (
@@ -372,6 +376,10 @@ def check_card(card: dict[str, Any], path: Path | str) -> None:
             raise ValueError(
                 f"{path} is damaged: its statement cannot be read, as its {name} has "
                 "the wrong type."
+            )
+        if name == "outcome" and not _is_outcome(value, len(card["classes"])):
+            raise ValueError(
+                f"{path} is damaged: its outcome does not fit its classes."
             )
         if name == "assumptions" and not (value and all(map(_is_assumption, value))):
             raise ValueError(
@@ -393,6 +401,29 @@ def check_card(card: dict[str, Any], path: Path | str) -> None:
                 raise ValueError(
                     f"{path} is damaged: its {name} has {printable(text[:64])!r}."
                 )
+
+
+def kind_of_outcome(card: dict[str, Any]) -> str | None:
+    """Return the kind of outcome whose classes a model predicts, None for labels."""
+    return card["outcome"]["kind"] if "outcome" in card else None
+
+
+def _is_outcome(outcome: dict[str, Any], n_classes: int) -> bool:
+    """Check that the edges of an outcome increase, and make so many classes."""
+    if outcome.keys() != {"kind", "edges"} or outcome["kind"] not in ("number", "time"):
+        return False
+    edges = outcome["edges"]
+    if not isinstance(edges, list) or not all(map(_is_number, edges)):
+        return False
+    # An interval has two classes, with and without an event; one is for later times.
+    n_made = len(edges) - 1 if outcome["kind"] == "number" else 2 * len(edges) - 1
+    return n_made == n_classes and all(np.isfinite(edges)) and all(np.diff(edges) > 0)
+
+
+def with_sha256(card: dict[str, Any], model: bytes) -> bytes:
+    """Write a card with the sha256 of its model file."""
+    card = card | {"sha256": hashlib.sha256(model).hexdigest()}
+    return (json.dumps(card, indent=2, allow_nan=False) + "\n").encode()
 
 
 def _is_past(text: str) -> bool:

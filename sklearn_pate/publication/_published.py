@@ -1,8 +1,6 @@
 """PublishedClassifier: a model with its statement, for publication."""
 
-import hashlib
 import html
-import json
 import os
 from collections.abc import Collection
 from copy import deepcopy
@@ -62,13 +60,21 @@ from sklearn_pate.publication._privacy_card import (
     checked_statements,
     classes_to_trust,
     full_name,
+    kind_of_outcome,
     release_fields,
+    with_sha256,
 )
 from sklearn_pate.stored_types import OF_MODELS
 from sklearn_pate.students import ReweightedClassifier
 
 #: Classes of students that cards and reports name after the classifier inside.
 WRAPPERS = (RelabeledClassifier, ReweightedClassifier)
+#: Published models by the kind of their outcome, None for classes.
+LOADERS = {
+    None: "PublishedClassifier",
+    "number": "PublishedRegressor",
+    "time": "PublishedSurvival",
+}
 
 
 class PublishedClassifier(DelegatedPredictionMixin, ClassifierMixin, BaseEstimator):
@@ -150,6 +156,7 @@ class PublishedClassifier(DelegatedPredictionMixin, ClassifierMixin, BaseEstimat
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _card: dict[str, Any]
+    _outcome: dict[str, Any] | None = None
 
     _keeps_rows_apart = ("student_",)
 
@@ -240,8 +247,7 @@ class PublishedClassifier(DelegatedPredictionMixin, ClassifierMixin, BaseEstimat
         check_card(self._card, "The card")
         check_can_write((model_path, card_path), overwrite=overwrite, name="path=")
         model, types = self._pack(skops_io)
-        card = self._card | {"sha256": hashlib.sha256(model).hexdigest()}
-        text = (json.dumps(card, indent=2, allow_nan=False) + "\n").encode()
+        text = with_sha256(self._card, model)
         check_sizes(model, text)
         # The card is last: without it, or with an old one, load() raises.
         write_files({model_path: model, card_path: text})
@@ -299,9 +305,37 @@ class PublishedClassifier(DelegatedPredictionMixin, ClassifierMixin, BaseEstimat
         ``privacy_spent_``. The check shows consistency, not authenticity: see
         :meth:`save`.
         """
+        return cls._load(path, trusted)
+
+    @classmethod
+    def _load(
+        cls,
+        path: str | os.PathLike[str],
+        trusted: Collection[str | type],
+        kind: str | None = None,
+    ) -> Self:
+        """Read a model of classes, or of the classes of a `kind` of outcome."""
         skops_io = import_skops()
+        return cls._checked(skops_io, *read_pair(path), trusted, kind)
+
+    @classmethod
+    def _checked(
+        cls,
+        skops_io: ModuleType,
+        model: bytes,
+        card: dict[str, Any],
+        paths: tuple[Path, Path],
+        trusted: Collection[str | type],
+        kind: str | None = None,
+    ) -> Self:
+        """Load the content of a model file whose card is that of the file."""
+        (model_path, card_path), found = paths, kind_of_outcome(card)
+        if found != kind:
+            raise ValueError(
+                f"{model_path} holds a model of another kind; read it by "
+                f"{LOADERS[found]}.load."
+            )
         trusted_names = OF_MODELS | type_names(trusted)
-        model, card, (model_path, card_path) = read_pair(path)
         model = with_plain_members(model, model_path)
         unknown = untrusted_types(skops_io, model, model_path) - trusted_names
         if unknown:
@@ -373,6 +407,7 @@ class PublishedClassifier(DelegatedPredictionMixin, ClassifierMixin, BaseEstimat
         if names is not None:
             published._column_names = names
         published._known_columns = None if columns is None else KnownColumns(**columns)
+        published._outcome = card.get("outcome")
         published._card = card
         return published
 
@@ -565,6 +600,7 @@ def _make_card(
         "classes": [plain_label(label) for label in published.classes_.tolist()],
         "n_features": published.n_features_in_,
         "feature_names": None if names is None else [str(name) for name in names],
+        **({} if published._outcome is None else {"outcome": published._outcome}),
         "date": datetime.now(UTC).date().isoformat(),
         "versions": versions_of(published.student_),
     }
@@ -667,6 +703,7 @@ def publish(
         published.feature_names_in_ = estimator.feature_names_in_.copy()
     if hasattr(estimator, "_column_names"):
         published._column_names = [*estimator._column_names]
+    published._outcome = deepcopy(getattr(estimator, "_outcome", None))
     learner = getattr(estimator, "best_estimator_", estimator)
     published._known_columns = getattr(learner, "_known_columns", None)
     published._card = _make_card(published, mechanism, deployment)
