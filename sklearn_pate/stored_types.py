@@ -60,6 +60,7 @@ _BESIDE_MODELS = (
     "sklearn_pate.accounting.PrivacyProfile",
     "sklearn_pate.accounting.PrivacySpent",
     "sklearn_pate.accounting.RdpCurve",
+    "sklearn_pate.metrics.OutcomeMetrics",
     "sklearn_pate.metrics.PrivateMetrics",
     "sklearn_pate.publication.PublishedClassifier",
 )

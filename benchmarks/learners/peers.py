@@ -33,14 +33,18 @@ def diffprivlib(data, epsilon, seeds):
     ours = PRIVATE["objective perturbation"](data, epsilon, 0)
     # Its theorem covers no intercept.
     options = ["--no-intercept", "--epsilon", epsilon, "--C", ours.C_]
-    fits = peer_fits("DIFFPRIVLIB_PYTHON", "peer_diffprivlib.py", arrays, options, seeds)
+    fits = peer_fits(
+        "DIFFPRIVLIB_PYTHON", "peer_diffprivlib.py", arrays, options, seeds
+    )
     facts = {"epsilon": epsilon, "delta": 0.0, "replace_one_epsilon": epsilon}
     return _row(DIFFPRIVLIB, epsilon, "row", fits, facts, metric)
 
 
 def of_columns(learner, epsilon, seeds):
     """Measure a learner on the columns of Adult, by the epsilon of replacing a row."""
-    fits = peer_fits(*OF_COLUMNS[learner], adult_columns(), ["--epsilon", epsilon], seeds)
+    fits = peer_fits(
+        *OF_COLUMNS[learner], adult_columns(), ["--epsilon", epsilon], seeds
+    )
     names = ("epsilon", "delta", "replace_one_epsilon")
     facts = {name: fits[0][name] for name in names if fits}
     return _row(learner, epsilon, "row-add-remove", fits, facts, "accuracy")

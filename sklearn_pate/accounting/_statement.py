@@ -709,6 +709,8 @@ class PrivacySpent:
         kind = self.release
         if kind not in ("scores", "newton", "metrics", "several", "measured"):
             kind = "model" if self.n_queries is None else "answers"
+        if kind == "metrics" and self.n_tables is None:
+            kind = "outcomes"
         voters = counted(self.n_teachers, "teacher")
         # Of the learners with votes, only nearest neighbours have this relation.
         if kind == "answers" and self.relation == "add-remove":

@@ -404,6 +404,44 @@ class ClassCounts(GaussianSum):
         return 2
 
 
+class MetricSums(GaussianSum):
+    """Counts of rows in tables, and sums of numbers from 0 to 1, with Gaussian noise.
+
+    A row, or one row of a group, counts in one cell of each table, or in none, and adds
+    one value to each sum. So the vectors of two rows are at most
+    sqrt(2 n_tables + n_numbers) apart. `noise_scale` is the standard deviation of the
+    noise, in rows or groups.
+    """
+
+    released = "metrics"
+    _unit_of_noise = "rows or groups"
+
+    def __init__(
+        self,
+        noise_scale: float | None = None,
+        *,
+        n_tables: int = 1,
+        n_numbers: int = 0,
+    ) -> None:
+        self.noise_scale: Any = noise_scale
+        self.n_tables = n_tables
+        self.n_numbers = n_numbers
+
+    def for_share(self, share: float, epsilon: float, delta: float) -> Self:
+        """Return a clone with noise for a share of the squared mu of (epsilon, delta)."""
+        scale = math.sqrt(self._squared_distance(1) / share)
+        scale = self._as_discrete(scale / largest_gdp_mu(epsilon, delta), epsilon)
+        return clone(self).set_params(noise_scale=scale)
+
+    def _squared_distance(self, n_queries: int) -> float:
+        return 2 * self.n_tables + self.n_numbers
+
+    def _check_noise(self) -> None:
+        super()._check_noise()
+        check_count("n_tables", self.n_tables)
+        check_count("n_numbers", self.n_numbers, 0)
+
+
 def facts_of(counts: Mechanism | None) -> dict[str, Any]:
     """Return what a statement says of counts before a release."""
     n_tables = getattr(counts, "n_tables", None)

@@ -1,5 +1,6 @@
-"""Metrics of a classifier on private rows, released with noise."""
+"""Metrics of a model on private rows, released with noise."""
 
+from sklearn_pate.metrics._outcome_metrics import OutcomeMetrics
 from sklearn_pate.metrics._private_metrics import private_metrics
 from sklearn_pate.metrics._results import (
     Estimate,
@@ -7,4 +8,10 @@ from sklearn_pate.metrics._results import (
     RecalibratedClassifier,
 )
 
-__all__ = ["Estimate", "PrivateMetrics", "RecalibratedClassifier", "private_metrics"]
+__all__ = [
+    "Estimate",
+    "OutcomeMetrics",
+    "PrivateMetrics",
+    "RecalibratedClassifier",
+    "private_metrics",
+]

@@ -56,6 +56,8 @@ _LEAST_SIZE = 0.25
 _NARROWEST = 0.125
 # Standard deviation of slopes of recalibrations, around 1.
 _SLOPE_OFF = 0.5
+# Standard deviations of the noise that a coverage allows for, and thresholds.
+_ALLOWANCE, _THRESHOLDS = 1.0, np.linspace(1, 0, 1001)
 # Share of draws in which a metric may be undefined.
 _UNDEFINED = 0.001
 
@@ -97,12 +99,14 @@ class ScoredRows:
         """
         n = self.n_classes
         cells = np.where(self.is_measured, n * self.labels + self.predicted, n**2)
-        return _table((self.n_subgroups, n**2 + 1), self.subgroups, cells)
+        return table_of((self.n_subgroups, n**2 + 1), self.subgroups, cells)
 
     def first_counts(self) -> NDArray[np.int64]:
         """Count rows by prediction, and by score of each class on the grid, flat."""
         totals = [
-            _table((len(GRID) + 1,), _cells(self.scores[:, one], GRID_OF_SCORES))
+            table_of(
+                (len(GRID) + 1,), cells_between(self.scores[:, one], GRID_OF_SCORES)
+            )
             for one in self.scored_classes
         ]
         return np.concatenate([self.confusion().ravel(), *totals])
@@ -115,8 +119,8 @@ class ScoredRows:
         """
         parts = []
         for one, of_class in zip(self.scored_classes, edges, strict=True):
-            cells = _cells(self.scores[:, one], of_class)
-            table = _table(
+            cells = cells_between(self.scores[:, one], of_class)
+            table = table_of(
                 (self.n_subgroups, len(of_class) + 1, 2),
                 self.subgroups,
                 np.where(self.is_measured, cells, _UNSCORED),
@@ -188,12 +192,14 @@ def quantile_edges(
     return np.union1d(edges, 0.5) if is_wide.any() else edges
 
 
-def _cells(scores: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.intp]:
+def cells_between(
+    scores: NDArray[np.float64], edges: NDArray[np.float64]
+) -> NDArray[np.intp]:
     """Return the cell of each score, -1 for NaN."""
     return np.where(np.isnan(scores), _UNSCORED, np.digitize(scores, edges))
 
 
-def _table(shape: tuple[int, ...], *indices: NDArray[np.intp]) -> NDArray[np.int64]:
+def table_of(shape: tuple[int, ...], *indices: NDArray[np.intp]) -> NDArray[np.int64]:
     """Count rows by indices; a row with a negative index counts nowhere."""
     kept = np.all([one >= 0 for one in indices], axis=0)
     flat = np.ravel_multi_index([one[kept] for one in indices], shape)
@@ -693,6 +699,75 @@ def threshold_at(counts: NoisyCounts, share: float, label: int) -> float:
     places = np.concatenate([[first], edges, [last]])
     shares = shares_above(counts, 1)[:, label]
     return float(expit(np.interp(share, shares[::-1], places[::-1])))
+
+
+def first_covering(
+    values: Array,
+    covered: Array,
+    n_rows: float,
+    noise: Array,
+    coverage: float,
+    otherwise: float,
+) -> float:
+    """Return the first value at which noisy counts show a coverage.
+
+    `covered` are in rising order. Their noise, of a standard deviation each, is taken
+    to have added to them.
+    """
+    certain = covered - _ALLOWANCE * noise
+    enough = np.flatnonzero(certain >= coverage * (max(float(n_rows), 1.0) + 1))
+    return float(values[enough[0]]) if len(enough) else otherwise
+
+
+def set_threshold(counts: NoisyCounts, coverage: float) -> float:
+    """Return the least probability of the labels in a prediction set.
+
+    Rows are counted by the probability of their own label, which is taken to be uniform
+    within a bin.
+    """
+    starts, ends, cells = [], [], []
+    for label, one in counts.scored.items():
+        edges = np.concatenate([[0.0], one.shapes.edges, [1.0]])
+        starts.append(edges[:-1])
+        ends.append(edges[1:])
+        cells.append(one.cells[..., 1])
+        if counts.n_classes == 2 and label == 1:  # the score of the other label
+            starts.append(1 - edges[1:])
+            ends.append(1 - edges[:-1])
+            cells.append(one.cells[..., 0])
+    low, high, sizes = (np.concatenate(part) for part in (starts, ends, cells))
+    parts = ((high - _THRESHOLDS[:, np.newaxis]) / (high - low)).clip(0, 1)
+    sigma = next(iter(counts.scored.values())).sigma
+    return first_covering(
+        _THRESHOLDS,
+        parts @ sizes,
+        sizes.sum(),
+        sigma * np.linalg.norm(parts, axis=1),
+        coverage,
+        0.0,
+    )
+
+
+def fairness_gaps(counts: Sequence[NoisyCounts]) -> dict[str, Array]:
+    """Compute the largest differences between subgroups, of the second of two classes.
+
+    The names are those of fairlearn.
+    """
+
+    def gap(of_each: list[Array]) -> Array:
+        return np.max(of_each, axis=0) - np.min(of_each, axis=0)
+
+    selected = [
+        _share(one.confusion[..., 1].sum(axis=-1), one.confusion.sum(axis=(-1, -2)))
+        for one in counts
+    ]
+    true_positives = gap([recall(one, 1) for one in counts])
+    false_positives = gap([1 - specificity(one, 1) for one in counts])
+    return {
+        "demographic_parity_difference": gap(selected),
+        "equal_opportunity_difference": true_positives,
+        "equalized_odds_difference": np.maximum(true_positives, false_positives),
+    }
 
 
 _METRICS: dict[str, Callable[..., Array]] = {

@@ -56,6 +56,14 @@ from sklearn_pate.metrics._estimates import (
     quantile_edges,
     score_rows,
 )
+from sklearn_pate.metrics._outcome_metrics import (
+    OutcomeMetrics,
+    mechanisms_of,
+    release_numbers,
+    release_times,
+    state_metrics,
+    whole_of,
+)
 from sklearn_pate.metrics._results import OTHER, PrivateMetrics, metrics_statement
 
 # Share of the squared mu for the confusion matrix and the places of the bins.
@@ -83,8 +91,8 @@ def private_metrics(
     class_prior: float | None = None,
     ledger: PrivacyLedger | None = None,
     random_state: Any = None,
-) -> PrivateMetrics:
-    """Release metrics of a classifier on private rows, with noise.
+) -> Any:
+    """Release metrics of a model on private rows, with noise.
 
     Noisy counts of scores, predictions and labels are released once. ROC curve,
     accuracy, sensitivity, calibration and Brier score are computed from the noisy
@@ -210,8 +218,22 @@ def private_metrics(
     >>> metrics["roc_auc"].low < metrics["roc_auc"].value < metrics["roc_auc"].high
     True
     """
-    classes = check_model(model)
     values = check_subgroups(subgroups, subgroup_values)
+    if hasattr(type(model), "_measures"):
+        return _outcome_metrics(
+            model,
+            X,
+            y,
+            groups=groups,
+            subgroups=subgroups,
+            values=values,
+            others={"bins": bins != "auto", "class_prior": class_prior is not None},
+            epsilon=epsilon,
+            delta=delta,
+            ledger=ledger,
+            random_state=random_state,
+        )
+    classes = check_model(model)
     rows = read_rows(X, y, classes, groups, subgroups, values)
     if hasattr(model, "n_features_in_"):
         check_columns(model, rows.private.X, reset=False)
@@ -231,6 +253,91 @@ def private_metrics(
     return plan.release(model, rows, seed, entry)
 
 
+def _outcome_metrics(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    groups: Any,
+    subgroups: Any,
+    values: list[Any],
+    others: dict[str, bool],
+    epsilon: float,
+    delta: float,
+    ledger: PrivacyLedger | None,
+    random_state: Any,
+) -> OutcomeMetrics:
+    """Release metrics of a model of numbers or times."""
+    for name, is_given in others.items():
+        if is_given:
+            raise ValueError(
+                f"{name} is about scores of classes, but the model predicts a "
+                "number or a time; leave it out."
+            )
+    check_is_fitted(model, "classifier_")
+    classifier = model.classifier_
+    classes, outcome = np.asarray(classifier.classes_), classifier._outcome
+    codes, outcomes = model._read(y)
+    rows = read_rows(X, codes, classes, groups, subgroups, values)
+    if hasattr(classifier, "n_features_in_"):
+        check_columns(classifier, rows.private.X, reset=False)
+    check_epsilon_is_small("epsilon", epsilon)
+    check_delta_is_small(delta, rows.private.n_rows, "rows")
+    parts = mechanisms_of(outcome, epsilon, delta)
+    whole = whole_of(parts)
+    cost, assumptions = as_drawn(
+        whole.cost(1, unit=rows.unit), (MODEL_IS_PUBLIC, *_assumed(rows))
+    )
+    statement = state_metrics(whole, cost, delta, assumptions)
+    version = sys.modules["sklearn_pate"].__version__
+    private = rows, outcomes
+    entry = _open_entry(
+        ledger, statement, classifier, private, version, random_state, len(parts)
+    )
+    counted = rows.counted(check_random_state(random_state).randint(MAX_SEED))
+    probabilities, _ = score_rows(classifier, rows.private.X, counted, classes)
+    measures = model._measures(probabilities, outcomes[counted])
+    of_subgroup = rows.of_subgroup[counted], len(rows.subgroups)
+    noise = NoiseSource().as_stated(statement.assumptions)
+    # The privacy is spent on these lines: the cost is recorded, then noise is drawn.
+    if outcome["kind"] == "number":
+        sums = release_numbers(measures, *of_subgroup, parts, entry, noise)
+        edges = [np.zeros(0), np.zeros(0)]
+    else:
+        sums, *edges = release_times(
+            measures,
+            partial(model._codes_at, outcomes[counted]),
+            np.array(outcome["edges"]),
+            *of_subgroup,
+            parts,
+            partial(number_of_bins, mu=cost.mu),
+            entry,
+            noise,
+        )
+    return OutcomeMetrics(
+        outcome_=outcome,
+        subgroups_=rows.subgroups,
+        sums_=sums,
+        risk_edges_=edges[0],
+        time_edges_=edges[1],
+        noise_scales_=tuple(float(one.noise_scale) for one in parts),
+        n_rows_=rows.n_public,
+        privacy_spent_=statement,
+        model_fingerprint_=model_fingerprint(classifier),
+    )
+
+
+def _assumed(rows: "MeasuredRows") -> tuple[Assumption, ...]:
+    """List the assumptions of all metrics."""
+    of_subgroups = () if rows.subgroups == [None] else (SUBGROUPS_DECLARED,)
+    return SCORES_OF_ROW, COLUMNS, CHOSEN_BLINDLY, *of_subgroups
+
+
+def number_of_bins(n_rows: float, mu: float) -> int:
+    """Return the number of bins of scores for a public or noisy number of rows."""
+    return int(np.clip(round((n_rows * mu) ** _EXPONENT), _FEWEST, _MOST))
+
+
 def _open_entry(
     ledger: PrivacyLedger | None,
     spent: PrivacySpent,
@@ -238,6 +345,7 @@ def _open_entry(
     private: object,
     public: object,
     random_state: Any,
+    n_draws: int = 2,
 ) -> FitEntry | None:
     """Open the ledger entry of a measurement, None without a ledger.
 
@@ -257,7 +365,7 @@ def _open_entry(
     return FitEntry.of_statement(
         ledger,
         spent,
-        2,
+        n_draws,
         description=f"metrics of a {type(model).__name__}, {spent.mechanism}",
         dataset=fingerprint(ledger.key, "data", data),
         fit=name,
@@ -278,6 +386,11 @@ class MeasuredRows:
     def n_public(self) -> int | None:
         """Number of rows, None where it is not public."""
         return self.private.n_rows if self.private.ids is None else None
+
+    @property
+    def unit(self) -> str:
+        """Unit of privacy."""
+        return "row" if self.private.ids is None else "group"
 
     def counted(self, seed: int) -> NDArray[np.intp]:
         """Return all rows, or one row of each group."""
@@ -301,8 +414,7 @@ class Measurement:
 
     def n_bins(self, n_rows: float) -> int:
         """Return the number of bins for a public or noisy number of rows."""
-        signal = n_rows * np.hypot(self.first.mu, self.second.mu)
-        return int(np.clip(round(signal**_EXPONENT), _FEWEST, _MOST))
+        return number_of_bins(n_rows, np.hypot(self.first.mu, self.second.mu))
 
     def release(
         self,
@@ -409,11 +521,8 @@ def plan_measurement(
     first = MarginalCounts(n_tables=1 + n_scored).for_share(_SHARE, epsilon, delta)
     second = MarginalCounts(n_tables=n_scored).for_share(1 - _SHARE, epsilon, delta)
     both = TwoPartRelease(first, second)
-    unit = "row" if rows.private.ids is None else "group"
-    of_subgroups = () if rows.subgroups == [None] else (SUBGROUPS_DECLARED,)
     cost, assumptions = as_drawn(
-        both.cost(unit=unit),
-        (*assumptions, SCORES_OF_ROW, COLUMNS, CHOSEN_BLINDLY, *of_subgroups),
+        both.cost(unit=rows.unit), (*assumptions, *_assumed(rows))
     )
     statement = metrics_statement(both, cost, delta, assumptions)
     check_delta_is_small(delta, rows.private.n_rows, "rows")

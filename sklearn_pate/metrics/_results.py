@@ -4,11 +4,12 @@ import json
 import math
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +41,12 @@ from sklearn_pate.metrics._estimates import (
     band,
     clipped_log_odds,
     estimate,
+    fairness_gaps,
     interval_of_calibration_error,
     is_told,
     metrics_of,
     recalibration,
+    set_threshold,
     shares_above,
     shares_of_bins,
     threshold_at,
@@ -62,7 +65,7 @@ _OF_CLASSES = {
     "middles": np.float64,
     "middle_errors": np.float64,
 }
-_FORMAT = {"format": "sklearn_pate metrics", "format_version": 3}
+_FORMAT: dict[str, Any] = {"format": "sklearn_pate metrics", "format_version": 3}
 #: Public name of the subgroup of all values that were not declared.
 OTHER = "other or missing"
 # Most cells of a subgroup, whose simulation takes memory, and of all subgroups.
@@ -234,11 +237,11 @@ def values_of(metrics: Any) -> dict[str, Any]:
     of_subgroups = metrics.by_subgroup.values() if len(metrics.subgroups_) > 1 else ()
     return _FORMAT | {
         "statement": spent.in_one_line(),
-        "figures": figures_of(metrics),
+        "figures": estimates_in_dict(metrics),
         "subgroups": [
             None if one is None else plain_label(one) for one in metrics.subgroups_
         ],
-        "by_subgroup": [figures_of(one) for one in of_subgroups],
+        "by_subgroup": [estimates_in_dict(one) for one in of_subgroups],
         **{
             name: getattr(spent, name)
             for name in ("epsilon", "delta", "unit", "relation", "n_tables")
@@ -258,7 +261,7 @@ def values_of(metrics: Any) -> dict[str, Any]:
     }
 
 
-def figures_of(estimates: Mapping[Any, Any]) -> dict[str, Any]:
+def estimates_in_dict(estimates: Mapping[Any, Any]) -> dict[str, Any]:
     """Write estimates by name, and by class below the name."""
     figures: dict[str, Any] = {}
     for name, one in estimates.items():
@@ -387,7 +390,7 @@ class Estimate(NamedTuple):
         return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
 
 
-class _Estimates(dict[Any, Estimate]):
+class Estimates(dict[Any, Estimate]):
     """Estimates by name, or by name and class."""
 
     @classmethod
@@ -423,8 +426,116 @@ class _Estimates(dict[Any, Estimate]):
         )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PrivateMetrics(Mapping[Any, Estimate]):
+class ReleasedMetrics(Mapping[Any, Estimate], ABC):
+    """Base class of metrics that were released with noise. May be published."""
+
+    #: Format of files of these metrics.
+    _format: ClassVar[str]
+    _estimates: Any
+
+    subgroups_: list[Any]
+    n_rows_: int | None
+    privacy_spent_: PrivacySpent
+    model_fingerprint_: str
+
+    @property
+    @abstractmethod
+    def by_subgroup(self) -> dict[Any, Mapping[Any, Estimate]]:
+        """All metrics for each subgroup."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return metrics, noisy counts and privacy statement as plain values."""
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the metrics to a JSON file, which may be published.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Path of the file, such as "metrics.json".
+
+        overwrite : bool, default=False
+            Replace an existing file.
+
+        Raises
+        ------
+        ValueError
+            If the noise was seeded: there is then no guarantee.
+
+        FileExistsError
+            If the file exists and `overwrite` is False.
+        """
+        check_can_write([Path(path)], overwrite=overwrite, name="path=")
+        text = json.dumps(self.to_dict(), allow_nan=False) + "\n"
+        write_files({Path(path): text.encode()})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "ReleasedMetrics":
+        """Read metrics that :meth:`save` wrote.
+
+        The statement and all metrics are computed again from noise scales and noisy
+        counts.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Path of the file.
+
+        Returns
+        -------
+        metrics : PrivateMetrics or OutcomeMetrics
+            The metrics.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, or its values contradict each other.
+        """
+        try:
+            if Path(path).stat().st_size > _LARGEST_FILE:
+                raise ValueError("it is too large")
+            return cls.from_values(strict_json(Path(path).read_bytes()))
+        except ValueError as error:
+            raise ValueError(
+                f"{path} is not a file of private metrics: {error}."
+            ) from None
+
+    @staticmethod
+    def from_values(values: Any) -> "ReleasedMetrics":
+        """Create metrics from values, which may be forged."""
+        try:
+            kinds = {kind._format: kind for kind in ReleasedMetrics.__subclasses__()}
+            kind = kinds[values["format"]]
+            metrics = kind(**kind._fields_of(values))
+            check_values(values, metrics.to_dict())
+        except Exception as error:
+            raise ValueError(f"they cannot be read ({error})") from error
+        return metrics
+
+    @classmethod
+    @abstractmethod
+    def _fields_of(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Read fields from values, which may be forged."""
+
+    def __getitem__(self, name: Any) -> Estimate:
+        return self._estimates[name]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._estimates)
+
+    def __len__(self) -> int:
+        return len(self._estimates)
+
+    def __str__(self) -> str:
+        return f"{self._estimates}\n{'privacy':20}{self.privacy_spent_!r}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.privacy_spent_!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PrivateMetrics(ReleasedMetrics):
     """Metrics of a classifier on private rows, computed from noisy counts.
 
     Created by :func:`~sklearn_pate.metrics.private_metrics`. May be published, with
@@ -497,6 +608,7 @@ class PrivateMetrics(Mapping[Any, Estimate]):
     """
 
     __module__ = "sklearn_pate.metrics"  # its name in files
+    _format = _FORMAT["format"]
 
     classes_: NDArray[Any]
     subgroups_: list[Any]
@@ -523,37 +635,53 @@ class PrivateMetrics(Mapping[Any, Estimate]):
             Metrics of each subgroup, by its value in ``subgroups_``.
         """
         return {
-            value: _Estimates.of_counts(self._counts(place), self.classes_)
+            value: Estimates.of_counts(self._counts(place), self.classes_)
             for place, value in enumerate(self.subgroups_)
         }
 
     def threshold(
-        self, *, sensitivity: float | None = None, specificity: float | None = None
+        self,
+        *,
+        sensitivity: float | None = None,
+        specificity: float | None = None,
+        coverage: float | None = None,
     ) -> float:
-        """Return the probability above which to predict the second of two classes.
+        """Return a threshold for predicted probabilities.
 
-        The threshold is read from the noisy ROC curve, at no further privacy cost.
+        The threshold is read from noisy counts, at no further privacy cost.
 
         Parameters
         ----------
         sensitivity : float, default=None
-            Wanted share of rows of the second class with a correct prediction.
+            Wanted share of rows of the second of two classes with a correct prediction.
 
         specificity : float, default=None
-            Wanted share of rows of the first class with a correct prediction. Give
-            either `sensitivity` or `specificity`.
+            Wanted share of rows of the first of two classes with a correct prediction.
+
+        coverage : float, default=None
+            Wanted share of rows whose label is in a prediction set, that of all labels
+            whose probability is at least the threshold. Give only one of the three.
 
         Returns
         -------
         threshold : float
-            Threshold for ``model.predict_proba(X)[:, 1] >= threshold``.
+            Threshold for ``model.predict_proba(X)[:, 1] >= threshold``, or, for
+            `coverage`, for ``model.predict_proba(X) >= threshold``. With `coverage`, 0
+            if the noise is too large for smaller sets than all labels.
 
         Raises
         ------
         ValueError
-            If both `sensitivity` and `specificity` are given, or none, or a share is
-            not between 0 and 1, or there are more than two classes. Also if the noise
-            is too large to know the number of rows of a class.
+            If not one of the three is given, a share is not between 0 and 1, or
+            `sensitivity` or `specificity` is given for more than two classes. Also if
+            the noise is too large to know the number of rows of a class.
+
+        Notes
+        -----
+        Prediction sets are those of split conformal prediction (Sadinle, Lei, Wasserman
+        2019, "Least ambiguous set-valued classifiers with bounded error levels"), with
+        an allowance for the noise. They cover the wanted share of new rows from the
+        population of the measured rows, on average.
 
         Examples
         --------
@@ -565,24 +693,69 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         >>> metrics = private_metrics(model, X[1000:], y[1000:], epsilon=1.0)
         >>> metrics.threshold(sensitivity=0.9) < metrics.threshold(sensitivity=0.6)
         True
+        >>> sets = model.predict_proba(X) >= metrics.threshold(coverage=0.9)
+        >>> sets.shape
+        (3000, 2)
         """
-        given = {"sensitivity": sensitivity, "specificity": specificity}
+        given = {
+            "sensitivity": sensitivity,
+            "specificity": specificity,
+            "coverage": coverage,
+        }
         named = [(name, value) for name, value in given.items() if value is not None]
         if len(named) != 1:
             raise ValueError(
-                f"sensitivity={sensitivity!r} and specificity={specificity!r} were "
+                f"{', '.join(f'{one}={value!r}' for one, value in given.items())} were "
                 "given; pass only one of them."
             )
         name, wanted = named[0]
         if not 0 < wanted < 1:
             raise ValueError(f"{name}={wanted!r} must be between 0 and 1, such as 0.9.")
+        if name == "coverage":
+            return set_threshold(self._counts(None), wanted)
         if len(self.classes_) > 2:
             raise ValueError(
                 f"These metrics are of {len(self.classes_)} classes, but a threshold "
-                "needs two; measure a model of two classes."
+                f"for {name} needs two; measure a model of two classes."
             )
         share = wanted if name == "sensitivity" else 1 - wanted
         return threshold_at(self._told_counts(), share, int(name == "sensitivity"))
+
+    def fairness(self) -> "Estimates":
+        """Compute the largest differences between subgroups, under fairlearn's names.
+
+        Returns
+        -------
+        gaps : dict
+            "demographic_parity_difference", of the shares of rows predicted as the
+            second class; "equal_opportunity_difference", of the sensitivities; and
+            "equalized_odds_difference", the larger of this and that of 1 - specificity.
+            Subgroups whose numbers of rows the noise hides are left out. Noise makes
+            differences larger on average, which the intervals account for.
+
+        Raises
+        ------
+        ValueError
+            If there are not two classes, or fewer than two subgroups that the noise
+            does not hide.
+        """
+        counts = map(self._counts, range(len(self.subgroups_)))
+        told = [one for one in counts if is_told(one)]
+        if len(self.classes_) != 2 or len(told) < 2:
+            raise ValueError(
+                f"Differences need two classes and two subgroups, but these metrics "
+                f"are of {len(self.classes_)} classes and of {len(told)} subgroups "
+                "that the noise does not hide; pass subgroups and subgroup_values to "
+                "private_metrics."
+            )
+        rng = np.random.default_rng(0)
+        draws = fairness_gaps([one.simulated(rng) for one in told])
+        return Estimates(
+            {
+                name: Estimate(*estimate(float(value), draws[name]))
+                for name, value in fairness_gaps(told).items()
+            }
+        )
 
     def recalibrated(self, model: Any) -> "RecalibratedClassifier":
         """Return the model with corrected probabilities, at no further privacy cost.
@@ -712,69 +885,9 @@ class PrivateMetrics(Mapping[Any, Estimate]):
         """
         return values_of(self)
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the metrics to a JSON file, which may be published.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Path of the file, such as "metrics.json".
-
-        overwrite : bool, default=False
-            Replace an existing file.
-
-        Raises
-        ------
-        ValueError
-            If the noise was seeded: there is then no guarantee.
-
-        FileExistsError
-            If the file exists and `overwrite` is False.
-        """
-        check_can_write([Path(path)], overwrite=overwrite, name="path=")
-        text = json.dumps(self.to_dict(), allow_nan=False) + "\n"
-        write_files({Path(path): text.encode()})
-
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read metrics that :meth:`save` wrote.
-
-        The statement and all metrics are computed again from noise scales and noisy
-        counts.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Path of the file.
-
-        Returns
-        -------
-        metrics : PrivateMetrics
-            The metrics.
-
-        Raises
-        ------
-        ValueError
-            If the file is damaged, or its values contradict each other.
-        """
-        try:
-            if Path(path).stat().st_size > _LARGEST_FILE:
-                raise ValueError("it is too large")
-            return cls._from_values(strict_json(Path(path).read_bytes()))
-        except ValueError as error:
-            raise ValueError(
-                f"{path} is not a file of private metrics: {error}."
-            ) from None
-
-    @classmethod
-    def _from_values(cls, values: Any) -> Self:
-        """Create metrics from values, which may be forged."""
-        try:
-            metrics = cls(**fields_of(values))
-            check_values(values, metrics.to_dict())
-        except Exception as error:
-            raise ValueError(f"they cannot be read ({error})") from error
-        return metrics
+    def _fields_of(cls, values: dict[str, Any]) -> dict[str, Any]:
+        return fields_of(values)
 
     def _recalibrations(self) -> Array:
         """Return intercept and slope of each scored class."""
@@ -793,24 +906,9 @@ class PrivateMetrics(Mapping[Any, Estimate]):
             )
         return counts
 
-    def __getitem__(self, name: Any) -> Estimate:
-        return self._estimates[name]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._estimates)
-
-    def __len__(self) -> int:
-        return len(self._estimates)
-
-    def __str__(self) -> str:
-        return f"{self._estimates}\n{'privacy':20}{self.privacy_spent_!r}"
-
-    def __repr__(self) -> str:
-        return f"PrivateMetrics({self.privacy_spent_!r})"
-
     @cached_property
-    def _estimates(self) -> _Estimates:
-        return _Estimates.of_counts(self._counts(None), self.classes_)
+    def _estimates(self) -> Estimates:
+        return Estimates.of_counts(self._counts(None), self.classes_)
 
     def _counts(self, subgroup: int | None) -> NoisyCounts:
         """Return the counts of a subgroup, or of all rows."""

@@ -24,7 +24,7 @@ from sklearn_pate.accounting._statement import (
     PrivacySpent,
     with_label_set,
 )
-from sklearn_pate.metrics import PrivateMetrics
+from sklearn_pate.metrics import OutcomeMetrics
 from sklearn_pate.publication import Deployment, PublishedClassifier
 
 
@@ -110,9 +110,7 @@ class OutcomeOfClasses(BaseEstimator, Generic[Classifier]):
         return np.asarray(self.classifier_.predict_proba(X), dtype=np.float64)
 
 
-class PrivateOutcome(
-    OutcomeOfClasses[PrivateClassifier], MetaEstimatorMixin, ABC
-):
+class PrivateOutcome(OutcomeOfClasses[PrivateClassifier], MetaEstimatorMixin, ABC):
     """Base class of private estimators of an outcome.
 
     A private classifier learns the class of each row. All else is computed from its
@@ -232,7 +230,7 @@ class PrivateOutcome(
         self,
         *,
         deployment: Deployment | None = None,
-        metrics: PrivateMetrics | None = None,
+        metrics: OutcomeMetrics | None = None,
     ) -> Any:
         """Return the model with its privacy statement, for publication.
 
@@ -242,7 +240,7 @@ class PrivateOutcome(
             Description of data, purpose and responsibilities, repeated on the privacy
             card. No privacy statement covers this text.
 
-        metrics : PrivateMetrics, default=None
+        metrics : OutcomeMetrics, default=None
             Metrics of this model by :func:`~sklearn_pate.metrics.private_metrics`,
             repeated on the privacy card. The statement is then of both together.
 
@@ -437,7 +435,7 @@ class PublishedOutcome(OutcomeOfClasses[PublishedClassifier], ABC):
         return self.classifier_.model_privacy_spent_
 
     @property
-    def metrics_(self) -> PrivateMetrics:
+    def metrics_(self) -> OutcomeMetrics:
         """Metrics published with the model."""
         return self.classifier_.metrics_
 

@@ -110,9 +110,8 @@ class PredictionsOfBins(RegressorMixin, OutcomeOfClasses[Any]):
         mean : ndarray of shape (n_rows,)
             Mean of the middles of the bins, weighted by their probabilities.
         """
-        probabilities = self._probabilities(X)
         edges = self._edges
-        return np.sum(probabilities * (edges[:-1] + edges[1:]) / 2, axis=1)
+        return np.sum(self._probabilities(X) * (edges[:-1] + edges[1:]) / 2, axis=1)
 
     def predict_quantiles(
         self, X: Any, quantiles: ArrayLike = (0.05, 0.5, 0.95)
@@ -153,7 +152,7 @@ class PredictionsOfBins(RegressorMixin, OutcomeOfClasses[Any]):
         """Predict an interval of the outcome of each row.
 
         The interval leaves equal probabilities below and above. As models err, fewer
-        outcomes may be inside: ``PrivateMetrics.confidence_level(coverage=0.9)`` is a
+        outcomes may be inside: ``OutcomeMetrics.confidence_level(coverage=0.9)`` is a
         level whose intervals hold 90 % of the outcomes of measured rows.
 
         Parameters
@@ -179,16 +178,30 @@ class PredictionsOfBins(RegressorMixin, OutcomeOfClasses[Any]):
             X, [(1 - confidence_level) / 2, (1 + confidence_level) / 2]
         )
 
-    def _least_levels(
+    def _read(self, y: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Return the bin and the number of each row."""
+        return BinnedOutcome(self._edges, BINS_DECLARED).codes(y), read_outcomes(y)
+
+    def _measures(
         self, probabilities: NDArray[np.float64], y: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Compute the level from which on the interval of each row holds its outcome."""
+        """Compute prediction and outcome of each row, and its least level.
+
+        Prediction and outcome are shares of the range. From the least level on, the
+        interval of a row holds its outcome.
+        """
         edges = self._edges
-        below = [
-            np.interp(one, edges, row)
-            for one, row in zip(y, _below(probabilities), strict=True)
-        ]
-        return np.abs(2 * np.array(below) - 1)
+        y = y.clip(edges[0], edges[-1])
+        below = np.array(
+            [
+                np.interp(one, edges, row)
+                for one, row in zip(y, _below(probabilities), strict=True)
+            ]
+        )
+        middles = (edges[:-1] + edges[1:]) / 2
+        mean = np.sum(probabilities * middles, axis=1)
+        shares = (np.stack([mean, y], axis=1) - edges[0]) / (edges[-1] - edges[0])
+        return np.column_stack([shares, np.abs(2 * below - 1)])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -218,7 +231,7 @@ class PublishedRegressor(PredictionsOfBins, PublishedOutcome):
     model_privacy_spent_ : PrivacySpent
         Part of this statement that is about the model alone.
 
-    metrics_ : PrivateMetrics
+    metrics_ : OutcomeMetrics
         Metrics published with the model, absent without any.
 
     n_features_in_ : int

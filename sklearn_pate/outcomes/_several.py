@@ -319,9 +319,13 @@ class PublishedMultiOutput(PredictionsOfSeveral):
                 raise ValueError(f"its sha256 is not that of {paths[0].name}")
             cards, names = card["cards"], card["outcomes"]
             with zipfile.ZipFile(BytesIO(models)) as archive:
-                if archive.namelist() != [_member(place) for place in range(len(cards))]:
+                if archive.namelist() != [
+                    _member(place) for place in range(len(cards))
+                ]:
                     raise ValueError(f"{paths[0].name} has other models")
-                read = [read_member(archive, *_of(archive, k)) for k in range(len(cards))]
+                read = [
+                    read_member(archive, *_of(archive, k)) for k in range(len(cards))
+                ]
             if len(names) != len(cards) or not all(map(_is_printable, names)):
                 raise ValueError("its names of outcomes are not printable texts")
         except Exception as error:
@@ -542,7 +546,9 @@ class PrivateMultiOutput(MetaEstimatorMixin, PredictionsOfSeveral):
         """
         columns, names = read_columns(y)
         of_all = [
-            classifier.check_data(X, column, **given_only(X_public=X_public, groups=groups))
+            classifier.check_data(
+                X, column, **given_only(X_public=X_public, groups=groups)
+            )
             for classifier, column in zip(
                 self._classifiers(len(columns)), columns, strict=True
             )
@@ -628,7 +634,10 @@ class PrivateMultiOutput(MetaEstimatorMixin, PredictionsOfSeveral):
         """Divide epsilon among the outcomes, and state the cost of all."""
         columns, names = read_columns(y)
         check_consistent_length(as_table(X), columns[0])
-        classifiers, shares = self._classifiers(len(columns)), self._shares(len(columns))
+        classifiers, shares = (
+            self._classifiers(len(columns)),
+            self._shares(len(columns)),
+        )
         target, delta = self.classifier.epsilon, self.classifier.delta
         mu = None if target is None else largest_gdp_mu(target, delta)
         for _ in range(_MOST_PLANS):
@@ -709,12 +718,12 @@ def _is_printable(name: Any) -> bool:
     return isinstance(name, str) and name.isprintable()
 
 
-def _agree(stated: dict[str, Any], spent: PrivacySpent, derived: dict[str, Any]) -> bool:
+def _agree(
+    stated: dict[str, Any], spent: PrivacySpent, derived: dict[str, Any]
+) -> bool:
     """Check the statement on a card, which may differ by rounding."""
     epsilon = stated.get("epsilon")
-    if epsilon is not None and math.isclose(
-        epsilon, spent.epsilon, rel_tol=_ROUNDING
-    ):
+    if epsilon is not None and math.isclose(epsilon, spent.epsilon, rel_tol=_ROUNDING):
         text = replace(spent, epsilon=epsilon).in_one_line()
         derived = derived | {"epsilon": epsilon, "statement": text}
     names = ("epsilon", "delta", "statement")

@@ -179,6 +179,18 @@ class PredictionsOfIntervals(OutcomeOfClasses[Any]):
         known = (events >= 0) & ~np.isnan(times)
         return concordance(events[known] == 1, times[known], risk[known])
 
+    def _read(self, y: Any) -> tuple[NDArray[np.intp], Any]:
+        """Return the class of each row, and events and times."""
+        return self._codes_at(y, self._edges), y
+
+    def _codes_at(self, y: Any, edges: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the class of each row for intervals with these edges."""
+        return SurvivalOutcome(edges, BINS_DECLARED).codes(y)
+
+    def _measures(self, probabilities: NDArray[np.float64], y: Any) -> Any:
+        """Compute the predicted incidence at each end of an interval."""
+        return 1 - survival_of(probabilities)[:, 1:]
+
 
 class PublishedSurvival(PredictionsOfIntervals, PublishedOutcome):
     """Published survival model with its privacy statement.
@@ -201,7 +213,7 @@ class PublishedSurvival(PredictionsOfIntervals, PublishedOutcome):
     model_privacy_spent_ : PrivacySpent
         Part of this statement that is about the model alone.
 
-    metrics_ : PrivateMetrics
+    metrics_ : OutcomeMetrics
         Metrics published with the model, absent without any.
 
     n_features_in_ : int
@@ -360,6 +372,8 @@ def concordance(
         # Somebody censored at the time of an event was without it.
         later = (times > own) | ((times == own) & ~events)
         difference = risk[part, np.newaxis] - risk
-        right += np.sum(later & (difference > 0)) + np.sum(later & (difference == 0)) / 2
+        right += (
+            np.sum(later & (difference > 0)) + np.sum(later & (difference == 0)) / 2
+        )
         pairs += np.sum(later)
-    return right / pairs if pairs else float("nan")
+    return float(right / pairs) if pairs else float("nan")

@@ -48,7 +48,7 @@ from sklearn_pate.mechanisms._noisy_training import (
     SelectedFit,
 )
 from sklearn_pate.mechanisms._plurality import Mechanism
-from sklearn_pate.metrics import PrivateMetrics
+from sklearn_pate.metrics._results import ReleasedMetrics
 from sklearn_pate.publication._deployment import Deployment
 
 #: Mechanisms of this package, whose cost can be computed from the card.
@@ -455,7 +455,7 @@ class Statements(NamedTuple):
 
     whole: PrivacySpent
     of_model: PrivacySpent
-    metrics: PrivateMetrics | None
+    metrics: ReleasedMetrics | None
 
 
 def checked_statements(
@@ -497,7 +497,7 @@ def checked_statements(
 
 def _checked_metrics(
     card: dict[str, Any], of_model: PrivacySpent
-) -> PrivateMetrics | None:
+) -> ReleasedMetrics | None:
     """Read the metrics on a card, or raise ValueError if a field contradicts them.
 
     Their statement and their figures are computed again. None is returned for a card
@@ -506,10 +506,11 @@ def _checked_metrics(
     if card["metrics"] is None:
         return None
     try:
-        metrics = PrivateMetrics._from_values(card["metrics"])
+        metrics = ReleasedMetrics.from_values(card["metrics"])
     except ValueError as error:
         raise ValueError(f"its metrics are wrong: {error}") from error
-    if canonical_text(card["metrics"]["classes"]) != canonical_text(card["classes"]):
+    name = "outcome" if "outcome" in card else "classes"
+    if canonical_text(card["metrics"].get(name)) != canonical_text(card[name]):
         raise ValueError("its metrics are of other classes")
     check_metrics(metrics, [card["model_fingerprint"]], of_model)
     return metrics
@@ -519,7 +520,7 @@ def check_metrics(
     metrics: Any, fingerprints: Collection[str], spent: PrivacySpent
 ) -> None:
     """Raise ValueError unless metrics can be published with a model."""
-    if not isinstance(metrics, PrivateMetrics):
+    if not isinstance(metrics, ReleasedMetrics):
         raise ValueError(
             f"metrics={metrics!r} must be PrivateMetrics; measure the model by "
             "private_metrics(model, X, y, epsilon=...)."
