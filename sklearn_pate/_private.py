@@ -18,7 +18,7 @@ from sklearn_pate.accounting._rdp import LARGEST_DELTA, check_delta
 from sklearn_pate.accounting._statement import PrivacySpent
 from sklearn_pate.accounting._value_checks import Constraint, check_parameters
 from sklearn_pate.mechanisms._plurality import Mechanism
-from sklearn_pate.metrics import PrivateMetrics
+from sklearn_pate.metrics._results import ReleasedMetrics
 from sklearn_pate.publication import Deployment, PublishedClassifier, publish
 
 
@@ -168,7 +168,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
         self,
         *,
         deployment: Deployment | None = None,
-        metrics: PrivateMetrics | None = None,
+        metrics: ReleasedMetrics | None = None,
     ) -> PublishedClassifier:
         """Return the model with its privacy statement, for publication.
 
@@ -178,7 +178,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
             Description of data, purpose and responsibilities, repeated on the privacy
             card. No privacy statement covers this text.
 
-        metrics : PrivateMetrics, default=None
+        metrics : PrivateMetrics or OutcomeMetrics, default=None
             Metrics of this model by :func:`~sklearn_pate.metrics.private_metrics`,
             repeated on the privacy card. The statement is then of both together.
 

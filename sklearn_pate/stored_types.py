@@ -62,6 +62,9 @@ _BESIDE_MODELS = (
     "sklearn_pate.accounting.RdpCurve",
     "sklearn_pate.metrics.OutcomeMetrics",
     "sklearn_pate.metrics.PrivateMetrics",
+    "sklearn_pate.outcomes.PublishedMultiOutput",
+    "sklearn_pate.outcomes.PublishedRegressor",
+    "sklearn_pate.outcomes.PublishedSurvival",
     "sklearn_pate.publication.PublishedClassifier",
 )
 

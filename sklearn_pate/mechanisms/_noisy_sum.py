@@ -428,7 +428,7 @@ class MetricSums(GaussianSum):
         self.n_numbers = n_numbers
 
     def for_share(self, share: float, epsilon: float, delta: float) -> Self:
-        """Return a clone with noise for a share of the squared mu of (epsilon, delta)."""
+        """Return a clone with noise for a share of the squared mu."""
         scale = math.sqrt(self._squared_distance(1) / share)
         scale = self._as_discrete(scale / largest_gdp_mu(epsilon, delta), epsilon)
         return clone(self).set_params(noise_scale=scale)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -118,7 +118,7 @@ def release_numbers(
     whose interval holds the outcome; NaN for a row that is not measured. An error of
     more than half the range counts as half.
     """
-    known = np.isfinite(measures).all(axis=1)
+    known: NDArray[np.bool_] = np.all(np.isfinite(measures), axis=1)
     predicted, outcome, level = np.where(known[:, np.newaxis], measures, 0.0).T
     # From -1 to 1.
     error, centred = (2 * (predicted - outcome)).clip(-1, 1), 2 * outcome - 1
@@ -256,7 +256,9 @@ def _of_times(
     exposed = exposed - censored / 2
     hazards = np.clip(events / np.where(exposed > 0, exposed, np.nan), 0, 1)
     incidence = 1 - np.cumprod(1 - hazards, axis=-1)
-    found = {"concordance": right / np.where(pairs > 0, pairs, np.nan)}
+    found: dict[Any, Array] = {
+        "concordance": right / np.where(pairs > 0, pairs, np.nan)
+    }
     for place, end in enumerate(ends):
         at_end = int(np.searchsorted(time_edges[1:], end))
         found["incidence", end] = incidence[..., at_end]
@@ -335,7 +337,7 @@ class OutcomeMetrics(ReleasedMetrics):
     """
 
     __module__ = "sklearn_pate.metrics"  # its name in files
-    _format = _FORMAT["format"]
+    _format = str(_FORMAT["format"])
 
     outcome_: dict[str, Any]
     subgroups_: list[Any]
@@ -351,7 +353,7 @@ class OutcomeMetrics(ReleasedMetrics):
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @cached_property
-    def by_subgroup(self) -> dict[Any, Estimates]:
+    def by_subgroup(self) -> dict[Any, Mapping[Any, Estimate]]:
         """All metrics for each subgroup.
 
         Returns
@@ -558,7 +560,7 @@ class OutcomeMetrics(ReleasedMetrics):
         return self.noise_scales_[part] * math.sqrt(n_subgroups)
 
     def _estimated(self, places: list[int]) -> Estimates:
-        """Estimate all metrics of some subgroups; intervals come from one simulation."""
+        """Estimate all metrics of some subgroups, with intervals from a simulation."""
         cells, rng = self._cells(places), np.random.default_rng(0)
         sigma = self._noise(-1, len(places))
         edges = self.outcome_["edges"]
@@ -574,8 +576,8 @@ class OutcomeMetrics(ReleasedMetrics):
         else:
             drawn = _simulated(cells.ravel(), sigma, rng).reshape(-1, *cells.shape)
             n_rows, n_times = max(cells.sum(), 1.0), len(edges) - 1
-            sums = self.sums_[0][len(GRID) + 1 :].reshape(-1, n_times)[places]
-            means = sums.sum(axis=0) / STEPS / n_rows
+            incidences = self.sums_[0][len(GRID) + 1 :].reshape(-1, n_times)[places]
+            means = incidences.sum(axis=0) / STEPS / n_rows
             # No law of numbers from 0 to 1 has a larger variance.
             variances = n_rows * means.clip(0, 1) * (1 - means.clip(0, 1))
             noise = self._noise(0, len(places))
@@ -587,10 +589,12 @@ class OutcomeMetrics(ReleasedMetrics):
             )
         with np.errstate(all="ignore"):
             values, draws_of = functions
-        if n_rows < TOLD * sigma * math.sqrt(cells.size):
-            values = {name: np.nan for name in values}
+        is_told = n_rows >= TOLD * sigma * math.sqrt(cells.size)
         return Estimates(
-            {name: _estimate(values[name], draws_of[name]) for name in values}
+            {
+                name: _estimate(value if is_told else math.nan, draws_of[name])
+                for name, value in values.items()
+            }
         )
 
 

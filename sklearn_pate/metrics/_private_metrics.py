@@ -310,7 +310,7 @@ def _outcome_metrics(
             np.array(outcome["edges"]),
             *of_subgroup,
             parts,
-            partial(number_of_bins, mu=cost.mu),
+            partial(number_of_bins, mu=float(cost.mu or 0)),
             entry,
             noise,
         )

@@ -3,7 +3,6 @@
 import contextlib
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal, localcontext
 from typing import Any, NamedTuple
 
@@ -34,10 +33,10 @@ from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._statement import (
     FITTED_APART,
     FROZEN_IS_PUBLIC,
-    LABEL_SET,
     Assumption,
     PrivacySpent,
     plans_privacy,
+    with_label_set,
     with_metrics,
 )
 from sklearn_pate.accounting._value_checks import check_number, counted

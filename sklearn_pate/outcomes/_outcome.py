@@ -2,10 +2,9 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar
+from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,12 +96,13 @@ class OutcomeOfClasses(BaseEstimator, Generic[Classifier]):
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the features."""
+        """Column names of the features."""
         return self.classifier_.feature_names_in_
 
     @property
     def _edges(self) -> NDArray[np.float64]:
-        return np.array(self.classifier_._outcome["edges"])
+        outcome = cast(dict[str, Any], self.classifier_._outcome)
+        return np.array(outcome["edges"])
 
     def _probabilities(self, X: Any) -> NDArray[np.float64]:
         """Compute the probabilities of the classes, one column each."""
@@ -436,8 +436,8 @@ class PublishedOutcome(OutcomeOfClasses[PublishedClassifier], ABC):
 
     @property
     def metrics_(self) -> OutcomeMetrics:
-        """Metrics published with the model."""
-        return self.classifier_.metrics_
+        """Private metrics published with the model."""
+        return cast(OutcomeMetrics, self.classifier_.metrics_)
 
     def __sklearn_clone__(self) -> Self:
         return self

@@ -48,7 +48,7 @@ class BinnedOutcome(Outcome):
         return np.where(np.isnan(numbers), -1, bins)
 
     def problems(self, y: Any) -> list[str]:
-        """Describe missing numbers, numbers outside, and numbers at edges. Sensitive."""
+        """Describe missing numbers, and numbers outside or at edges. Sensitive."""
         numbers = read_outcomes(y)
         missing = np.isnan(numbers)
         known = numbers[~missing]
@@ -94,7 +94,7 @@ class PredictionsOfBins(RegressorMixin, OutcomeOfClasses[Any]):
 
     @property
     def edges_(self) -> NDArray[np.float64]:
-        """Edges of the bins."""
+        """Increasing edges of the bins."""
         return self._edges
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -346,7 +346,7 @@ class BinnedRegressor(PredictionsOfBins, PrivateOutcome):
             ends = read_edges("bins", self.bins, 2, _EXAMPLE)
         assumption = RANGE_READ if self.bins is None else BINS_DECLARED
         if len(ends) == 2:
-            ends = np.linspace(*ends, self._n_bins(n_rows) + 1)
+            ends = np.linspace(ends[0], ends[1], self._n_bins(n_rows) + 1)
         return BinnedOutcome(ends, assumption)
 
     def _n_bins(self, n_rows: int) -> int:
@@ -376,7 +376,7 @@ def read_outcomes(y: Any) -> NDArray[np.float64]:
 
 
 def _below(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute the probability of an outcome below each edge, shape (n_rows, n_edges)."""
+    """Compute probabilities of an outcome below each edge, (n_rows, n_edges)."""
     sums = np.cumsum(probabilities, axis=1)
     sums /= np.maximum(sums[:, -1:], np.finfo(float).tiny)
     return np.hstack([np.zeros((len(sums), 1)), sums])

@@ -67,7 +67,7 @@ class PredictionsOfSeveral(ClassifierMixin, BaseEstimator):
 
     @property
     def classes_(self) -> list[NDArray[Any]]:
-        """Class labels of each outcome."""
+        """Label sets of the outcomes."""
         return [one.classes_ for one in self.estimators_]
 
     @property
@@ -82,7 +82,7 @@ class PredictionsOfSeveral(ClassifierMixin, BaseEstimator):
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the features."""
+        """Column names of the features."""
         return self.estimators_[0].feature_names_in_
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -667,8 +667,8 @@ class PrivateMultiOutput(MetaEstimatorMixin, PredictionsOfSeveral):
             or not math.isclose(shares.sum(), 1)
         ):
             raise ValueError(
-                f"shares={self.shares!r} must be {n_outcomes} positive numbers that sum "
-                "to 1, one for each outcome."
+                f"shares={self.shares!r} must be {n_outcomes} positive numbers that "
+                "sum to 1, one for each outcome."
             )
         return shares
 

@@ -98,7 +98,7 @@ class PredictionsOfIntervals(OutcomeOfClasses[Any]):
 
     @property
     def event_times_(self) -> NDArray[np.float64]:
-        """Ends of the intervals."""
+        """Increasing ends of the intervals."""
         return self._edges[1:]
 
     def predict_survival_function(
@@ -335,15 +335,15 @@ def read_survival(
     Raises ValueError for a declared type of y that has no events and times.
     """
     dtype = getattr(y, "dtype", None)
-    fields = getattr(dtype, "fields", None)
-    kinds = [one[0].kind for one in (fields or {}).values()]
+    fields = getattr(dtype, "fields", None) or {}
+    kinds = [one[0].kind for one in fields.values()]
     if len(kinds) != 2 or kinds[0] not in "biu" or kinds[1] not in "iuf":
         raise ValueError(
             "y must be a structured array of an event, a boolean, and a time, a "
             "number; write y = numpy.empty(n_rows, dtype=[('event', bool), ('time', "
             "float)]) and fill in both fields."
         )
-    event, time = (np.asarray(y[name]) for name in dtype.names)
+    event, time = (np.asarray(y[name]) for name in fields)
     events = np.where((event == 0) | (event == 1), event.astype(np.intp), -1)
     times = read_numbers(time[:, np.newaxis])[:, 0]
     is_time = np.isfinite(times) & ((times >= 0) | (not refuse_negative))

@@ -34,7 +34,7 @@ from sklearn_pate.accounting._statement import PrivacySpent, with_metrics
 from sklearn_pate.accounting._value_checks import counted, printable
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 from sklearn_pate.mechanisms._plurality import Mechanism
-from sklearn_pate.metrics import PrivateMetrics
+from sklearn_pate.metrics._results import ReleasedMetrics
 from sklearn_pate.publication._deployment import Deployment, checked_deployment
 from sklearn_pate.publication._model_file import (
     add_card,
@@ -104,7 +104,7 @@ class PublishedClassifier(DelegatedPredictionMixin, ClassifierMixin, BaseEstimat
     model_privacy_spent_ : PrivacySpent
         Part of this statement that is about the model alone.
 
-    metrics_ : PrivateMetrics
+    metrics_ : PrivateMetrics or OutcomeMetrics
         Metrics published with the model, absent without any.
         ``metrics_.privacy_spent_`` is the part that is about the metrics alone.
 
@@ -152,7 +152,7 @@ class PublishedClassifier(DelegatedPredictionMixin, ClassifierMixin, BaseEstimat
     classes_: NDArray[Any]
     privacy_spent_: PrivacySpent
     model_privacy_spent_: PrivacySpent
-    metrics_: PrivateMetrics
+    metrics_: ReleasedMetrics
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     _card: dict[str, Any]
@@ -610,7 +610,7 @@ def publish(
     estimator: Any,
     *,
     deployment: Deployment | None = None,
-    metrics: PrivateMetrics | None = None,
+    metrics: ReleasedMetrics | None = None,
 ) -> PublishedClassifier:
     """Publish the model and the privacy statement of a fitted private classifier.
 
@@ -630,7 +630,7 @@ def publish(
         Description of data, purpose and responsibilities, repeated on the privacy card.
         No privacy statement covers this text. With None, the description is empty.
 
-    metrics : PrivateMetrics, default=None
+    metrics : PrivateMetrics or OutcomeMetrics, default=None
         Metrics of this model by :func:`~sklearn_pate.metrics.private_metrics`, repeated
         on the privacy card. The statement is then of model and metrics together: their
         costs add up, or :func:`~sklearn_pate.model_selection.fit_and_measure` made both

@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate.accounting._calibrate import six_digits
@@ -55,7 +56,7 @@ from sklearn_pate.inspection.report._sections import (
     two_digits_up,
     unit_assumption,
 )
-from sklearn_pate.metrics import PrivateMetrics
+from sklearn_pate.metrics._results import ReleasedMetrics
 from sklearn_pate.publication._deployment import (
     Deployment,
     checked_deployment,
@@ -75,7 +76,7 @@ TO_FILL_IN = "TO FILL IN"
 # A number with an exponent, and no point, that is the value of a name.
 _WITHOUT_POINT = re.compile(r'(?m)(\s*"\w+": \d+)(?=e-?\d+,?$)')
 FORMAT = "sklearn_pate privacy report"
-FORMAT_VERSION = 10
+FORMAT_VERSION = 11
 FALSE_ALARMS = (1, 10, 50, 100)  # of a thousand
 SEVERAL = (1, 2, 3, 5, 10)
 # Epsilons in the table of the profile, as shares of the stated one, and deltas below
@@ -229,8 +230,8 @@ def deployment_of(
 
 
 def metrics_of(
-    learner: Any, clf: Any, metrics: PrivateMetrics | None, spent: PrivacySpent
-) -> PrivateMetrics | None:
+    learner: Any, clf: Any, metrics: ReleasedMetrics | None, spent: PrivacySpent
+) -> ReleasedMetrics | None:
     """Return the private metrics of a model: those on its card, or given ones.
 
     Given metrics are of `learner`, or of `clf`, with steps in front of it.
@@ -293,7 +294,7 @@ class ReportInputs:
     deployment: dict[str, Any]
     title: str
     quality: dict[str, Any] | None
-    metrics: PrivateMetrics | None
+    metrics: ReleasedMetrics | None
     ledger: dict[str, Any] | None
     model_file: dict[str, str] | None
 
@@ -306,7 +307,7 @@ class ReportInputs:
         quality: Any,
         evaluated_on: str | None,
         quality_is_public: bool | None,
-        metrics: PrivateMetrics | None,
+        metrics: ReleasedMetrics | None,
         ledger: PrivacyLedger | None,
         model_file: Any,
         deployment: Deployment | None,
@@ -410,6 +411,7 @@ def _model(given: ReportInputs) -> dict[str, Any]:
         "model": _name_of(model),
         "model_file": given.model_file,
         "published": card and card.get("date"),
+        "outcome": learner._outcome,
         "n_classes": len(learner.classes_),
         "n_features": int(learner.n_features_in_),
         "versions": card["versions"] if card else versions_of(model),
@@ -443,6 +445,9 @@ def _unwrapped(clf: Any) -> tuple[Any, list[tuple[str, Any]]]:
             prefix += f"{name}__"
         elif isinstance(clf, FrozenEstimator):
             clf = clf.estimator
+        elif hasattr(type(clf), "_kind"):  # a number or a time, learned as classes
+            check_is_fitted(clf, "classifier_")
+            clf = clf.classifier_
         else:
             return clf, steps
 
@@ -454,7 +459,8 @@ def _statement_of(learner: Any, clf: Any) -> PrivacySpent:
     if spent.release in ("metrics", "several", "measured"):
         raise ValueError(
             f"clf is of type {type(clf).__name__}, whose statement covers several "
-            "releases; pass its model as clf and its metrics as metrics."
+            "releases; pass its model as clf and its metrics as metrics, or one of its "
+            "estimators_ for several outcomes."
         )
     return spent
 
@@ -525,7 +531,7 @@ def _part(of_model: PrivacySpent) -> dict[str, Any]:
     return {one: fields[one] for one in (*names, *_COUNTS, "class_count")}
 
 
-def _metrics(metrics: PrivateMetrics) -> dict[str, Any]:
+def _metrics(metrics: ReleasedMetrics) -> dict[str, Any]:
     """Write private metrics with their own statement."""
     values = metrics.to_dict()
     return {

@@ -36,7 +36,7 @@ from sklearn_pate.inspection.report._sections import (
     may_be_published,
     sections_of,
 )
-from sklearn_pate.metrics import PrivateMetrics
+from sklearn_pate.metrics._results import ReleasedMetrics
 from sklearn_pate.publication import Deployment
 
 _EXPONENT = re.compile(r"(?:delta=)?\d[\d.]*e-\d+")
@@ -264,7 +264,7 @@ class PrivacyReport:
         quality: dict[str, Any] | None = None,
         evaluated_on: str | None = None,
         quality_is_public: bool | None = None,
-        metrics: PrivateMetrics | None = None,
+        metrics: ReleasedMetrics | None = None,
         ledger: PrivacyLedger | None = None,
         model_file: str | os.PathLike[str] | None = None,
         deployment: Deployment | None = None,
@@ -298,7 +298,7 @@ class PrivacyReport:
             Whether the rows of `quality` are public, labels included. True adds an
             assumption to confirm.
 
-        metrics : PrivateMetrics, default=None
+        metrics : PrivateMetrics or OutcomeMetrics, default=None
             Publishable metrics on private rows, by
             :func:`~sklearn_pate.metrics.private_metrics`. The report adds the privacy
             statement of the metrics, and the total cost of fit and metrics. Default:

@@ -27,7 +27,7 @@ from sklearn_pate.accounting._value_checks import (
     read_table,
     read_text,
 )
-from sklearn_pate.metrics import PrivateMetrics
+from sklearn_pate.metrics._results import ReleasedMetrics
 
 _HERE = "sklearn_pate.inspection.report"
 TEXTS = read_table(_HERE, "texts.toml")
@@ -334,7 +334,7 @@ def named_estimates(
 def missing_in(
     deployment: dict[str, Any],
     quality: dict[str, Any] | None = None,
-    metrics: PrivateMetrics | None = None,
+    metrics: ReleasedMetrics | None = None,
 ) -> list[str]:
     """List what a report asks for and is not given: fields, figures of quality."""
     missing = [name for name in TEXTS["asked"] if name not in deployment]
@@ -489,7 +489,9 @@ def _line(facts: dict[str, Any], name: str) -> tuple[str, str] | None:
     heading, question = _ASKED[name]
     if name in facts["deployment"]:
         value = facts["deployment"][name]
-        return heading, "; ".join(value) if isinstance(value, list) else str(value)
+        text = "; ".join(value) if isinstance(value, list) else str(value)
+        of_outcome = _outcome(facts["outcome"]) if name == "prediction" else None
+        return heading, f"{text} ({of_outcome})" if of_outcome else text
     return (heading, f"to fill in: {question}") if name in facts["to_fill_in"] else None
 
 
@@ -650,11 +652,23 @@ def _parameters(facts: dict[str, Any]) -> Section:
         **{
             f"epsilon of {part} alone": epsilon_text(one) for part, one in parts.items()
         },
+        "Outcome": _outcome(facts["outcome"]),
         "Classes": facts["n_classes"],
         "Features": facts["n_features"],
     }
     rows = ((name, str(one)) for name, one in named.items() if one is not None)
     return Section("Parameters", [_table("parameters", rows)])
+
+
+def _outcome(outcome: dict[str, Any] | None) -> str | None:
+    """Describe the range of a number or a time that is predicted, None for a class."""
+    if outcome is None:
+        return None
+    edges = outcome["edges"]
+    range_of = f"from {edges[0]:g} to {edges[-1]:g}, in {len(edges) - 1}"
+    if outcome["kind"] == "number":
+        return f"a number {range_of} bins"
+    return f"the time until an event, {range_of} intervals"
 
 
 def _ledger(ledger: dict[str, Any]) -> Section:
