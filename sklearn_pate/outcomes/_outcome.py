@@ -101,16 +101,16 @@ class OutcomeOfClasses(BaseEstimator, Generic[Classifier]):
 
     @property
     def _edges(self) -> NDArray[np.float64]:
+        check_is_fitted(self, "classifier_")
         outcome = cast(dict[str, Any], self.classifier_._outcome)
         return np.array(outcome["edges"])
 
     def _probabilities(self, X: Any) -> NDArray[np.float64]:
         """Compute the probabilities of the classes, one column each."""
-        check_is_fitted(self, "classifier_")
         return np.asarray(self.classifier_.predict_proba(X), dtype=np.float64)
 
 
-class PrivateOutcome(OutcomeOfClasses[PrivateClassifier], MetaEstimatorMixin, ABC):
+class PrivateOutcome(MetaEstimatorMixin, OutcomeOfClasses[PrivateClassifier], ABC):
     """Base class of private estimators of an outcome.
 
     A private classifier learns the class of each row. All else is computed from its

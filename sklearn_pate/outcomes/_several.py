@@ -55,8 +55,9 @@ _FORMAT = {
 }
 # Relative difference of epsilon that the rounding of another platform explains.
 _ROUNDING = 1e-9
-# Most plans until the sum of the costs is within epsilon, and a step below it.
-_MOST_PLANS, _BELOW = 12, 0.999
+# Most plans until the sum of the costs is within epsilon, up to rounding, and a step
+# below it.
+_MOST_PLANS, _ABOVE, _BELOW = 12, 1 + 1e-9, 0.999
 
 
 class PredictionsOfSeveral(ClassifierMixin, BaseEstimator):
@@ -649,7 +650,8 @@ class PrivateMultiOutput(MetaEstimatorMixin, PredictionsOfSeveral):
                 for one, column in zip(classifiers, columns, strict=True)
             ]
             statement = reduce(add, planned)
-            if mu is None or statement.epsilon <= target * (1 + _ROUNDING):
+            is_seeded = math.isinf(statement.epsilon)
+            if mu is None or is_seeded or statement.epsilon <= target * _ABOVE:
                 return _Plan(classifiers, columns, names, statement)
             mu *= _BELOW * target / statement.epsilon
         raise ValueError(
@@ -692,15 +694,22 @@ def sum_of(estimators: list[Any]) -> PrivacySpent:
 
 def read_columns(y: Any) -> tuple[list[Any], list[Any]]:
     """Return the columns of labels, and their names or numbers."""
+    if y is None:
+        raise ValueError(
+            "PrivateMultiOutput requires y to be passed, but the target y is None; "
+            "pass a column of labels for each outcome."
+        )
     check_container("y", y)
     table = y if is_frame(y) or hasattr(y, "dtype") else as_objects(y)
     shape = np.shape(table)
-    if len(shape) != 2 or shape[1] < 2:
+    if len(shape) != 2 or not shape[1]:
         raise ValueError(
             f"y has shape {shape}, but several outcomes are columns, such as y = "
             "frame[['sepsis', 'delirium']]; fit the classifier itself for one outcome."
         )
     columns = [_safe_indexing(table, place, axis=1) for place in range(shape[1])]
+    if table is not y:  # a list has no type that all columns share
+        columns = [column.tolist() for column in columns]
     return columns, column_names(table) or [*range(shape[1])]
 
 
