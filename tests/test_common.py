@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax
+from sklearn_pate.outcomes import BinnedRegressor
 from sklearn_pate.testing import seeded_noise
 
 pytestmark = pytest.mark.slow
@@ -76,6 +77,12 @@ CONFIGURATIONS = {
         representation=PCA(), epsilon=20, **PUBLIC
     ),
     "default teachers": PATEClassifier(**PUBLIC),
+    "bins of a number, Newton steps": BinnedRegressor(
+        DPNewtonClassifier(epsilon=20, random_state=0, **PUBLIC)
+    ),
+    "bins of a number, teachers": BinnedRegressor(
+        PATEClassifier(epsilon=20, random_state=0, **PUBLIC)
+    ),
     "student without probabilities": PATEClassifier(
         RandomForestClassifier(5),
         LinearSVC(),

@@ -4,8 +4,9 @@ days          days in hospital (Diabetes, 65,000 private rows)
 limit, bill   credit limit and last bill (18,000 private rows)
 flchain       days until death (4,724 private persons, 28 % of whom died)
 made up       times of a known law (12,000 private persons)
+coverage      prediction sets and intervals by private metrics, 300 draws
 
-Takes about two hours. Finished fits are kept in files of lines, so that an interrupted
+Takes about half an hour. Finished fits are kept in files of lines, so that an interrupted
 run resumes. Seeds are those of splits, shards and teachers; the noise is not seeded.
 Edges are round numbers that were chosen by what the columns mean.
 """
@@ -36,6 +37,7 @@ from benchmarks.learners.peers import peer_fits
 from benchmarks.record import WORK, command, kept_results, save, summary
 from benchmarks.tables.files import load_file
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData
+from sklearn_pate.metrics import private_metrics
 from sklearn_pate.outcomes import BinnedRegressor, DiscreteSurvival
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0)
@@ -73,6 +75,8 @@ LEARNERS = {
 }
 RANGE = "DPNewton, a range"
 DIFFPRIVLIB = "diffprivlib, linear"
+# Wanted share of labels in prediction sets, and draws of rows and noise.
+COVERAGE, DRAWS = 0.9, 300
 
 
 def _parts(X, y, ends, order):
@@ -267,7 +271,69 @@ def table(name):
     save("outcomes", name, found, edges=edges)
 
 
+def measured_coverage(name, n_rows, epsilon, draw):
+    """Measure a model on some rows, and the coverage of its sets on the others."""
+    warnings.simplefilter("ignore")
+    model, X, y = _of_coverage(name)
+    order = np.random.default_rng(draw).permutation(len(y))
+    measured, others = order[:n_rows], order[n_rows:]
+    metrics = private_metrics(model, X.iloc[measured], y[measured], epsilon=epsilon)
+    X, y = X.iloc[others], y[others]
+    if name == "days":
+        level = metrics.confidence_level(coverage=COVERAGE)
+        low, high = model.predict_interval(X, level).T
+        y = y.clip(*model.edges_[[0, -1]])
+        return {
+            "covered": np.mean((low <= y) & (y <= high)),
+            "size": np.mean(high - low),
+        }
+    probabilities = model.predict_proba(X)
+    sets = probabilities >= metrics.threshold(coverage=COVERAGE)
+    own = sets[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+    return {"covered": own.mean(), "size": sets.sum(axis=1).mean()}
+
+
+@cache
+def _of_coverage(name):
+    """Fit a model, and return rows that it was not fitted on."""
+    clf = DPNewtonClassifier(epsilon=1.0, random_state=0)
+    if name == "days":
+        data, edges = numbers(name, 0), NUMBERS[name][1]
+        model = BinnedRegressor(clf, bins=edges)
+        model.fit(data.X, data.y, X_public=PublicData(data.X_public))
+        return model, data.X_test, data.y_test
+    data = load(name)
+    model = clf.fit(
+        data.frame_train, data.y_train, X_public=PublicData(data.frame_public)
+    )
+    return model, data.frame_test, data.y_test
+
+
+def coverage():
+    """Measure the coverage of sets and intervals over draws of rows and noise."""
+    keys = [
+        (name, n_rows, 1.0, draw)
+        for name in ("adult", "kddcup99", "days")
+        for n_rows in (2000, 10_000)
+        for draw in range(DRAWS)
+    ]
+    results, rows = kept_results("outcomes coverage", keys, measured_coverage), {}
+    for key, result in zip(keys, results, strict=True):
+        rows.setdefault(key[:3], []).append(result)
+    found = [
+        {
+            "data": name,
+            "n_rows": n_rows,
+            "epsilon": epsilon,
+            **{one: summary([each[one] for each in of]) for one in ("covered", "size")},
+        }
+        for (name, n_rows, epsilon), of in rows.items()
+    ]
+    save("outcomes", "coverage", found, coverage=COVERAGE)
+
+
 TABLES = {name: partial(table, name) for name in (*NUMBERS, *INTERVALS)}
+TABLES["coverage"] = coverage
 
 
 def main():

@@ -408,7 +408,7 @@ class MetricSums(GaussianSum):
     """Counts of rows in tables, and sums of numbers from 0 to 1, with Gaussian noise.
 
     A row, or one row of a group, counts in one cell of each table, or in none, and adds
-    one value to each sum. So the vectors of two rows are at most
+    one value to each of `n_numbers` sums. So the vectors of two rows are at most
     sqrt(2 n_tables + n_numbers) apart. `noise_scale` is the standard deviation of the
     noise, in rows or groups.
     """

@@ -714,8 +714,10 @@ def first_covering(
     `covered` are in rising order. Their noise, of a standard deviation each, is taken
     to have added to them.
     """
+    if n_rows < TOLD * noise[-1]:
+        return otherwise
     certain = covered - _ALLOWANCE * noise
-    enough = np.flatnonzero(certain >= coverage * (max(float(n_rows), 1.0) + 1))
+    enough = np.flatnonzero(certain >= coverage * (n_rows + 1))
     return float(values[enough[0]]) if len(enough) else otherwise
 
 

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,8 @@ _COVERED_AT = 0.9
 # Numbers that are added up, and cells of levels; one more is for rows that are not
 # measured.
 _N_SUMS, _N_CELLS = 7, len(_LEVELS) + 2
+# Cells of risk, the last of which is for rows that are not measured.
+_N_PLACES = len(GRID) + 2
 # Share of the squared mu for the places of bins of risk, and for mean predictions.
 _SHARE = 0.25
 # Bins of risk for each part of an interval.
@@ -68,10 +70,10 @@ _MOST_CELLS = 2**18
 
 
 def mechanisms_of(
-    outcome: dict[str, Any], epsilon: float, delta: float
+    outcome: dict[str, Any], n_subgroups: int, epsilon: float, delta: float
 ) -> list[MetricSums]:
     """Calibrate the releases of metrics of an outcome."""
-    parts = _unset(outcome)
+    parts = _unset(outcome, n_subgroups)
     shares = (1.0,) if len(parts) == 1 else (_SHARE, 1 - _SHARE)
     return [
         part.for_share(share, epsilon, delta)
@@ -79,11 +81,13 @@ def mechanisms_of(
     ]
 
 
-def _unset(outcome: dict[str, Any]) -> list[MetricSums]:
-    if outcome["kind"] == "number":
-        return [MetricSums(n_tables=1, n_numbers=_N_SUMS)]
-    n_times = len(outcome["edges"]) - 1
-    return [MetricSums(n_tables=1, n_numbers=n_times), MetricSums(n_tables=1)]
+def _unset(outcome: dict[str, Any], n_subgroups: int) -> list[MetricSums]:
+    is_number = outcome["kind"] == "number"
+    n_sums = _N_SUMS if is_number else len(outcome["edges"]) - 1
+    # A row of another subgroup changes the sums of both.
+    n_numbers = n_sums if n_subgroups == 1 else 2 * n_sums
+    first = MetricSums(n_tables=1, n_numbers=n_numbers)
+    return [first] if is_number else [first, MetricSums(n_tables=1)]
 
 
 def whole_of(parts: list[MetricSums]) -> Mechanism:
@@ -124,11 +128,11 @@ def release_numbers(
     error, centred = (2 * (predicted - outcome)).clip(-1, 1), 2 * outcome - 1
     numbers = np.stack(
         [
-            (error + 1) / 2,
+            error / 2,
             np.abs(error),
             error**2,
             (error**2) ** 2,
-            (centred + 1) / 2,
+            centred / 2,
             centred**2,
             (centred**2) ** 2,
         ],
@@ -147,9 +151,12 @@ def release_numbers(
 def sums_of(
     numbers: Array, subgroups: NDArray[np.intp], n_subgroups: int
 ) -> NDArray[np.int64]:
-    """Add up numbers from 0 to 1 by subgroup, each rounded to whole steps."""
+    """Add up numbers by subgroup, each rounded to whole steps.
+
+    Numbers of one column are at most 1 apart, and no further from 0.
+    """
     sums = np.zeros((n_subgroups, numbers.shape[1]), dtype=np.int64)
-    np.add.at(sums, subgroups, np.rint(STEPS * numbers.clip(0, 1)).astype(np.int64))
+    np.add.at(sums, subgroups, np.rint(STEPS * numbers).astype(np.int64))
     return sums
 
 
@@ -175,11 +182,12 @@ def release_times(
 
     def sums() -> NDArray[np.int64]:
         of_subgroups = sums_of(incidences[known], subgroups[known], n_subgroups)
-        grid = table_of((len(GRID) + 1,), cells_between(risk, GRID_OF_SCORES))
+        cells = np.where(known, cells_between(risk, GRID_OF_SCORES), _N_PLACES - 1)
+        grid = table_of((_N_PLACES,), cells)
         return np.concatenate([STEPS * grid, of_subgroups.ravel()])
 
     first = StoredSums(parts[0], entry, noise).draw(0, sums)
-    totals = first[: len(GRID) + 1]
+    totals = first[: _N_PLACES - 1]
     n_rows = max(float(totals.sum()) / STEPS, 1.0)
     n_bins = n_bins_of(n_rows)
     risk_edges = quantile_edges(totals // STEPS, n_bins, n_rows)
@@ -204,13 +212,13 @@ def _parts(n_bins: int) -> Array:
 def _of_numbers(numbers: Array, cells: Array, width: float) -> dict[Any, Array]:
     """Estimate metrics of a number from mean numbers and counts of levels."""
     error, absolute, squared, _, centred, square, _ = np.moveaxis(numbers, -1, 0)
-    variance = square - (2 * centred - 1) ** 2
+    variance = square - (2 * centred) ** 2
     covered = cells[..., : np.searchsorted(_LEVELS, _COVERED_AT) + 1].sum(axis=-1)
     return {
         "r2": 1 - squared / np.where(variance > 0, variance, np.nan),
         "mean_absolute_error": width / 2 * absolute,
         "root_mean_squared_error": width / 2 * np.sqrt(np.maximum(squared, 0)),
-        "mean_error": width / 2 * (2 * error - 1),
+        "mean_error": width * error,
         "coverage": covered / cells[..., :-1].sum(axis=-1),
     }
 
@@ -220,11 +228,11 @@ def _variances(means: Array) -> Array:
     error, absolute, squared, fourth, centred, square, quartic = means
     second = np.array(
         [
-            (squared - (2 * error - 1) ** 2) / 4,
+            squared / 4 - error**2,
             squared - absolute**2,
             fourth - squared**2,
             fourth - squared**2,  # at most: the fourth power is below the square
-            (square - (2 * centred - 1) ** 2) / 4,
+            square / 4 - centred**2,
             quartic - square**2,
             quartic - square**2,
         ]
@@ -233,7 +241,7 @@ def _variances(means: Array) -> Array:
 
 
 def _of_times(
-    cells: Array, means: Array, ends: list[float], time_edges: Array
+    means: Array, cells: Array, ends: list[float], time_edges: Array
 ) -> dict[Any, Array]:
     """Estimate metrics of times from counts by risk and time, and mean incidences.
 
@@ -504,10 +512,12 @@ class OutcomeMetrics(ReleasedMetrics):
         if outcome["kind"] == "time":
             n_codes = 2 * len(time_edges) - 1
             n_cells = n_subgroups * (len(risk_edges) + 1) * n_codes
-            sizes = [len(GRID) + 1 + n_subgroups * n_times, n_cells]
+            sizes = [_N_PLACES + n_subgroups * n_times, n_cells]
         parts = [
             part.set_params(noise_scale=scale)
-            for part, scale in zip(_unset(outcome), values["noise_scales"], strict=True)
+            for part, scale in zip(
+                _unset(outcome, n_subgroups), values["noise_scales"], strict=True
+            )
         ]
         if (
             outcome.keys() != {"kind", "edges"}
@@ -559,34 +569,51 @@ class OutcomeMetrics(ReleasedMetrics):
     def _noise(self, part: int, n_subgroups: int) -> float:
         return self.noise_scales_[part] * math.sqrt(n_subgroups)
 
+    def _n_measured(self, places: list[int], counted: Array, missed: Array) -> Array:
+        """Return the number of measured rows: a public number less those missed."""
+        if self.n_rows_ is None or len(places) < len(self.subgroups_):
+            return np.maximum(counted, 1.0)
+        return np.maximum(self.n_rows_ - np.asarray(missed), 1.0)
+
     def _estimated(self, places: list[int]) -> Estimates:
         """Estimate all metrics of some subgroups, with intervals from a simulation."""
         cells, rng = self._cells(places), np.random.default_rng(0)
-        sigma = self._noise(-1, len(places))
-        edges = self.outcome_["edges"]
+        edges, sigma = self.outcome_["edges"], self._noise(-1, len(places))
         if self.outcome_["kind"] == "number":
             sums, cells = np.split(cells, [_N_SUMS])
-            drawn, n_rows = _simulated(cells, sigma, rng), max(cells[:-1].sum(), 1.0)
-            means, width = sums / n_rows, edges[-1] - edges[0]
-            error = np.sqrt(n_rows * _variances(means) + sigma**2) / n_rows
-            draws = means + error * rng.standard_normal((N_DRAWS, _N_SUMS))
-            functions = (
-                _of_numbers(*one, width) for one in ((means, cells), (draws, drawn))
+            drawn = _simulated(cells, sigma, rng)
+            n_rows, n_drawn = (
+                self._n_measured(places, one[..., :-1].sum(axis=-1), one[..., -1])
+                for one in (cells, drawn)
             )
+            variances = n_rows * _variances(sums / n_rows) + sigma**2
+            width = edges[-1] - edges[0]
+            function = partial(_of_numbers, width=width)
         else:
+            released = self.sums_[0] / STEPS
+            sums = released[_N_PLACES:].reshape(-1, len(edges) - 1)[places].sum(axis=0)
             drawn = _simulated(cells.ravel(), sigma, rng).reshape(-1, *cells.shape)
-            n_rows, n_times = max(cells.sum(), 1.0), len(edges) - 1
-            incidences = self.sums_[0][len(GRID) + 1 :].reshape(-1, n_times)[places]
-            means = incidences.sum(axis=0) / STEPS / n_rows
-            # No law of numbers from 0 to 1 has a larger variance.
-            variances = n_rows * means.clip(0, 1) * (1 - means.clip(0, 1))
-            noise = self._noise(0, len(places))
-            error = np.sqrt(variances + noise**2) / n_rows
-            draws = means + error * rng.standard_normal((N_DRAWS, n_times))
-            functions = (
-                _of_times(*one, edges[1:], self.time_edges_)
-                for one in ((cells, means), (drawn, draws))
+            first = self._noise(0, len(places))
+            missed = released[_N_PLACES - 1]
+            n_rows, n_drawn = (
+                self._n_measured(places, one.sum(axis=(-1, -2)), missed + error)
+                for one, error in (
+                    (cells, 0.0),
+                    (drawn, first * rng.standard_normal(len(drawn))),
+                )
             )
+            # No law of numbers from 0 to 1 has a larger variance.
+            means = (sums / n_rows).clip(0, 1)
+            variances = n_rows * means * (1 - means) + first**2
+            function = partial(_of_times, ends=edges[1:], time_edges=self.time_edges_)
+        draws = sums + np.sqrt(variances) * rng.standard_normal((N_DRAWS, len(sums)))
+        functions = (
+            function(mean, of_cells)
+            for mean, of_cells in (
+                (sums / n_rows, cells),
+                (draws / n_drawn[:, np.newaxis], drawn),
+            )
+        )
         with np.errstate(all="ignore"):
             values, draws_of = functions
         is_told = n_rows >= TOLD * sigma * math.sqrt(cells.size)

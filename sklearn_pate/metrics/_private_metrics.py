@@ -283,7 +283,7 @@ def _outcome_metrics(
         check_columns(classifier, rows.private.X, reset=False)
     check_epsilon_is_small("epsilon", epsilon)
     check_delta_is_small(delta, rows.private.n_rows, "rows")
-    parts = mechanisms_of(outcome, epsilon, delta)
+    parts = mechanisms_of(outcome, len(rows.subgroups), epsilon, delta)
     whole = whole_of(parts)
     cost, assumptions = as_drawn(
         whole.cost(1, unit=rows.unit), (MODEL_IS_PUBLIC, *_assumed(rows))

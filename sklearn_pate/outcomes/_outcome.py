@@ -110,14 +110,92 @@ class OutcomeOfClasses(BaseEstimator, Generic[Classifier]):
         return np.asarray(self.classifier_.predict_proba(X), dtype=np.float64)
 
 
-class PrivateOutcome(MetaEstimatorMixin, OutcomeOfClasses[PrivateClassifier], ABC):
+class AroundClassifier(MetaEstimatorMixin, BaseEstimator):
+    """Base class of estimators that fit clones of a private classifier."""
+
+    classifier: Any
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return the metadata that `fit` requests.
+
+        Without `set_fit_request`, `fit` requests `X_public`, and `groups` if these are
+        the unit of privacy.
+
+        Returns
+        -------
+        routing : MetadataRequest
+            Request of each method.
+        """
+        unit = getattr(self.classifier, "privacy_unit", None)
+        return requesting_public_rows(super().get_metadata_routing(), unit)
+
+    @property
+    def _counts_rows(self) -> bool:
+        return getattr(self.classifier, "_counts_rows", False)
+
+    def _private(self) -> PrivateClassifier:
+        """Return the classifier, or raise ValueError if it cannot be used."""
+        classifier = self.classifier
+        if not isinstance(classifier, PrivateClassifier):
+            raise ValueError(
+                f"classifier={in_short(classifier)} is not a private classifier; pass "
+                "one, such as DPNewtonClassifier(epsilon=1), or "
+                "PATEClassifier(RandomForestClassifier())."
+            )
+        if classifier.classes is not None:
+            raise ValueError(
+                f"classifier={in_short(classifier)} has classes=, but "
+                f"{type(self).__name__} sets them; leave classes at None."
+            )
+        return classifier
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        of_classifier = get_tags(self.classifier)
+        tags.input_tags = of_classifier.input_tags
+        tags.target_tags.required = True
+        tags.non_deterministic = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state, with an unfitted clone of the parameter."""
+        state = super().__getstate__().copy()
+        return state | {"classifier": clone(self.classifier, safe=False)}
+
+
+class Published(BaseEstimator):
+    """Base class of published models around classifiers, which are not fitted."""
+
+    def fit(self, X: Any, y: Any = None) -> NoReturn:
+        """Raise TypeError, as a published model cannot be fitted.
+
+        Parameters
+        ----------
+        X, y : object
+            Not used.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+        raise TypeError(
+            f"A {type(self).__name__} cannot be fitted: it has no private rows. Fit a "
+            "private estimator and publish that, or pass FrozenEstimator(published) to "
+            "a function that fits its estimators."
+        )
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+
+class PrivateOutcome(AroundClassifier, OutcomeOfClasses[PrivateClassifier], ABC):
     """Base class of private estimators of an outcome.
 
     A private classifier learns the class of each row. All else is computed from its
     probabilities, at no privacy cost.
     """
 
-    classifier: Any
     _published: ClassVar[type["PublishedOutcome"]]
 
     @abstractmethod
@@ -262,34 +340,11 @@ class PrivateOutcome(MetaEstimatorMixin, OutcomeOfClasses[PrivateClassifier], AB
             self.classifier_.publish(deployment=deployment, metrics=metrics)
         )
 
-    def get_metadata_routing(self) -> MetadataRequest:
-        """Return the metadata that `fit` requests.
-
-        Without `set_fit_request`, `fit` requests `X_public`, and `groups` if these are
-        the unit of privacy.
-
-        Returns
-        -------
-        routing : MetadataRequest
-            Request of each method.
-        """
-        unit = getattr(self.classifier, "privacy_unit", None)
-        return requesting_public_rows(super().get_metadata_routing(), unit)
-
-    @property
-    def _counts_rows(self) -> bool:
-        return getattr(self.classifier, "_counts_rows", False)
-
     def _planned(
         self, X: Any, y: Any
     ) -> tuple[Outcome, PrivateClassifier, NDArray[np.intp]]:
         """Return the outcome, an unfitted classifier of it, and the rows' classes."""
-        classifier = check_private("classifier", self.classifier)
-        if classifier.get_params(deep=False).get("classes") is not None:
-            raise ValueError(
-                f"classifier={in_short(classifier)} has classes=, but the classes "
-                f"follow from the outcome; leave classes at None."
-            )
+        classifier = self._private()
         if not hasattr(classifier, "predict_proba"):
             raise ValueError(
                 f"classifier={in_short(classifier)} has no predict_proba, which an "
@@ -305,21 +360,8 @@ class PrivateOutcome(MetaEstimatorMixin, OutcomeOfClasses[PrivateClassifier], AB
         classes = np.arange(outcome.n_classes)
         return outcome, clone(classifier).set_params(classes=classes), outcome.codes(y)
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        of_classifier = get_tags(self.classifier)
-        tags.input_tags = of_classifier.input_tags
-        tags.target_tags.required = True
-        tags.non_deterministic = True
-        return tags
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state, with an unfitted clone of the parameter."""
-        state = super().__getstate__().copy()
-        return state | {"classifier": clone(self.classifier, safe=False)}
-
-
-class PublishedOutcome(OutcomeOfClasses[PublishedClassifier], ABC):
+class PublishedOutcome(Published, OutcomeOfClasses[PublishedClassifier], ABC):
     """Base class of published models of an outcome."""
 
     @property
@@ -334,25 +376,6 @@ class PublishedOutcome(OutcomeOfClasses[PublishedClassifier], ABC):
         """
         check_is_fitted(self, "classifier_")
         return self.classifier_.card
-
-    def fit(self, X: Any, y: Any = None) -> NoReturn:
-        """Raise TypeError, as a published model cannot be fitted.
-
-        Parameters
-        ----------
-        X, y : object
-            Not used.
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
-        raise TypeError(
-            f"A {type(self).__name__} cannot be fitted: it has no private rows. Fit a "
-            "private estimator and publish that, or pass FrozenEstimator(published) to "
-            "a function that fits its estimators."
-        )
 
     def save(
         self, path: str | os.PathLike[str], *, overwrite: bool = False
@@ -439,23 +462,9 @@ class PublishedOutcome(OutcomeOfClasses[PublishedClassifier], ABC):
         """Private metrics published with the model."""
         return cast(OutcomeMetrics, self.classifier_.metrics_)
 
-    def __sklearn_clone__(self) -> Self:
-        return self
-
     def __repr__(self, *args: Any, **kwargs: Any) -> str:
         shown = repr(vars(self).get("classifier_", ""))
         return f"{type(self).__name__}({shown})"
-
-
-def check_private(name: str, classifier: Any) -> Any:
-    """Return a private classifier, or raise ValueError."""
-    if not isinstance(classifier, PrivateClassifier):
-        raise ValueError(
-            f"{name}={in_short(classifier)} is not a private classifier; pass one, "
-            "such as DPNewtonClassifier(epsilon=1), or "
-            "PATEClassifier(RandomForestClassifier())."
-        )
-    return classifier
 
 
 def given_only(**values: Any) -> dict[str, Any]:

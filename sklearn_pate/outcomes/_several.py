@@ -9,13 +9,12 @@ from dataclasses import replace
 from functools import reduce
 from io import BytesIO
 from operator import add
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import Tags, _safe_indexing, get_tags
-from sklearn.utils.metadata_routing import MetadataRequest
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sklearn_pate._aggregation._entry import accounted_elsewhere, record_release
@@ -32,11 +31,15 @@ from sklearn_pate._inputs._file_content import (
     write_files,
 )
 from sklearn_pate._inputs._labels import private_rows_by_position
-from sklearn_pate._private import PrivateClassifier, requesting_public_rows
+from sklearn_pate._private import PrivateClassifier
 from sklearn_pate._teachers._private_rows import DataProblems
 from sklearn_pate.accounting._calibrate import gdp_epsilon, largest_gdp_mu
 from sklearn_pate.accounting._statement import PrivacySpent
-from sklearn_pate.outcomes._outcome import check_private, given_only
+from sklearn_pate.outcomes._outcome import (
+    AroundClassifier,
+    Published,
+    given_only,
+)
 from sklearn_pate.publication import Deployment, PublishedClassifier
 from sklearn_pate.publication._model_file import (
     LARGEST_CARD,
@@ -60,7 +63,7 @@ _ROUNDING = 1e-9
 _MOST_PLANS, _ABOVE, _BELOW = 12, 1 + 1e-9, 0.999
 
 
-class PredictionsOfSeveral(ClassifierMixin, BaseEstimator):
+class PredictionsOfSeveral(ClassifierMixin):
     """Predictions of several outcomes, by one classifier each."""
 
     estimators_: list[Any]
@@ -153,7 +156,7 @@ class PredictionsOfSeveral(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class PublishedMultiOutput(PredictionsOfSeveral):
+class PublishedMultiOutput(PredictionsOfSeveral, Published):
     """Published models of several outcomes with one privacy statement.
 
     Created by :meth:`PrivateMultiOutput.publish`, or read by :meth:`load`. `fit` raises
@@ -211,24 +214,6 @@ class PublishedMultiOutput(PredictionsOfSeveral):
             "outcomes": [str(name) for name in self.output_names_],
             "cards": [one.card for one in self.estimators_],
         }
-
-    def fit(self, X: Any, y: Any = None) -> NoReturn:
-        """Raise TypeError, as a published model cannot be fitted.
-
-        Parameters
-        ----------
-        X, y : object
-            Not used.
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
-        raise TypeError(
-            "A PublishedMultiOutput cannot be fitted: it has no private rows. Fit a "
-            "PrivateMultiOutput and publish that."
-        )
 
     def save(
         self, path: str | os.PathLike[str], *, overwrite: bool = False
@@ -349,9 +334,6 @@ class PublishedMultiOutput(PredictionsOfSeveral):
             )
         return published
 
-    def __sklearn_clone__(self) -> Self:
-        return self
-
     def __repr__(self, *args: Any, **kwargs: Any) -> str:
         names = vars(self).get("output_names_", [])
         return f"{type(self).__name__}({', '.join(map(str, names))})"
@@ -366,7 +348,7 @@ class _Plan(NamedTuple):
     statement: PrivacySpent
 
 
-class PrivateMultiOutput(MetaEstimatorMixin, PredictionsOfSeveral):
+class PrivateMultiOutput(PredictionsOfSeveral, AroundClassifier):
     """Private classification of several outcomes, at one privacy cost.
 
     A clone of a private classifier is fitted for each outcome, such as each of several
@@ -594,32 +576,9 @@ class PrivateMultiOutput(MetaEstimatorMixin, PredictionsOfSeveral):
         published.output_names_ = [str(name) for name in self.output_names_]
         return published
 
-    def get_metadata_routing(self) -> MetadataRequest:
-        """Return the metadata that `fit` requests.
-
-        Without `set_fit_request`, `fit` requests `X_public`, and `groups` if these are
-        the unit of privacy.
-
-        Returns
-        -------
-        routing : MetadataRequest
-            Request of each method.
-        """
-        unit = getattr(self.classifier, "privacy_unit", None)
-        return requesting_public_rows(super().get_metadata_routing(), unit)
-
-    @property
-    def _counts_rows(self) -> bool:
-        return getattr(self.classifier, "_counts_rows", False)
-
     def _classifiers(self, n_outcomes: int) -> list[PrivateClassifier]:
         """Return an unfitted classifier for each outcome, without a ledger."""
-        check_private("classifier", self.classifier)
-        if self.classifier.classes is not None:
-            raise ValueError(
-                "classes of the classifier are those of one outcome; leave them at "
-                "None, and pass PrivateMultiOutput(classes=[[...], [...]])."
-            )
+        classifier = self._private()
         classes = n_outcomes * [None] if self.classes is None else [*self.classes]
         if len(classes) != n_outcomes:
             raise ValueError(
@@ -627,7 +586,7 @@ class PrivateMultiOutput(MetaEstimatorMixin, PredictionsOfSeveral):
                 "columns; pass one list for each outcome."
             )
         return [
-            clone(self.classifier).set_params(classes=labels, ledger=None)
+            clone(classifier).set_params(classes=labels, ledger=None)
             for labels in classes
         ]
 
@@ -673,18 +632,6 @@ class PrivateMultiOutput(MetaEstimatorMixin, PredictionsOfSeveral):
                 "sum to 1, one for each outcome."
             )
         return shares
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.classifier).input_tags
-        tags.target_tags.required = True
-        tags.non_deterministic = True
-        return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state, with an unfitted clone of the parameter."""
-        state = super().__getstate__().copy()
-        return state | {"classifier": clone(self.classifier, safe=False)}
 
 
 def sum_of(estimators: list[Any]) -> PrivacySpent:

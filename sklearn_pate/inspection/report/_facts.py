@@ -411,7 +411,7 @@ def _model(given: ReportInputs) -> dict[str, Any]:
         "model": _name_of(model),
         "model_file": given.model_file,
         "published": card and card.get("date"),
-        "outcome": learner._outcome,
+        "outcome": getattr(learner, "_outcome", None),
         "n_classes": len(learner.classes_),
         "n_features": int(learner.n_features_in_),
         "versions": card["versions"] if card else versions_of(model),
