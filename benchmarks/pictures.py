@@ -265,12 +265,69 @@ def erm_errors():
     return figure
 
 
+OUTCOMES = {
+    "DPNewton": ("#0072b2", "-", "o"),
+    "PATE, mean scores": ("#56b4e9", "-", "s"),
+    "PATE, votes": ("#009e73", "-", "^"),
+}
+
+
+def outcomes():
+    """R squared and concordance against epsilon, and coverage of sets."""
+    results = load("outcomes")
+    figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.6), layout="constrained")
+    panels = {
+        "days": ("r2", "R², days in hospital", ("ridge", "boosting")),
+        "flchain": ("concordance", "concordance, days until death", ("Cox",)),
+    }
+    for ax, (name, (score, ylabel, others)) in zip(axes, panels.items(), strict=False):
+        rows = results[name]["rows"]
+        for learner, (color, line, marker) in OUTCOMES.items():
+            of = [row for row in rows if row["learner"] == learner]
+            ax.errorbar(
+                [row["epsilon"] for row in of],
+                [row[score]["mean"] for row in of],
+                yerr=[row[score]["std"] for row in of],
+                color=color,
+                linestyle=line,
+                marker=marker,
+                capsize=2,
+                label=learner,
+            )
+        for row in rows:
+            kind = row["learner"].removeprefix("not private, ")
+            if kind in others:
+                ax.axhline(row[score]["mean"], color="0.5", linestyle=":", linewidth=1)
+                ax.text(
+                    2, row[score]["mean"], kind, fontsize=8, ha="right", va="bottom"
+                )
+        ax.set(xscale="log", xlabel="epsilon", ylabel=ylabel)
+        ax.set_xticks([0.25, 0.5, 1, 2], ["0.25", "0.5", "1", "2"])
+        ax.minorticks_off()
+    axes[0].legend(frameon=False, fontsize=8)
+    rows = results["coverage"]["rows"]
+    for place, row in enumerate(rows):
+        values = row["covered"]["values"]
+        low, high = np.quantile(values, [0.025, 0.975])
+        mean = row["covered"]["mean"]
+        around = [[mean - low], [high - mean]]
+        axes[2].errorbar(
+            [mean], [place], xerr=around, fmt="o", color=COLORS[0], capsize=3
+        )
+    axes[2].axvline(results["coverage"]["coverage"], color="0.5", linestyle=":")
+    names = [f"{row['data']}, {row['n_rows']:,}" for row in rows]
+    axes[2].set_yticks(range(len(rows)), names, fontsize=8)
+    axes[2].set(xlabel="share covered", xlim=(0.85, 1), ylim=(len(rows) - 0.5, -0.5))
+    return figure
+
+
 FIGURES = {
     "mnist_noise": mnist_noise,
     "mnist_queries": mnist_queries,
     "private_learners": private_learners,
     "erm_errors": erm_errors,
     "sizes": sizes,
+    "outcomes": outcomes,
 }
 
 

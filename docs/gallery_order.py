@@ -7,6 +7,7 @@ ORDER = (
     "plot_privacy_utility",
     "plot_answer_cost",
     "plot_groups",
+    "plot_hospital_stays",
     "plot_private_metrics",
     "plot_privacy_report",
     "plot_pipeline_and_grid_search",

@@ -36,6 +36,30 @@ CODED = {
     "no effect": "no effect",
     "diabetes": "Diabetes, by patient",
 }
+#: Outcomes that are numbers, of which R squared is shown, or times.
+OUTCOMES = {
+    "days": "days in hospital",
+    "limit": "credit limit",
+    "bill": "last bill",
+    "flchain": "flchain, concordance",
+    "made up": "made up, concordance",
+}
+LEARNED = {
+    "DPNewton": "DPNewton",
+    "DPNewton, a range": "DPNewton, bins of a range",
+    "PATE, mean scores": "PATE, mean scores",
+    "PATE, votes": "PATE, votes",
+    "diffprivlib, linear": "diffprivlib, linear",
+    "diffprivlib, linear, numbers alone": "diffprivlib, linear, numbers alone",
+    "not private, ridge": "not private, ridge",
+    "not private, Cox": "not private, Cox",
+    "not private, boosting": "not private, boosting",
+}
+COVERED = {
+    "adult": "Adult, labels",
+    "kddcup99": "KDDCup99, labels",
+    "days": "days in hospital",
+}
 EPSILONS = (0.25, 0.5, 1.0, 2.0)
 #: Learners of the guide, with their names in its table.
 SOURCES = {
@@ -207,6 +231,40 @@ def codes():
         areas = [area(found[name][key]["auc"]) for name in CODED]
         lines.append([learner, "" if epsilon is None else f"{epsilon:g}", *areas])
     return table(results["even"], ["AUC", "epsilon", *CODED.values()], rows=lines)
+
+
+def outcomes():
+    """R squared of numbers, and concordance of times."""
+    results = load("outcomes")
+    rows = {
+        (row["learner"], row["epsilon"]): row
+        for name in OUTCOMES
+        for row in results[name]["rows"]
+    }
+    found = {name: _by_learner(results[name]["rows"])[0] for name in OUTCOMES}
+    lines = []
+    for learner, epsilon in sorted(rows, key=lambda key: [*LEARNED].index(key[0])):
+        cells = []
+        for name in OUTCOMES:
+            row = found[name].get((learner, epsilon), {})
+            score = row.get("r2", row.get("concordance"))
+            cells.append("" if score is None else area(score))
+        shown = "" if epsilon is None else f"{epsilon:g}"
+        lines.append([LEARNED[learner], shown, *cells])
+    return table(results["days"], ["", "epsilon", *OUTCOMES.values()], rows=lines)
+
+
+def coverage_of_sets():
+    """Coverage of prediction sets and of intervals."""
+    results = load("outcomes")["coverage"]
+    columns = {
+        "data": ("data", COVERED.get),
+        "measured rows": ("n_rows", "{:,}".format),
+        "covered": ("covered", area),
+        "labels or days": ("size", lambda one: f"{one['mean']:.2f}"),
+        "draws": ("covered", lambda one: str(len(one["values"]))),
+    }
+    return table(results, columns)
 
 
 def six_tables_time():
@@ -419,5 +477,7 @@ TABULAR_TABLES = (
     components,
     pate_defaults,
     codes,
+    outcomes,
+    coverage_of_sets,
     release_utility,
 )

@@ -1,6 +1,7 @@
 """Base classes of estimators whose outcome a private classifier learns as classes."""
 
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -23,8 +24,12 @@ from sklearn_pate.accounting._statement import (
     PrivacySpent,
     with_label_set,
 )
+from sklearn_pate.exceptions import PrivacyUtilityWarning
 from sklearn_pate.metrics import OutcomeMetrics
 from sklearn_pate.publication import Deployment, PublishedClassifier
+
+# Of warnings about one class among others.
+_OF_RARE = "(?s).*the rarest class"
 
 
 @dataclass(frozen=True)
@@ -236,7 +241,10 @@ class PrivateOutcome(AroundClassifier, OutcomeOfClasses[PrivateClassifier], ABC)
             was released or charged.
         """
         outcome, classifier, codes = self._planned(X, y)
-        classifier.fit(X, codes, **given_only(X_public=X_public, groups=groups))
+        with warnings.catch_warnings():
+            # A rare bin or interval is a part of the outcome, and may be rare.
+            warnings.filterwarnings("ignore", _OF_RARE, PrivacyUtilityWarning)
+            classifier.fit(X, codes, **given_only(X_public=X_public, groups=groups))
         classifier.privacy_spent_ = with_label_set(
             classifier.privacy_spent_, outcome.assumption
         )
