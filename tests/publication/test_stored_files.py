@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import warnings
 
+import numpy as np
 import pytest
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.fixes import parse_version
@@ -12,6 +13,11 @@ from sklearn.utils.fixes import parse_version
 from sklearn_pate import PrivacyLedger, PublishedClassifier, Votes
 from sklearn_pate.exceptions import LedgerError
 from sklearn_pate.metrics import PrivateMetrics
+from sklearn_pate.outcomes import (
+    PublishedMultiOutput,
+    PublishedRegressor,
+    PublishedSurvival,
+)
 from tests._cli.site_files import SITES, fit_votes
 from tests.private import (
     _ledger,
@@ -45,6 +51,29 @@ def skip_unless_later(card):
         module = pytest.importorskip(MODULES.get(name, name))
         if parse_version(module.__version__) < parse_version(version):
             pytest.skip(f"{name} is older than the version that wrote the file")
+
+
+LOADERS = {
+    "outcome_number": PublishedRegressor,
+    "outcome_time": PublishedSurvival,
+    "outcomes": PublishedMultiOutput,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LOADERS)
+def test_a_stored_model_of_an_outcome_predicts_as_it_did(name):
+    path, answers = STORED / f"{name}.skops", READ["outcomes"][name]
+    card = json.loads(path.with_suffix(".json").read_text())
+    skip_unless_later(card if "versions" in card else card["cards"][0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InconsistentVersionWarning)
+        loaded = LOADERS[name].load(path, trusted=answers["trusted"])
+    assert loaded.predict(fresh(name)) == pytest.approx(
+        np.array(answers["predictions"]), rel=1e-9
+    )
+    assert loaded.card["epsilon"] == answers["epsilon"]
+    assert loaded.privacy_spent_.in_one_line() == card["statement"]
 
 
 @pytest.mark.slow

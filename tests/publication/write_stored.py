@@ -30,6 +30,11 @@ from sklearn_pate.learners import (
 from sklearn_pate.mechanisms import LNMax
 from sklearn_pate.metrics import private_metrics
 from sklearn_pate.model_selection import PrivateSearchCV
+from sklearn_pate.outcomes import (
+    BinnedRegressor,
+    DiscreteSurvival,
+    PrivateMultiOutput,
+)
 from sklearn_pate.publication import Deployment
 from sklearn_pate.students import (
     ImageRepresentation,
@@ -220,6 +225,30 @@ def write_metrics():
     }
 
 
+def write_outcomes():
+    """Save models of a number and of a time with metrics, and of several outcomes."""
+    clf, public = DPNewtonClassifier(random_state=0), PublicData(X[2000:2080])
+    times = np.empty(len(X), dtype=[("event", bool), ("time", float)])
+    times["event"], times["time"] = Y > 0, np.abs(X[:, 0])
+    number = BinnedRegressor(clf, bins=[-10.0, -3.0, 3.0, 10.0])
+    time = DiscreteSurvival(clf, intervals=[3.0, 6.0])
+    several = PrivateMultiOutput(clf, classes=[[0, 1, 2], [False, True]])
+    outcomes = {
+        "outcome_number": (number, X[:, 0]),
+        "outcome_time": (time, times),
+        "outcomes": (several, np.stack([Y, Y > 1], axis=1)),
+    }
+    found = {}
+    for name, (model, y) in outcomes.items():
+        model.fit(X[:2000], y[:2000], X_public=public)
+        measured = {}
+        if model is not several:
+            metrics = private_metrics(model, X[:2000], y[:2000], epsilon=2.0)
+            measured = {"metrics": metrics}
+        found[name] = save(model.publish(**measured), name)
+    return found
+
+
 def write_study():
     """Write a study with its public rows, and the votes of its sites."""
     folder, here = STORED / "study", Path.cwd()
@@ -251,7 +280,12 @@ def write_ledger():
     return {"spent": ledger.spent, "epsilon": entry.epsilon}
 
 
-OTHERS = {"metrics": write_metrics, "study": write_study, "ledger": write_ledger}
+OTHERS = {
+    "metrics": write_metrics,
+    "outcomes": write_outcomes,
+    "study": write_study,
+    "ledger": write_ledger,
+}
 
 if __name__ == "__main__":
     STORED.mkdir(exist_ok=True)
