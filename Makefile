@@ -146,15 +146,21 @@ format: $(VENV)/lint
 	.venv-scattering/bin/python -m pip install --quiet kymatio==0.3.0 'scipy<1.15'
 	touch $@
 
+.venv-survival/installed:
+	$(PYTHON) -m venv .venv-survival
+	.venv-survival/bin/python -m pip install --quiet scikit-survival==0.28.0
+	touch $@
+
 benchmarks: export DIFFPRIVLIB_PYTHON := .venv-diffprivlib/bin/python
 benchmarks: export DP_EBM_PYTHON := .venv-ebm/bin/python
 benchmarks: export SYNTHESISER_PYTHON := .venv-synthesiser/bin/python
 benchmarks: export SCATTERING_PYTHON := .venv-scattering/bin/python
-benchmarks: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-synthesiser/installed .venv-scattering/installed
+benchmarks: export SURVIVAL_PYTHON := .venv-survival/bin/python
+benchmarks: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-synthesiser/installed .venv-scattering/installed .venv-survival/installed
 	$(INSTALL) --editable '.[bench,engines]'
 	for name in engines overhead images paper_students image_recipe petdl petdl_paper \
 	  petdl_components dpsgd siamese erm private_search private_learners sizes \
-	  private_metrics tabular mean_scores six_tables pate_defaults codes \
+	  private_metrics tabular mean_scores six_tables pate_defaults codes outcomes \
 	  cluster newton_speed \
 	  release_utility adaptive_cost accounting safety audits learner_audits \
 	  rounding_attack readme guide_papers example_outputs pictures pages; do \

@@ -46,6 +46,7 @@ WITHOUT_NAMES = (
 NEEDS = {
     "engines": "Java, pyspark and ray[data]",
     "image_recipe scattering": "the environment of `peer_scattering.py`",
+    "outcomes": "the environments of `peer_survival.py` and `peer_diffprivlib.py`",
     "private_learners": "the environments of `peer_*.py`",
     "private_metrics others": "the environment of `peer_histogram.py`",
     "accounting published_votes": "vote counts of the 2018 paper",

@@ -261,6 +261,11 @@ def values_of(metrics: Any) -> dict[str, Any]:
     }
 
 
+def with_part(name: str, part: Any) -> str:
+    """Write the name of a metric of a class, or until a time."""
+    return f"{name} {'until' if 'incidence' in name else 'of'} {part}"
+
+
 def estimates_in_dict(estimates: Mapping[Any, Any]) -> dict[str, Any]:
     """Write estimates by name, and by class below the name."""
     figures: dict[str, Any] = {}
@@ -415,10 +420,7 @@ class Estimates(dict[Any, Estimate]):
         raise KeyError(f"{name!r} is not a metric; use one of {[*self]}.")
 
     def __repr__(self) -> str:
-        names = [
-            name if isinstance(name, str) else f"{name[0]} of {name[1]}"
-            for name in self
-        ]
+        names = [name if isinstance(name, str) else with_part(*name) for name in self]
         width = 2 + max(map(len, names))
         return "\n".join(
             f"{name.replace('_', ' '):{width}}{one!r}"
@@ -495,14 +497,14 @@ class ReleasedMetrics(Mapping[Any, Estimate], ABC):
         try:
             if Path(path).stat().st_size > _LARGEST_FILE:
                 raise ValueError("it is too large")
-            return cls.from_values(strict_json(Path(path).read_bytes()))
+            return cls._from_values(strict_json(Path(path).read_bytes()))
         except ValueError as error:
             raise ValueError(
                 f"{path} is not a file of private metrics: {error}."
             ) from None
 
     @staticmethod
-    def from_values(values: Any) -> "ReleasedMetrics":
+    def _from_values(values: Any) -> "ReleasedMetrics":
         """Create metrics from values, which may be forged."""
         try:
             kinds = {kind._format: kind for kind in ReleasedMetrics.__subclasses__()}

@@ -619,7 +619,8 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         of_estimator = get_tags(self.estimator)
         tags.input_tags.sparse = of_estimator.input_tags.sparse
         tags.input_tags.allow_nan = of_estimator.input_tags.allow_nan
-        tags.classifier_tags.multi_class = of_estimator.classifier_tags.multi_class
+        if of_estimator.classifier_tags is not None:  # else, fit refuses it
+            tags.classifier_tags.multi_class = of_estimator.classifier_tags.multi_class
         # With a few dozen rows, the noise dominates.
         tags.classifier_tags.poor_score = True
         return tags

@@ -506,7 +506,7 @@ def _checked_metrics(
     if card["metrics"] is None:
         return None
     try:
-        metrics = ReleasedMetrics.from_values(card["metrics"])
+        metrics = ReleasedMetrics._from_values(card["metrics"])
     except ValueError as error:
         raise ValueError(f"its metrics are wrong: {error}") from error
     name = "outcome" if "outcome" in card else "classes"

@@ -316,6 +316,7 @@ class PublishedClassifier(DelegatedPredictionMixin, ClassifierMixin, BaseEstimat
     ) -> Self:
         """Read a model of classes, or of the classes of a `kind` of outcome."""
         skops_io = import_skops()
+        type_names(trusted)  # its check, before files are read
         return cls._checked(skops_io, *read_pair(path), trusted, kind)
 
     @classmethod
@@ -407,7 +408,8 @@ class PublishedClassifier(DelegatedPredictionMixin, ClassifierMixin, BaseEstimat
         if names is not None:
             published._column_names = names
         published._known_columns = None if columns is None else KnownColumns(**columns)
-        published._outcome = card.get("outcome")
+        if "outcome" in card:
+            published._outcome = card["outcome"]
         published._card = card
         return published
 
@@ -703,7 +705,8 @@ def publish(
         published.feature_names_in_ = estimator.feature_names_in_.copy()
     if hasattr(estimator, "_column_names"):
         published._column_names = [*estimator._column_names]
-    published._outcome = deepcopy(getattr(estimator, "_outcome", None))
+    if getattr(estimator, "_outcome", None) is not None:
+        published._outcome = deepcopy(estimator._outcome)
     learner = getattr(estimator, "best_estimator_", estimator)
     published._known_columns = getattr(learner, "_known_columns", None)
     published._card = _make_card(published, mechanism, deployment)

@@ -27,7 +27,7 @@ from sklearn_pate.accounting._value_checks import (
     read_table,
     read_text,
 )
-from sklearn_pate.metrics._results import ReleasedMetrics
+from sklearn_pate.metrics._results import ReleasedMetrics, with_part
 
 _HERE = "sklearn_pate.inspection.report"
 TEXTS = read_table(_HERE, "texts.toml")
@@ -324,7 +324,8 @@ def named_estimates(
         text = name.replace("roc_auc", "AUC").replace("_", " ")
         of_class = {} if "low" in one else one
         named |= {
-            f"{text} of {printable(label)}": inner for label, inner in of_class.items()
+            with_part(text, printable(label)): inner
+            for label, inner in of_class.items()
         }
         if "low" in one:
             named[text] = one
