@@ -44,6 +44,15 @@ EXPECTED = {
         "privacy_unit='group'",
         "group: neighbouring data sets add or remove one group",
     ],
+    "plot_hospital_stays": [
+        "R2 0.3",
+        "concordance 0.6",
+        "True",
+        "delirium [",
+        "r2 ",
+        "covered",
+        "PrivacySpent(epsilon=1.466",
+    ],
     "plot_hand_over": [
         "A first fit at epsilon 4: 34% of the budget is spent.",
         "The same fit again gets the same answers: 34%.",

@@ -168,7 +168,8 @@ def split_inputs(
     if domain is None:
         warn_of_text(X_public)
     private.check_usable()
-    check_delta_is_small(estimator.delta, n_rows, "rows")
+    if n_units is not None:
+        check_delta_is_small(estimator.delta, n_units, f"{unit}s")
     assumptions = (private.label_set, source, COLUMNS)
     return private, PublicInputs(
         private.classes, X_public, unit, assumptions, domain, n_units=n_units

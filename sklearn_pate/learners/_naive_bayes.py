@@ -323,7 +323,8 @@ class DPNaiveBayesClassifier(DelegatedPredictionMixin, PrivateClassifier):
         X = check_features(self, X, reset=True, private=True)
         classes = known_classes(self.classes)
         private = PrivateRows.read(X, y, groups, classes=classes)
-        check_delta_is_small(self.delta, private.n_rows, "rows")
+        if self.privacy_unit == "row":  # else, this number is protected
+            check_delta_is_small(self.delta, private.n_rows, "rows")
         n_classes = len(private.classes)
 
         def counts(n_tables: int, epsilon: float = self.epsilon) -> MarginalCounts:

@@ -56,8 +56,8 @@ _LEAST_SIZE = 0.25
 _NARROWEST = 0.125
 # Standard deviation of slopes of recalibrations, around 1.
 _SLOPE_OFF = 0.5
-# Standard deviations of the noise that a coverage allows for, and thresholds.
-_ALLOWANCE, _THRESHOLDS = 1.0, np.linspace(1, 0, 1001)
+# Standard deviations of the noise that a coverage allows for.
+_ALLOWANCE = 1.0
 # Share of draws in which a metric may be undefined.
 _UNDEFINED = 0.001
 
@@ -724,30 +724,23 @@ def first_covering(
 def set_threshold(counts: NoisyCounts, coverage: float) -> float:
     """Return the least probability of the labels in a prediction set.
 
-    Rows are counted by the probability of their own label, which is taken to be uniform
-    within a bin.
+    Rows are counted whose own label is in a bin of larger probabilities alone: within a
+    bin, all rows may have the same one.
     """
-    starts, ends, cells = [], [], []
+    starts, cells = [], []
     for label, one in counts.scored.items():
         edges = np.concatenate([[0.0], one.shapes.edges, [1.0]])
         starts.append(edges[:-1])
-        ends.append(edges[1:])
         cells.append(one.cells[..., 1])
         if counts.n_classes == 2 and label == 1:  # the score of the other label
             starts.append(1 - edges[1:])
-            ends.append(1 - edges[:-1])
             cells.append(one.cells[..., 0])
-    low, high, sizes = (np.concatenate(part) for part in (starts, ends, cells))
-    parts = ((high - _THRESHOLDS[:, np.newaxis]) / (high - low)).clip(0, 1)
+    low, sizes = np.concatenate(starts), np.concatenate(cells)
+    order = np.argsort(-low, kind="stable")
     sigma = next(iter(counts.scored.values())).sigma
-    return first_covering(
-        _THRESHOLDS,
-        parts @ sizes,
-        sizes.sum(),
-        sigma * np.linalg.norm(parts, axis=1),
-        coverage,
-        0.0,
-    )
+    noise = sigma * np.sqrt(np.arange(1, len(sizes) + 1))
+    covered = np.cumsum(sizes[order])
+    return first_covering(low[order], covered, sizes.sum(), noise, coverage, 0.0)
 
 
 def fairness_gaps(counts: Sequence[NoisyCounts]) -> dict[str, Array]:

@@ -67,6 +67,8 @@ _SHARE = 0.25
 # Bins of risk for each part of an interval.
 _BINS_A_PART = 4
 _MOST_CELLS = 2**18
+# Metrics that are shares, beside those at each time.
+_SHARES = ("coverage", "concordance")
 
 
 def mechanisms_of(
@@ -619,7 +621,7 @@ class OutcomeMetrics(ReleasedMetrics):
         is_told = n_rows >= TOLD * sigma * math.sqrt(cells.size)
         return Estimates(
             {
-                name: _estimate(value if is_told else math.nan, draws_of[name])
+                name: _estimate(name, value if is_told else math.nan, draws_of[name])
                 for name, value in values.items()
             }
         )
@@ -633,10 +635,13 @@ def _simulated(cells: Array, sigma: float, rng: np.random.Generator) -> Array:
     return cells + sampled + sigma * rng.standard_normal(sampled.shape)
 
 
-def _estimate(value: Any, draws: Array) -> Estimate:
+def _estimate(name: Any, value: Any, draws: Array) -> Estimate:
     """Return a value with the range of the middle draws; NaN where it is not told."""
     value = float(value)
     if not math.isfinite(value):
         return Estimate(math.nan, math.nan, math.nan)
     low, middle, high = np.nanquantile(draws, [TAIL, 0.5, 1 - TAIL])
-    return Estimate(value, float(value + low - middle), float(value + high - middle))
+    numbers = np.array([value, value + low - middle, value + high - middle])
+    if isinstance(name, tuple) or name in _SHARES:
+        numbers = numbers.clip(0, 1)
+    return Estimate(*numbers.tolist())

@@ -227,7 +227,10 @@ def private_metrics(
             groups=groups,
             subgroups=subgroups,
             values=values,
-            others={"bins": bins != "auto", "class_prior": class_prior is not None},
+            others={
+                "bins": not (isinstance(bins, str) and bins == "auto"),
+                "class_prior": class_prior is not None,
+            },
             epsilon=epsilon,
             delta=delta,
             ledger=ledger,
@@ -277,12 +280,14 @@ def _outcome_metrics(
     check_is_fitted(model, "classifier_")
     classifier = model.classifier_
     classes, outcome = np.asarray(classifier.classes_), classifier._outcome
+    if y is None:
+        raise ValueError("y is None; pass the outcome of each row.")
     codes, outcomes = model._read(y)
     rows = read_rows(X, codes, classes, groups, subgroups, values)
     if hasattr(classifier, "n_features_in_"):
         check_columns(classifier, rows.private.X, reset=False)
     check_epsilon_is_small("epsilon", epsilon)
-    check_delta_is_small(delta, rows.private.n_rows, "rows")
+    rows.check_delta(delta)
     parts = mechanisms_of(outcome, len(rows.subgroups), epsilon, delta)
     whole = whole_of(parts)
     cost, assumptions = as_drawn(
@@ -357,7 +362,11 @@ def _open_entry(
     name = secrets.token_hex(32)
     if isinstance(random_state, Integral):
         try:
-            of_model = estimator_hash(model, public, int(random_state), spent.to_dict())
+            # Without the ledger in a private model, which changes.
+            digest = model_fingerprint(model)
+            of_model = estimator_hash(
+                type(model), digest, public, int(random_state), spent.to_dict()
+            )
         except Exception:  # no hash, so that every call is a new one
             pass
         else:
@@ -386,6 +395,11 @@ class MeasuredRows:
     def n_public(self) -> int | None:
         """Number of rows, None where it is not public."""
         return self.private.n_rows if self.private.ids is None else None
+
+    def check_delta(self, delta: float) -> None:
+        """Warn of a delta that is large for a public number of rows."""
+        if self.n_public is not None:
+            check_delta_is_small(delta, self.n_public, "rows")
 
     @property
     def unit(self) -> str:
@@ -525,7 +539,7 @@ def plan_measurement(
         both.cost(unit=rows.unit), (*assumptions, *_assumed(rows))
     )
     statement = metrics_statement(both, cost, delta, assumptions)
-    check_delta_is_small(delta, rows.private.n_rows, "rows")
+    rows.check_delta(delta)
     return Measurement(first, second, statement, edges, rows.n_public)
 
 

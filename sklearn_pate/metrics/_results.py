@@ -707,8 +707,8 @@ class PrivateMetrics(ReleasedMetrics):
         named = [(name, value) for name, value in given.items() if value is not None]
         if len(named) != 1:
             raise ValueError(
-                f"{', '.join(f'{one}={value!r}' for one, value in given.items())} were "
-                "given; pass only one of them."
+                f"{len(named)} of sensitivity, specificity and coverage were given; "
+                "pass exactly one of them, such as sensitivity=0.9."
             )
         name, wanted = named[0]
         if not 0 < wanted < 1:
@@ -718,7 +718,7 @@ class PrivateMetrics(ReleasedMetrics):
         if len(self.classes_) > 2:
             raise ValueError(
                 f"These metrics are of {len(self.classes_)} classes, but a threshold "
-                f"for {name} needs two; measure a model of two classes."
+                f"needs two for {name}; measure a model of two classes."
             )
         share = wanted if name == "sensitivity" else 1 - wanted
         return threshold_at(self._told_counts(), share, int(name == "sensitivity"))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.metadata_routing import MetadataRequest
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sklearn_pate._inputs._containers import as_table, check_container
 from sklearn_pate._inputs._features import in_short
@@ -241,6 +241,7 @@ class PrivateOutcome(AroundClassifier, OutcomeOfClasses[PrivateClassifier], ABC)
             was released or charged.
         """
         outcome, classifier, codes = self._planned(X, y)
+        self._check_usable(codes)
         with warnings.catch_warnings():
             # A rare bin or interval is a part of the outcome, and may be rare.
             warnings.filterwarnings("ignore", _OF_RARE, PrivacyUtilityWarning)
@@ -276,6 +277,7 @@ class PrivateOutcome(AroundClassifier, OutcomeOfClasses[PrivateClassifier], ABC)
             If a parameter or the data cannot be used.
         """
         outcome, classifier, codes = self._planned(X, y)
+        self._check_usable(codes)
         given = given_only(X_public=X_public, groups=groups)
         spent = classifier.plan_privacy(X, codes, **given)
         return with_label_set(spent, outcome.assumption)
@@ -306,6 +308,7 @@ class PrivateOutcome(AroundClassifier, OutcomeOfClasses[PrivateClassifier], ABC)
             If containers or shapes cannot be used.
         """
         outcome, classifier, codes = self._planned(X, y)
+        check_consistent_length(as_table(X), codes, groups)
         kept = np.flatnonzero(codes >= 0)
         X = _safe_indexing(as_table(X), kept)
         groups = None if groups is None else _safe_indexing(groups, kept)
@@ -344,9 +347,21 @@ class PrivateOutcome(AroundClassifier, OutcomeOfClasses[PrivateClassifier], ABC)
             As for a private classifier.
         """
         check_is_fitted(self, "classifier_")
+        if not isinstance(metrics, (OutcomeMetrics, type(None))):
+            raise ValueError(
+                f"metrics={metrics!r} must be OutcomeMetrics; measure this estimator "
+                "by private_metrics, and not its classifier."
+            )
         return self._published._around(
             self.classifier_.publish(deployment=deployment, metrics=metrics)
         )
+
+    def _check_usable(self, codes: NDArray[np.intp]) -> None:
+        if len(codes) and not np.any(codes >= 0):
+            raise ValueError(
+                f"No row of y has an outcome that {type(self).__name__} can read; "
+                "check_data tells the data holder why."
+            )
 
     def _planned(
         self, X: Any, y: Any

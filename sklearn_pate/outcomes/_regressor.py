@@ -9,8 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils.validation import column_or_1d
 
-from sklearn_pate._inputs._containers import as_objects
-from sklearn_pate._inputs._odd_values import read_numbers
+from sklearn_pate._inputs._odd_values import kind_of, of_each, to_number
 from sklearn_pate.accounting._calibrate import largest_gdp_mu
 from sklearn_pate.accounting._statement import BINS_DECLARED, RANGE_READ
 from sklearn_pate.accounting._value_checks import check_number, counted
@@ -144,7 +143,10 @@ class PredictionsOfBins(RegressorMixin, OutcomeOfClasses[Any]):
             )
         edges = self._edges
         below = _below(self._probabilities(X))
-        return np.array([np.interp(wanted, row, edges) for row in below])
+        found = np.array([np.interp(wanted, row, edges) for row in below])
+        found = found.reshape(len(below), len(wanted))
+        found[:, wanted == 0] = edges[0]  # not the last edge below which nothing is
+        return found
 
     def predict_interval(
         self, X: Any, confidence_level: float = 0.9
@@ -334,11 +336,12 @@ class BinnedRegressor(PredictionsOfBins, PrivateOutcome):
     def _read_outcome(self, y: Any, n_rows: int) -> BinnedOutcome:
         if self.bins is None:
             numbers = read_outcomes(y)
-            assert_all_finite(numbers, input_name="y")
-            if not len(numbers):
+            if not len(numbers) or np.isnan(numbers).all():
                 raise ValueError(
-                    "y has no number to read the range from; declare it as bins=."
+                    "y has no number to read the range from; declare the range as "
+                    "bins=(low, high), or pass numbers."
                 )
+            assert_all_finite(numbers, input_name="y")
             ends = np.array([numbers.min(), numbers.max()])
             if ends[0] == ends[1]:
                 ends += [-0.5, 0.5]
@@ -352,8 +355,9 @@ class BinnedRegressor(PredictionsOfBins, PrivateOutcome):
     def _n_bins(self, n_rows: int) -> int:
         """Return the number of bins of a range, by numbers that are public."""
         epsilon = self.classifier.get_params(deep=False).get("epsilon")
-        # The number of groups is protected.
-        if epsilon is None or self._counts_rows:
+        # The number of rows is public where rows are replaced, and not elsewhere.
+        is_public = not getattr(self.classifier, "_add_remove", True)
+        if epsilon is None or self._counts_rows or not is_public:
             return _USUAL
         signal = n_rows * largest_gdp_mu(epsilon, self.classifier.delta)
         return int(np.clip(round(signal**_EXPONENT), _FEWEST, _MOST))
@@ -364,15 +368,32 @@ def read_outcomes(y: Any) -> NDArray[np.float64]:
 
     Raises ValueError for a declared type of y that has no numbers.
     """
-    y = y if hasattr(y, "dtype") else as_objects(y)
-    kind = getattr(np.asarray(y[:0]).dtype, "kind", "O")
-    if kind not in "iufO":
+    if not hasattr(y, "dtype"):
+        values = np.fromiter(map(_alone, y), dtype=object)
+    else:
+        values = column_or_1d(np.asarray(y), warn=True)
+    if values.dtype.kind not in "iufO":
         raise ValueError(
             f"y is declared to be {y.dtype}, but the outcome is a number; pass numbers."
         )
-    values = column_or_1d(np.asarray(y), warn=True)
-    numbers = read_numbers(values[:, np.newaxis], refuse=False)[:, 0]
+    if values.dtype.kind == "O":
+        values = np.array(of_each(_to_number, values.tolist()), dtype=np.float64)
+    numbers = values.astype(np.float64)
     return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+def _alone(value: Any) -> Any:
+    """Return the only item of a list, as y may have one column."""
+    is_row = type(value) in (list, tuple) and len(value) == 1
+    return value[0] if is_row else value
+
+
+def _to_number(value: Any) -> float:
+    """Read a number, or text of one; NaN for all else, such as durations."""
+    is_number = kind_of(type(value)) in ("number", "text")
+    if not is_number or isinstance(value, (bool, np.bool_)):
+        return np.nan
+    return to_number(value)
 
 
 def _below(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -49,8 +49,9 @@ from sklearn_pate.publication._model_file import (
     paths_of,
     read_file,
     read_member,
+    type_names,
 )
-from sklearn_pate.publication._privacy_card import with_sha256
+from sklearn_pate.publication._privacy_card import canonical_text, with_sha256
 
 _FORMAT = {
     "format": "sklearn_pate privacy card of several outcomes",
@@ -58,6 +59,8 @@ _FORMAT = {
 }
 # Relative difference of epsilon that the rounding of another platform explains.
 _ROUNDING = 1e-9
+# Member of a model file that has the names of the outcomes.
+_NAMES = "outcomes.json"
 # Most plans until the sum of the costs is within epsilon, up to rounding, and a step
 # below it.
 _MOST_PLANS, _ABOVE, _BELOW = 12, 1 + 1e-9, 0.999
@@ -141,7 +144,15 @@ class PredictionsOfSeveral(ClassifierMixin):
             Share of rows, as of ``sklearn.multioutput.MultiOutputClassifier``.
         """
         check_is_fitted(self, "estimators_")
-        predicted, (columns, _) = self.predict(X), read_columns(y)
+        predicted, (columns, names) = self.predict(X), read_columns(y)
+        check_consistent_length(predicted, columns[0])
+        known = [*map(str, self.output_names_)]
+        has_names = any(isinstance(one, str) for one in names)
+        if len(names) != len(known) or (has_names and [*map(str, names)] != known):
+            raise ValueError(
+                f"y has the columns {names}, but the outcomes are {known}; pass one "
+                "column for each, in this order."
+            )
         right = [
             np.asarray(column) == of_outcome
             for column, of_outcome in zip(columns, predicted.T, strict=True)
@@ -255,6 +266,8 @@ class PublishedMultiOutput(PredictionsOfSeveral, Published):
         with zipfile.ZipFile(content, "w") as archive:
             for place, (model, _) in enumerate(packed):
                 archive.writestr(zipfile.ZipInfo(_member(place)), model)
+            names = canonical_text(card["outcomes"])
+            archive.writestr(zipfile.ZipInfo(_NAMES), names)
         card["cards"] = [
             json.loads(with_sha256(one, model))
             for one, (model, _) in zip(card["cards"], packed, strict=True)
@@ -295,6 +308,7 @@ class PublishedMultiOutput(PredictionsOfSeveral, Published):
             another cost than the sum of the outcomes' costs.
         """
         paths, skops_io = paths_of(path), import_skops()
+        type_names(trusted)  # its check, before files are read
         models = read_file(paths[0], "the models", LARGEST_MODEL)
         text = read_file(paths[1], "the privacy card", LARGEST_CARD)
         try:
@@ -304,16 +318,18 @@ class PublishedMultiOutput(PredictionsOfSeveral, Published):
             if json.loads(with_sha256(card, models)) != card:
                 raise ValueError(f"its sha256 is not that of {paths[0].name}")
             cards, names = card["cards"], card["outcomes"]
+            _check_names(names, len(cards))
+            members = [*map(_member, range(len(cards))), _NAMES]
             with zipfile.ZipFile(BytesIO(models)) as archive:
-                if archive.namelist() != [
-                    _member(place) for place in range(len(cards))
-                ]:
+                if archive.namelist() != members:
                     raise ValueError(f"{paths[0].name} has other models")
-                read = [
-                    read_member(archive, *_of(archive, k)) for k in range(len(cards))
-                ]
-            if len(names) != len(cards) or not all(map(_is_printable, names)):
-                raise ValueError("its names of outcomes are not printable texts")
+                # Of stored members, no reader unpacks more than there is.
+                *read, inside = (
+                    read_member(archive, one, archive.getinfo(one).compress_size)
+                    for one in members
+                )
+            if inside != canonical_text(names):
+                raise ValueError(f"{paths[0].name} has other names of outcomes")
         except Exception as error:
             raise ValueError(
                 f"{paths[1]} is no card of several outcomes, or damaged ({error}). A "
@@ -327,7 +343,7 @@ class PublishedMultiOutput(PredictionsOfSeveral, Published):
                 PublishedClassifier._checked(skops_io, model, checked, paths, trusted)
             )
         published.output_names_ = names
-        if not _agree(card, published.privacy_spent_, published.card):
+        if not _agree(card, published.card, published.privacy_spent_):
             raise ValueError(
                 f"{paths[1]} is inconsistent: its statement is not the sum of those of "
                 "its outcomes."
@@ -579,11 +595,11 @@ class PrivateMultiOutput(PredictionsOfSeveral, AroundClassifier):
     def _classifiers(self, n_outcomes: int) -> list[PrivateClassifier]:
         """Return an unfitted classifier for each outcome, without a ledger."""
         classifier = self._private()
-        classes = n_outcomes * [None] if self.classes is None else [*self.classes]
-        if len(classes) != n_outcomes:
+        classes = n_outcomes * [None] if self.classes is None else self.classes
+        if not isinstance(classes, (list, tuple)) or len(classes) != n_outcomes:
             raise ValueError(
-                f"classes has {len(classes)} lists of labels and y has {n_outcomes} "
-                "columns; pass one list for each outcome."
+                f"classes={self.classes!r} must be one list of labels for each of the "
+                f"{n_outcomes} columns of y."
             )
         return [
             clone(classifier).set_params(classes=labels, ledger=None)
@@ -621,7 +637,15 @@ class PrivateMultiOutput(PredictionsOfSeveral, AroundClassifier):
     def _shares(self, n_outcomes: int) -> NDArray[np.float64]:
         if self.shares is None:
             return np.full(n_outcomes, 1 / n_outcomes)
-        shares = np.asarray(self.shares, dtype=np.float64)
+        try:
+            shares = np.asarray(self.shares, dtype=np.float64)
+        except (TypeError, ValueError):
+            shares = np.zeros(0)
+        if self.classifier.epsilon is None:
+            raise ValueError(
+                f"shares={self.shares!r} divide epsilon, but epsilon of the classifier "
+                "is None; set it, or leave shares out."
+            )
         if (
             shares.shape != (n_outcomes,)
             or not np.all(shares > 0)
@@ -664,23 +688,26 @@ def _member(place: int) -> str:
     return f"{place}.skops"
 
 
-def _of(archive: zipfile.ZipFile, place: int) -> tuple[str, int]:
-    """Return the name of a member, and the most bytes that it may take unpacked."""
-    info = archive.getinfo(_member(place))
-    return info.filename, info.compress_size
-
-
-def _is_printable(name: Any) -> bool:
-    return isinstance(name, str) and name.isprintable()
+def _check_names(names: Any, n_outcomes: int) -> None:
+    """Raise ValueError unless names of outcomes are distinct printable texts."""
+    if (
+        not isinstance(names, list)
+        or not 0 < len(names) == n_outcomes == len({*map(str, names)})
+        or not all(isinstance(one, str) and one.isprintable() for one in names)
+        or not all(map(str.strip, names))
+    ):
+        raise ValueError("its names of outcomes are not distinct texts")
 
 
 def _agree(
-    stated: dict[str, Any], spent: PrivacySpent, derived: dict[str, Any]
+    stated: dict[str, Any], derived: dict[str, Any], spent: PrivacySpent
 ) -> bool:
-    """Check the statement on a card, which may differ by rounding."""
-    epsilon = stated.get("epsilon")
-    if epsilon is not None and math.isclose(epsilon, spent.epsilon, rel_tol=_ROUNDING):
+    """Check the fields of a card but for the cards in it; epsilon may be rounded."""
+    epsilon = stated["epsilon"]
+    if isinstance(epsilon, float) and math.isclose(
+        epsilon, spent.epsilon, rel_tol=_ROUNDING
+    ):
         text = replace(spent, epsilon=epsilon).in_one_line()
         derived = derived | {"epsilon": epsilon, "statement": text}
-    names = ("epsilon", "delta", "statement")
-    return all(stated.get(name) == derived[name] for name in names)
+    of_files = {name: stated[name] for name in ("cards", "sha256")}
+    return stated == derived | of_files

@@ -337,11 +337,13 @@ def read_survival(
     dtype = getattr(y, "dtype", None)
     fields = getattr(dtype, "fields", None) or {}
     kinds = [one[0].kind for one in fields.values()]
-    if len(kinds) != 2 or kinds[0] not in "biu" or kinds[1] not in "iuf":
+    # Of two whole numbers, the first might be the time.
+    is_read = "".join(kinds) in ("bi", "bu", "bf", "if", "uf")
+    if np.ndim(y) != 1 or not is_read:
         raise ValueError(
-            "y must be a structured array of an event, a boolean, and a time, a "
-            "number; write y = numpy.empty(n_rows, dtype=[('event', bool), ('time', "
-            "float)]) and fill in both fields."
+            "y must be a structured array of an event, a boolean or a code 0 or 1, and "
+            "a time, a number; write y = numpy.empty(n_rows, dtype=[('event', bool), "
+            "('time', float)]) and fill in both fields."
         )
     event, time = (np.asarray(y[name]) for name in fields)
     events = np.where((event == 0) | (event == 1), event.astype(np.intp), -1)

@@ -171,9 +171,34 @@ def test_metrics_are_charged_and_refused_before_any_noise(models, tmp_path):
         measure(models["number"], "number", ledger=ledger)
 
 
+def test_a_repeated_call_is_free_if_the_model_has_the_ledger(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger.db", epsilon=9, delta=1e-5)
+    model, X, y = fitted("number", ledger=ledger)
+    first = private_metrics(model, X, y, epsilon=1.0, ledger=ledger, random_state=0)
+    again = private_metrics(model, X, y, epsilon=1.0, ledger=ledger, random_state=0)
+    assert np.array_equal(first.sums_[0], again.sums_[0])
+    assert len(ledger.entries()) == 2
+
+
+def test_no_warning_tells_a_protected_number_of_rows(models):
+    """At 1001 rows, unlike at 998, delta is above one over the number of rows."""
+    X, y = measured_rows("number", n_rows=1001)
+    groups = np.minimum(np.arange(1001) // 2, 490)
+    for n_rows in (998, 1001):
+        private_metrics(
+            models["number"],
+            X[:n_rows],
+            y[:n_rows],
+            epsilon=1.0,
+            delta=1e-3,
+            groups=groups[:n_rows],
+        )
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
+        ({"bins": np.array([0.1, 0.5])}, "bins is about scores of classes"),
         ({"bins": [0.5]}, "bins is about scores of classes"),
         ({"class_prior": 0.1}, "class_prior is about scores of classes"),
         ({"epsilon": 0.0}, "epsilon=0.0 must be"),

@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_pate.metrics import private_metrics
 
 
 @pytest.mark.slow
@@ -33,9 +36,12 @@ def test_a_threshold_falls_with_the_sensitivity_and_rises_with_the_specificity(
     [
         (
             {},
-            r"sensitivity=None and specificity=None were given; pass only one of them",
+            r"0 of sensitivity, specificity and coverage were given; pass exactly",
         ),
-        ({"sensitivity": 0.9, "specificity": 0.9}, r"pass only one of them"),
+        (
+            {"sensitivity": 0.9, "specificity": 0.9},
+            r"2 of .* were given; pass exactly one",
+        ),
         ({"sensitivity": 1}, r"sensitivity=1 must be between 0 and 1"),
         ({"specificity": 0.0}, r"specificity=0.0 must be between 0 and 1"),
     ],
@@ -43,6 +49,24 @@ def test_a_threshold_falls_with_the_sensitivity_and_rises_with_the_specificity(
 def test_anything_but_one_share_is_refused(measured, wanted, message):
     with pytest.raises(ValueError, match=message):
         measured[2].threshold(**wanted)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
+def test_sets_of_discrete_scores_cover_what_was_wanted(coverage):
+    """Scores of a tree with two leaves, whose rows are two atoms."""
+    rng = np.random.default_rng(0)
+    is_rare = rng.random(60_000) < 0.2
+    X, share = is_rare[:, np.newaxis].astype(float), np.where(is_rare, 0.95, 0.53)
+    y = (rng.random(60_000) < share).astype(int)
+    model = DecisionTreeClassifier().fit(X[:20_000], y[:20_000])
+    fresh, covered = slice(40_000, None), []
+    for draw in range(5):
+        some = slice(20_000 + 2000 * draw, 22_000 + 2000 * draw)
+        metrics = private_metrics(model, X[some], y[some], epsilon=2.0)
+        sets = model.predict_proba(X[fresh]) >= metrics.threshold(coverage=coverage)
+        covered.append(sets[np.arange(20_000), y[fresh]].mean())
+    assert np.mean(covered) >= coverage
 
 
 @pytest.mark.slow

@@ -135,9 +135,22 @@ def test_forged_totals_of_several_outcomes_are_found(tmp_path):
     card_path.write_text(json.dumps(card | {"epsilon": card["epsilon"] / 2}))
     with pytest.raises(ValueError, match="is not the sum of those of"):
         PublishedMultiOutput.load(path)
-    for change in ({"cards": card["cards"][:1]}, {"outcomes": ["a"]}, {"format": "x"}):
+    for change in (
+        {"cards": card["cards"][:1]},
+        {"cards": []},
+        {"outcomes": ["a"]},
+        {"outcomes": card["outcomes"][::-1]},
+        {"outcomes": "01"},
+        {"outcomes": ["0", "0"]},
+        {"outcomes": ["", "0"]},
+        {"format": "x"},
+    ):
         card_path.write_text(json.dumps(card | change))
         with pytest.raises(ValueError, match="is no card of several outcomes"):
+            PublishedMultiOutput.load(path)
+    for change in ({"epsilon": "x"}, {"extra": "approved"}, {"statement": "none"}):
+        card_path.write_text(json.dumps(card | change))
+        with pytest.raises(ValueError, match="is not the sum of those of"):
             PublishedMultiOutput.load(path)
     card_path.write_text(text)
     path.write_bytes(path.read_bytes()[:-1] + b"x")
@@ -182,6 +195,9 @@ def test_metrics_are_published_with_the_model(kind, tmp_path):
     assert loaded.metrics_[name] == metrics[name]
     report = PrivacyReport.from_estimator(loaded).to_markdown()
     assert name in report
+    of_classes = private_metrics(model.classifier_, X, model._read(y)[0], epsilon=2.0)
+    with pytest.raises(ValueError, match="must be OutcomeMetrics"):
+        model.publish(metrics=of_classes)
     other, _, _ = fitted("time" if kind == "number" else "number")
     with pytest.raises(ValueError, match="metrics are of another model"):
         other.publish(metrics=metrics)

@@ -1,6 +1,7 @@
 """Numbers that are learned in bins."""
 
 import warnings
+from datetime import date, timedelta
 
 import numpy as np
 import pandas as pd
@@ -268,3 +269,54 @@ def test_days_in_hospital_reach_what_was_asked(data_set):
     )
     model.fit(frame.iloc[train], days[train], X_public=PublicData(frame.iloc[public]))
     assert model.score(frame.iloc[test], days[test]) > 0.40
+
+
+@pytest.mark.parametrize("n_rows", [3162, 3163])
+def test_bins_do_not_depend_on_a_protected_number_of_rows(n_rows):
+    """The number of bins of so many public rows would differ."""
+    X = rows()
+    clf = DPNaiveBayesClassifier(
+        (-5.0, 5.0), epsilon=2.0, privacy_unit="group", random_state=0
+    )
+    model = BinnedRegressor(clf, bins=(0, 10))
+    model.fit(X[:n_rows], numbers(X)[:n_rows], groups=np.arange(n_rows))
+    assert len(model.edges_) == 6
+
+
+def test_the_interval_of_level_one_is_the_whole_range(of_numbers, monkeypatch):
+    model, X, _ = of_numbers
+    sure = np.array([[0.0, 0.0, 0.5, 0.5, 0.0]])
+    monkeypatch.setattr(model.classifier_, "predict_proba", lambda X: sure, False)
+    assert model.predict_interval(X[:1], 1.0).tolist() == [[0, 10]]
+    assert model.predict_interval(X[:1], 0.5).tolist() == [[5, 7]]
+
+
+@pytest.mark.parametrize(
+    "odd", [timedelta(days=1), date(2020, 1, 1), True, [1.0, 2.0], (), np.True_]
+)
+def test_a_value_of_another_kind_is_no_number_and_changes_no_other(odd):
+    assert codes_of([1.0, odd], [0, 2, 4])[:2].tolist() == [0, -1]
+    X = rows()[:5]
+    model = BinnedRegressor(classifier(), bins=[0, 2, 4])
+    listed = [[3.0], [odd], [1.0], ["1"], [None]]
+    said = str(model.check_data(X, listed, X_public=rows(1)))
+    assert "2 rows left out" in said
+
+
+def test_y_of_another_length_is_refused_by_check_data_too():
+    X = rows()[:200]
+    model = BinnedRegressor(classifier(), bins=(0, 10))
+    for y, groups in ((X[:199, 0], None), (X[:, 0], np.arange(199))):
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            model.check_data(X, y, X_public=rows(1), groups=groups)
+
+
+def test_an_outcome_without_a_number_is_refused_in_its_own_words():
+    X = rows()[:200]
+    for bins, message in (
+        ([0, 5], "No row of y has an outcome"),
+        (None, "y has no number to read the range from"),
+    ):
+        model = BinnedRegressor(classifier(), bins=bins)
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, ["low", "high"] * 100, X_public=PublicData(rows(1)))

@@ -17,6 +17,7 @@ from sklearn_pate import (
     PublicData,
 )
 from sklearn_pate.learners import DPLogisticRegression
+from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.outcomes import PrivateMultiOutput
 from tests.outcomes.outcomes import N_PRIVATE, classifier, fitted, parts, rows
 
@@ -129,8 +130,14 @@ def test_a_row_with_an_unknown_label_is_dropped_for_this_outcome_alone():
 @pytest.mark.parametrize(
     ("parameters", "columns", "message"),
     [
-        ({"classes": [[0, 1]]}, 2, "classes has 1 lists of labels and y has 2 columns"),
+        (
+            {"classes": [[0, 1]]},
+            2,
+            "classes=.* must be one list of labels for each of the 2",
+        ),
         ({"shares": [0.5, 0.6]}, 2, "shares=.* must be 2 positive numbers that sum"),
+        ({"shares": "a"}, 2, "shares='a' must be 2 positive numbers"),
+        ({"classes": 5}, 2, "classes=5 must be one list of labels"),
         ({"shares": [1.0]}, 2, "shares=.* must be 2 positive numbers that sum"),
         ({}, None, "several outcomes are columns"),
     ],
@@ -165,3 +172,29 @@ def test_it_is_cross_validated():
         params={"X_public": PublicData(rows(1))},
     )
     assert scores.min() > 0.4
+
+
+def test_columns_of_other_outcomes_are_not_scored(of_labels):
+    model, X, y = of_labels
+    _, rows_, labels_, given = parts("labels")
+    frame = pd.DataFrame(labels_, columns=["sepsis", "delirium"])
+    named = PrivateMultiOutput(classifier())
+    named.fit(rows_[:N_PRIVATE], frame[:N_PRIVATE], **given)
+    assert named.score(rows_, frame) == named.score(rows_, labels_)
+    for other in (frame[["delirium", "sepsis"]], frame[["sepsis"]]):
+        with pytest.raises(ValueError, match="in this order"):
+            named.score(rows_, other)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.score(X, y[:-1])
+
+
+def test_shares_need_an_epsilon():
+    _, X, y, given = parts("labels")
+    clf = PATEClassifier(
+        LogisticRegression(), mechanism=GNMax(sigma=20), n_queries=50, epsilon=None
+    )
+    model = PrivateMultiOutput(clf, shares=[0.5, 0.5])
+    with pytest.raises(ValueError, match="but epsilon of the classifier is None"):
+        model.fit(X[:N_PRIVATE], y[:N_PRIVATE], **given)
+    model.set_params(shares=None)
+    assert model.plan_privacy(X[:N_PRIVATE], y[:N_PRIVATE], **given).epsilon > 0

@@ -175,6 +175,12 @@ def test_survival_at_any_time_lies_between_the_ends(of_times):
             np.zeros(200, dtype=[("time", float), ("event", bool)]),
             "y must be a structured array of an event",
         ),
+        (
+            [2],
+            np.zeros(200, dtype=[("time", int), ("event", int)]),
+            "y must be a structured array of an event",
+        ),
+        ([2], np.zeros((200, 1), dtype=DTYPE), "y must be a structured array"),
         ([2], None, None),
     ],
 )
