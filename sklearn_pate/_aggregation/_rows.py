@@ -168,8 +168,10 @@ def split_inputs(
     if domain is None:
         warn_of_text(X_public)
     private.check_usable()
-    if n_units is not None:
-        check_delta_is_small(estimator.delta, n_units, f"{unit}s")
+    # The number of rows of groups is protected.
+    n_checked = n_rows if unit == "row" else n_units
+    if n_checked is not None:
+        check_delta_is_small(estimator.delta, n_checked, f"{unit}s")
     assumptions = (private.label_set, source, COLUMNS)
     return private, PublicInputs(
         private.classes, X_public, unit, assumptions, domain, n_units=n_units

@@ -31,6 +31,7 @@ from sklearn_pate.accounting._statement import (
     state_cost,
     with_metrics,
 )
+from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, TwoPartRelease
 from sklearn_pate.metrics._estimates import (
     TOLD,
@@ -745,10 +746,10 @@ class PrivateMetrics(ReleasedMetrics):
         told = [one for one in counts if is_told(one)]
         if len(self.classes_) != 2 or len(told) < 2:
             raise ValueError(
-                f"Differences need two classes and two subgroups, but these metrics "
-                f"are of {len(self.classes_)} classes and of {len(told)} subgroups "
-                "that the noise does not hide; pass subgroups and subgroup_values to "
-                "private_metrics."
+                "Differences need two classes and two subgroups, but these metrics "
+                f"are of {len(self.classes_)} classes and of "
+                f"{counted(len(told), 'subgroup')} that the noise does not hide; pass "
+                "subgroups and subgroup_values to private_metrics."
             )
         rng = np.random.default_rng(0)
         draws = fairness_gaps([one.simulated(rng) for one in told])

@@ -368,13 +368,14 @@ def read_outcomes(y: Any) -> NDArray[np.float64]:
 
     Raises ValueError for a declared type of y that has no numbers.
     """
-    if not hasattr(y, "dtype"):
+    if isinstance(y, (list, tuple)):
         values = np.fromiter(map(_alone, y), dtype=object)
     else:
         values = column_or_1d(np.asarray(y), warn=True)
     if values.dtype.kind not in "iufO":
         raise ValueError(
-            f"y is declared to be {y.dtype}, but the outcome is a number; pass numbers."
+            f"y is declared to be {values.dtype}, but the outcome is a number; pass "
+            "numbers."
         )
     if values.dtype.kind == "O":
         values = np.array(of_each(_to_number, values.tolist()), dtype=np.float64)

@@ -35,6 +35,7 @@ from sklearn_pate._private import PrivateClassifier
 from sklearn_pate._teachers._private_rows import DataProblems
 from sklearn_pate.accounting._calibrate import gdp_epsilon, largest_gdp_mu
 from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.outcomes._outcome import (
     AroundClassifier,
     Published,
@@ -598,8 +599,8 @@ class PrivateMultiOutput(PredictionsOfSeveral, AroundClassifier):
         classes = n_outcomes * [None] if self.classes is None else self.classes
         if not isinstance(classes, (list, tuple)) or len(classes) != n_outcomes:
             raise ValueError(
-                f"classes={self.classes!r} must be one list of labels for each of the "
-                f"{n_outcomes} columns of y."
+                f"classes={self.classes!r} must list the labels of each outcome, "
+                f"and y has {counted(n_outcomes, 'column')}."
             )
         return [
             clone(classifier).set_params(classes=labels, ledger=None)
@@ -630,8 +631,9 @@ class PrivateMultiOutput(PredictionsOfSeveral, AroundClassifier):
                 return _Plan(classifiers, columns, names, statement)
             mu *= _BELOW * target / statement.epsilon
         raise ValueError(
-            f"epsilon={target!r} cannot be divided among {len(columns)} outcomes; use "
-            "a larger epsilon, or fewer outcomes."
+            f"epsilon={target!r} cannot be divided among "
+            f"{counted(len(columns), 'outcome')}; use a larger epsilon, or fewer "
+            "outcomes."
         )
 
     def _shares(self, n_outcomes: int) -> NDArray[np.float64]:
@@ -652,8 +654,8 @@ class PrivateMultiOutput(PredictionsOfSeveral, AroundClassifier):
             or not math.isclose(shares.sum(), 1)
         ):
             raise ValueError(
-                f"shares={self.shares!r} must be {n_outcomes} positive numbers that "
-                "sum to 1, one for each outcome."
+                f"shares={self.shares!r} must be positive numbers that sum to 1, one "
+                f"for each of {counted(n_outcomes, 'outcome')}."
             )
         return shares
 

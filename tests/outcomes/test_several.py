@@ -133,12 +133,12 @@ def test_a_row_with_an_unknown_label_is_dropped_for_this_outcome_alone():
         (
             {"classes": [[0, 1]]},
             2,
-            "classes=.* must be one list of labels for each of the 2",
+            "classes=.* must list the labels of each outcome",
         ),
-        ({"shares": [0.5, 0.6]}, 2, "shares=.* must be 2 positive numbers that sum"),
-        ({"shares": "a"}, 2, "shares='a' must be 2 positive numbers"),
-        ({"classes": 5}, 2, "classes=5 must be one list of labels"),
-        ({"shares": [1.0]}, 2, "shares=.* must be 2 positive numbers that sum"),
+        ({"shares": [0.5, 0.6]}, 2, "shares=.* must be positive numbers that sum"),
+        ({"shares": "a"}, 2, "shares='a' must be positive numbers"),
+        ({"classes": 5}, 2, "classes=5 must list the labels of each outcome"),
+        ({"shares": [1.0]}, 2, "shares=.* must be positive numbers that sum"),
         ({}, None, "several outcomes are columns"),
     ],
 )

@@ -53,6 +53,7 @@ def skip_unless_later(card):
             pytest.skip(f"{name} is older than the version that wrote the file")
 
 
+ENDS = "json", "skops"
 LOADERS = {
     "outcome_number": PublishedRegressor,
     "outcome_time": PublishedSurvival,
@@ -145,7 +146,7 @@ def test_stored_files_have_the_versions_that_are_written_now(ledger):
 
 
 def test_no_file_is_stored_without_an_answer():
-    models = [f"{name}.{end}" for name in OF_MODELS for end in ("json", "skops")]
+    models = [f"{name}.{end}" for name in (*OF_MODELS, *LOADERS) for end in ENDS]
     others = ["answers.json", "metrics.json", "ledger.sqlite", "ledger.sqlite.key"]
     others += ["study.json", "public.csv", *(f"{site}.votes" for site in SITES)]
     files = [path.name for path in STORED.rglob("*") if path.is_file()]
