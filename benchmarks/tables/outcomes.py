@@ -78,7 +78,16 @@ RANGE = "DPNewton, a range"
 DIFFPRIVLIB = "diffprivlib, linear"
 DIFFPRIVLIB_FEW = "diffprivlib, linear, numbers alone"
 # Wanted share of labels in prediction sets, and draws of rows and noise.
-COVERAGE, DRAWS = 0.9, {"adult": 300, "kddcup99": 300, "days": 100}
+COVERAGE, DRAWS = (
+    0.9,
+    {
+        "adult": 300,
+        "adult, narrow bins": 300,
+        "kddcup99": 300,
+        "days": 100,
+    },
+)
+NARROW = np.arange(1, 50) / 50
 
 
 def _parts(X, y, ends, order):
@@ -283,7 +292,10 @@ def measured_coverage(name, n_rows, epsilon, draw):
     model, X, y = _of_coverage(name)
     order = np.random.default_rng(draw).permutation(len(y))
     measured, others = order[:n_rows], order[n_rows:]
-    metrics = private_metrics(model, X.iloc[measured], y[measured], epsilon=epsilon)
+    bins = {"bins": NARROW} if name.endswith("narrow bins") else {}
+    metrics = private_metrics(
+        model, X.iloc[measured], y[measured], epsilon=epsilon, **bins
+    )
     X, y = X.iloc[others], y[others]
     if name == "days":
         level = metrics.confidence_level(coverage=COVERAGE)
@@ -308,7 +320,7 @@ def _of_coverage(name):
         model = BinnedRegressor(clf, bins=edges)
         model.fit(data.X, data.y, X_public=PublicData(data.X_public))
         return model, data.X_test, data.y_test
-    data = load(name)
+    data = load(name.partition(",")[0])
     model = clf.fit(
         data.frame_train, data.y_train, X_public=PublicData(data.frame_public)
     )
@@ -319,7 +331,7 @@ def coverage():
     """Measure the coverage of sets and intervals over draws of rows and noise."""
     keys = [
         (name, n_rows, 1.0, draw)
-        for name in ("adult", "kddcup99", "days")
+        for name in DRAWS
         for n_rows in (2000, 10_000)
         for draw in range(DRAWS[name])
     ]

@@ -57,6 +57,7 @@ LEARNED = {
 }
 COVERED = {
     "adult": "Adult, labels",
+    "adult, narrow bins": "Adult, labels, bins of 0.02",
     "kddcup99": "KDDCup99, labels",
     "days": "days in hospital",
 }
