@@ -291,7 +291,8 @@ class OutcomeMetrics(ReleasedMetrics):
     as half. Names for times: "concordance", and at each time ("incidence", time), of
     which ("predicted_incidence", time) is the mean prediction. Pairs of persons with
     events in the same part of an interval are not compared, so that the concordance is
-    larger than that of exact times.
+    larger than that of exact times. With subgroups, sums have more noise, as a row may
+    change its subgroup.
 
     Parameters
     ----------

@@ -102,18 +102,20 @@ def private_metrics(
 
     Parameters
     ----------
-    model : classifier
-        Any fitted classifier with ``predict_proba``. The model must not have been
-        fitted or chosen on these rows, except by private releases. Each row is scored
-        by itself, or in blocks if that is proved to be the same (see the notes).
+    model : classifier, or estimator of a number or a time
+        Any fitted classifier with ``predict_proba``, or a BinnedRegressor or
+        DiscreteSurvival of :mod:`sklearn_pate.outcomes`, published or not. The model
+        must not have been fitted or chosen on these rows, except by private releases.
+        Each row is scored by itself, or in blocks if that is proved to be the same (see
+        the notes).
 
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
         Private rows on which the model was not fitted. No value raises an error: rows
         that the model cannot score are counted separately.
 
     y : array-like of shape (n_rows,)
-        Labels of the rows of X. Labels that are not a class of the model are counted
-        separately.
+        Labels or outcomes of the rows of X. Labels that are not a class of the model,
+        and missing outcomes, are counted separately.
 
     epsilon : float
         Privacy budget of this release.
@@ -154,8 +156,8 @@ def private_metrics(
 
     Returns
     -------
-    metrics : PrivateMetrics
-        Metrics. May be published, with ``metrics.privacy_spent_`` as privacy statement.
+    metrics : PrivateMetrics or OutcomeMetrics
+        Metrics of a classifier, or of a number or a time. May be published, with ``metrics.privacy_spent_`` as privacy statement.
 
     Raises
     ------
