@@ -157,7 +157,8 @@ def private_metrics(
     Returns
     -------
     metrics : PrivateMetrics or OutcomeMetrics
-        Metrics of a classifier, or of a number or a time. May be published, with ``metrics.privacy_spent_`` as privacy statement.
+        Metrics of a classifier, or of a number or a time. May be published, with
+        ``metrics.privacy_spent_`` as privacy statement.
 
     Raises
     ------
