@@ -414,12 +414,13 @@ class PrivateMultiOutput(PredictionsOfSeveral, AroundClassifier):
 
     Notes
     -----
-    Without privacy, ``sklearn.multioutput.MultiOutputClassifier`` does the same. Costs of the outcomes add up: one person may change the label of each outcome.
-    Gaussian releases of mu_1, .., mu_m are together mu-Gaussian differentially private
-    with mu^2 = mu_1^2 + .. + mu_m^2 (Dong, Roth, Su 2022, "Gaussian differential
-    privacy", Corollary 3.3). The noise on one sum over all outcomes would be the same.
-    Where the cost of a classifier has no mu, epsilons are lowered until the statement
-    of the sum is within `epsilon`.
+    Without privacy, ``sklearn.multioutput.MultiOutputClassifier`` does the same. Costs
+    of the outcomes add up: one person may change the label of each outcome. Gaussian
+    releases of mu_1, .., mu_m are together mu-Gaussian differentially private with mu^2
+    = mu_1^2 + .. + mu_m^2 (Dong, Roth, Su 2022, "Gaussian differential privacy",
+    Corollary 3.3). The noise on one sum over all outcomes would be the same. Where the
+    cost of a classifier has no mu, epsilons are lowered until the statement of the sum
+    is within `epsilon`.
 
     Examples
     --------
