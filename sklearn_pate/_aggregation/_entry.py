@@ -147,7 +147,7 @@ class ReleasePlan:
         def with_classes(epsilon: float | None) -> MarginalCounts | ClassCounts | None:
             counts = counts_for(epsilon)
             if counts is None and design.balanced:
-                counts = ClassCounts.for_share(
+                counts = ClassCounts().for_share(
                     _SHARE_OF_CLASSES, cast(float, epsilon), delta
                 )
             return counts

@@ -244,6 +244,15 @@ class GaussianSum(Mechanism):
         ready._check_noise()
         return ready
 
+    def for_share(self, share: float, epsilon: float, delta: float) -> Self:
+        """Return a clone with noise for a share of the squared mu of (epsilon, delta).
+
+        Gaussian releases of shares that sum to 1 are together within (epsilon, delta).
+        """
+        scale = math.sqrt(self._squared_distance(1) / share)
+        scale = self._as_discrete(scale / largest_gdp_mu(epsilon, delta), epsilon)
+        return clone(self).set_params(noise_scale=scale)
+
     def _as_discrete(self, scale: float, epsilon: float) -> float:
         """Return the scale of discrete noise for that of continuous noise."""
         # Discrete noise must be wider than continuous noise, by less than this.
@@ -386,15 +395,6 @@ class ClassCounts(GaussianSum):
     def __init__(self, noise_scale: float | None = None) -> None:
         self.noise_scale: Any = noise_scale
 
-    @classmethod
-    def for_share(cls, share: float, epsilon: float, delta: float) -> Self:
-        """Return counts with noise for a share of the squared mu of (epsilon, delta).
-
-        Gaussian releases of shares that sum to 1 are together within (epsilon, delta).
-        """
-        scale = math.sqrt(2 / share) / largest_gdp_mu(epsilon, delta)
-        return cls(cls()._as_discrete(scale, epsilon))
-
     def shares(self, noisy: NDArray[np.integer]) -> NDArray[np.float64]:
         """Estimate the share of each class by noisy counts in units of 1 / STEPS."""
         counts = np.maximum(noisy / STEPS, self.noise_scale)
@@ -426,12 +426,6 @@ class MetricSums(GaussianSum):
         self.noise_scale: Any = noise_scale
         self.n_tables = n_tables
         self.n_numbers = n_numbers
-
-    def for_share(self, share: float, epsilon: float, delta: float) -> Self:
-        """Return a clone with noise for a share of the squared mu."""
-        scale = math.sqrt(self._squared_distance(1) / share)
-        scale = self._as_discrete(scale / largest_gdp_mu(epsilon, delta), epsilon)
-        return clone(self).set_params(noise_scale=scale)
 
     def _squared_distance(self, n_queries: int) -> float:
         return 2 * self.n_tables + self.n_numbers

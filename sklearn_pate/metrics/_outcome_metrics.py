@@ -13,15 +13,12 @@ from numpy.typing import NDArray
 from sklearn_pate._inputs._labels import plain_label
 from sklearn_pate._synthetic._marginals import nearest_on_simplex
 from sklearn_pate._votes._votes import STEPS
-from sklearn_pate.accounting._cost import Cost
 from sklearn_pate.accounting._ledger import FitEntry
 from sklearn_pate.accounting._rdp import check_delta
 from sklearn_pate.accounting._statement import (
     ASSUMPTIONS,
     SEEDED,
-    Assumption,
     PrivacySpent,
-    state_cost,
 )
 from sklearn_pate.accounting._value_checks import check_number
 from sklearn_pate.mechanisms._noise import NoiseSource
@@ -51,6 +48,7 @@ from sklearn_pate.metrics._results import (
     estimates_in_dict,
     line_style,
     make_axes,
+    metrics_statement,
 )
 
 _FORMAT = {"format": "sklearn_pate metrics of an outcome", "format_version": 1}
@@ -95,19 +93,6 @@ def _unset(outcome: dict[str, Any], n_subgroups: int) -> list[MetricSums]:
 def whole_of(parts: list[MetricSums]) -> Mechanism:
     """Return the release of all parts."""
     return parts[0] if len(parts) == 1 else TwoPartRelease(*parts)
-
-
-def state_metrics(
-    whole: Mechanism, cost: Cost, delta: float, assumptions: tuple[Assumption, ...]
-) -> PrivacySpent:
-    """State the cost of metrics of an outcome."""
-    return state_cost(
-        cost,
-        delta,
-        release="metrics",
-        mechanism=whole.in_one_line(),
-        assumptions=assumptions,
-    )
 
 
 def release_numbers(
@@ -557,7 +542,9 @@ class OutcomeMetrics(ReleasedMetrics):
             "time_edges_": time_edges,
             "noise_scales_": tuple(values["noise_scales"]),
             "n_rows_": values["n_rows"],
-            "privacy_spent_": state_metrics(whole, cost, values["delta"], assumptions),
+            "privacy_spent_": metrics_statement(
+                whole, cost, values["delta"], assumptions
+            ),
             "model_fingerprint_": values["model_fingerprint"],
         }
 

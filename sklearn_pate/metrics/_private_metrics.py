@@ -61,7 +61,6 @@ from sklearn_pate.metrics._outcome_metrics import (
     mechanisms_of,
     release_numbers,
     release_times,
-    state_metrics,
     whole_of,
 )
 from sklearn_pate.metrics._results import OTHER, PrivateMetrics, metrics_statement
@@ -296,7 +295,7 @@ def _outcome_metrics(
     cost, assumptions = as_drawn(
         whole.cost(1, unit=rows.unit), (MODEL_IS_PUBLIC, *_assumed(rows))
     )
-    statement = state_metrics(whole, cost, delta, assumptions)
+    statement = metrics_statement(whole, cost, delta, assumptions)
     version = sys.modules["sklearn_pate"].__version__
     private = rows, outcomes
     entry = _open_entry(
@@ -541,7 +540,7 @@ def plan_measurement(
     cost, assumptions = as_drawn(
         both.cost(unit=rows.unit), (*assumptions, *_assumed(rows))
     )
-    statement = metrics_statement(both, cost, delta, assumptions)
+    statement = metrics_statement(both, cost, delta, assumptions, 1 + 2 * n_scored)
     rows.check_delta(delta)
     return Measurement(first, second, statement, edges, rows.n_public)
 

@@ -33,6 +33,7 @@ from sklearn_pate.accounting._statement import (
 )
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, TwoPartRelease
+from sklearn_pate.mechanisms._plurality import Mechanism
 from sklearn_pate.metrics._estimates import (
     TOLD,
     Array,
@@ -213,17 +214,20 @@ def _sum(parts: Sequence[NoisyCounts]) -> NoisyCounts:
 
 
 def metrics_statement(
-    both: TwoPartRelease, cost: Cost, delta: float, assumptions: tuple[Assumption, ...]
+    whole: Mechanism,
+    cost: Cost,
+    delta: float,
+    assumptions: tuple[Assumption, ...],
+    n_tables: int | None = None,
 ) -> PrivacySpent:
-    """State the cost of both parts of a measurement."""
-    first, second = both.parts
+    """State the cost of all parts of a measurement."""
     return state_cost(
         cost,
         delta,
         release="metrics",
-        mechanism=both.in_one_line(),
+        mechanism=whole.in_one_line(),
         assumptions=assumptions,
-        n_tables=first.n_tables + second.n_tables,
+        n_tables=n_tables,
     )
 
 
@@ -339,7 +343,9 @@ def fields_of(values: dict[str, Any]) -> dict[str, Any]:
         **of_classes,
         "noise_scales_": (first, second),
         "n_rows_": values["n_rows"],
-        "privacy_spent_": metrics_statement(both, cost, values["delta"], assumptions),
+        "privacy_spent_": metrics_statement(
+            both, cost, values["delta"], assumptions, values["n_tables"]
+        ),
         "model_fingerprint_": values["model_fingerprint"],
     }
 

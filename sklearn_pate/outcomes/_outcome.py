@@ -308,9 +308,10 @@ class PrivateOutcome(AroundClassifier, OutcomeOfClasses[PrivateClassifier], ABC)
             If containers or shapes cannot be used.
         """
         outcome, classifier, codes = self._planned(X, y)
-        check_consistent_length(as_table(X), codes, groups)
+        X = as_table(X)
+        check_consistent_length(X, codes, groups)
         kept = np.flatnonzero(codes >= 0)
-        X = _safe_indexing(as_table(X), kept)
+        X = _safe_indexing(X, kept)
         groups = None if groups is None else _safe_indexing(groups, kept)
         others = classifier._find_problems(X, codes[kept], X_public, groups, None)
         return DataProblems([*outcome.problems(y), *others])
@@ -357,6 +358,7 @@ class PrivateOutcome(AroundClassifier, OutcomeOfClasses[PrivateClassifier], ABC)
         )
 
     def _check_usable(self, codes: NDArray[np.intp]) -> None:
+        """Raise ValueError if no row has an outcome."""
         if len(codes) and not np.any(codes >= 0):
             raise ValueError(
                 f"No row of y has an outcome that {type(self).__name__} can read; "

@@ -109,8 +109,7 @@ class PredictionsOfBins(RegressorMixin, OutcomeOfClasses[Any]):
         mean : ndarray of shape (n_rows,)
             Mean of the middles of the bins, weighted by their probabilities.
         """
-        edges = self._edges
-        return np.sum(self._probabilities(X) * (edges[:-1] + edges[1:]) / 2, axis=1)
+        return self._mean(self._probabilities(X))
 
     def predict_quantiles(
         self, X: Any, quantiles: ArrayLike = (0.05, 0.5, 0.95)
@@ -184,6 +183,11 @@ class PredictionsOfBins(RegressorMixin, OutcomeOfClasses[Any]):
         """Return the bin and the number of each row."""
         return BinnedOutcome(self._edges, BINS_DECLARED).codes(y), read_outcomes(y)
 
+    def _mean(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute the mean of the middles of the bins."""
+        edges = self._edges
+        return np.sum(probabilities * (edges[:-1] + edges[1:]) / 2, axis=1)
+
     def _measures(
         self, probabilities: NDArray[np.float64], y: NDArray[np.float64]
     ) -> NDArray[np.float64]:
@@ -200,8 +204,7 @@ class PredictionsOfBins(RegressorMixin, OutcomeOfClasses[Any]):
                 for one, row in zip(y, _below(probabilities), strict=True)
             ]
         )
-        middles = (edges[:-1] + edges[1:]) / 2
-        mean = np.sum(probabilities * middles, axis=1)
+        mean = self._mean(probabilities)
         shares = (np.stack([mean, y], axis=1) - edges[0]) / (edges[-1] - edges[0])
         return np.column_stack([shares, np.abs(2 * below - 1)])
 

@@ -45,6 +45,7 @@ from sklearn_pate.publication import Deployment, PublishedClassifier
 from sklearn_pate.publication._model_file import (
     LARGEST_CARD,
     LARGEST_MODEL,
+    check_sizes,
     checked_card,
     import_skops,
     paths_of,
@@ -262,20 +263,19 @@ class PublishedMultiOutput(PredictionsOfSeveral, Published):
         check_is_fitted(self, "estimators_")
         paths, skops_io = paths_of(path), import_skops()
         check_can_write(paths, overwrite=overwrite, name="path=")
-        packed = [one._pack(skops_io) for one in self.estimators_]
+        packed = [one._packed(skops_io) for one in self.estimators_]
         content, card = BytesIO(), self.card
         with zipfile.ZipFile(content, "w") as archive:
-            for place, (model, _) in enumerate(packed):
+            for place, (model, _, _) in enumerate(packed):
                 archive.writestr(zipfile.ZipInfo(_member(place)), model)
             names = canonical_text(card["outcomes"])
             archive.writestr(zipfile.ZipInfo(_NAMES), names)
-        card["cards"] = [
-            json.loads(with_sha256(one, model))
-            for one, (model, _) in zip(card["cards"], packed, strict=True)
-        ]
+        card["cards"] = [json.loads(one) for _, one, _ in packed]
         models = content.getvalue()
-        write_files({paths[0]: models, paths[1]: with_sha256(card, models)})
-        return sorted(set().union(*(types for _, types in packed)))
+        text = with_sha256(card, models)
+        check_sizes(models, text)
+        write_files({paths[0]: models, paths[1]: text})
+        return sorted(set().union(*(types for _, _, types in packed)))
 
     @classmethod
     def load(

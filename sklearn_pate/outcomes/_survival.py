@@ -21,6 +21,8 @@ from sklearn_pate.outcomes._outcome import (
 _EXAMPLE = "[365, 730, 1825] for times in days"
 # Persons that are compared with all others at once.
 _AT_ONCE = 512
+# Share of times beyond the last interval that is told of.
+_MOSTLY_LATER = 0.98
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,8 @@ class SurvivalOutcome(Outcome):
         # followed through that interval.
         of_event = np.digitize(times, self.edges[1:], right=True)
         of_censored = np.digitize(times, self.edges[1:])
+        of_event[of_event == n_intervals] = 2 * n_intervals
         codes = np.where(events == 1, of_event, n_intervals + of_censored)
-        codes[codes == n_intervals] = np.where(
-            events[codes == n_intervals] == 1, 2 * n_intervals, n_intervals
-        )
         return np.where((events < 0) | np.isnan(times), -1, codes)
 
     def problems(self, y: Any) -> list[str]:
@@ -85,10 +85,6 @@ class SurvivalOutcome(Outcome):
                 "times and intervals."
             )
         return problems
-
-
-# Share of times beyond the last interval that is told of.
-_MOSTLY_LATER = 0.98
 
 
 class PredictionsOfIntervals(OutcomeOfClasses[Any]):

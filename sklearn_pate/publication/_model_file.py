@@ -120,6 +120,10 @@ def check_sizes(model: bytes, text: bytes) -> None:
                 f"The {what} has {size} bytes, but only {limit} can be read again; "
                 "publish a smaller student."
             )
+
+
+def check_can_unpack(model: bytes) -> None:
+    """Raise ValueError if a model has too much in it to be read again."""
     try:
         with_plain_members(model, "The model")
     except ValueError as error:

@@ -38,6 +38,7 @@ from sklearn_pate.metrics._results import ReleasedMetrics
 from sklearn_pate.publication._deployment import Deployment, checked_deployment
 from sklearn_pate.publication._model_file import (
     add_card,
+    check_can_unpack,
     check_sizes,
     import_skops,
     paths_of,
@@ -244,11 +245,8 @@ class PublishedClassifier(DelegatedPredictionMixin, ClassifierMixin, BaseEstimat
         check_is_fitted(self, "student_")
         skops_io = import_skops()
         model_path, card_path = paths_of(path)
-        check_card(self._card, "The card")
         check_can_write((model_path, card_path), overwrite=overwrite, name="path=")
-        model, types = self._pack(skops_io)
-        text = with_sha256(self._card, model)
-        check_sizes(model, text)
+        model, text, types = self._packed(skops_io)
         # The card is last: without it, or with an old one, load() raises.
         write_files({model_path: model, card_path: text})
         return sorted(types)
@@ -426,6 +424,15 @@ class PublishedClassifier(DelegatedPredictionMixin, ClassifierMixin, BaseEstimat
         self.privacy_spent_, self.model_privacy_spent_, metrics = stated
         if metrics is not None:
             self.metrics_ = metrics
+
+    def _packed(self, skops_io: ModuleType) -> tuple[bytes, bytes, set[str]]:
+        """Return model file and card, which can be read again, and types to trust."""
+        check_card(self._card, "The card")
+        model, types = self._pack(skops_io)
+        text = with_sha256(self._card, model)
+        check_sizes(model, text)
+        check_can_unpack(model)
+        return model, text, types
 
     def _pack(self, skops_io: ModuleType) -> tuple[bytes, set[str]]:
         """Return the content of the model file, and the types that readers must trust.

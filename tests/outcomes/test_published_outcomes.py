@@ -19,7 +19,7 @@ from sklearn_pate.outcomes import (
     PublishedRegressor,
     PublishedSurvival,
 )
-from sklearn_pate.publication import Deployment
+from sklearn_pate.publication import Deployment, _model_file
 from tests.outcomes.outcomes import fitted
 
 LOADERS = {
@@ -56,6 +56,15 @@ def test_a_saved_model_predicts_as_the_private_one(saved, kind):
         with pytest.raises(TypeError, match="it has no private rows"):
             one.fit(X, y)
     assert loaded.card == published.card
+
+
+def test_what_would_not_be_read_again_is_not_saved(saved, monkeypatch):
+    _, published, path, _, _ = saved
+    # Of several models, each is below this limit, and their archive is not.
+    monkeypatch.setattr(_model_file, "LARGEST_MODEL", path.stat().st_size - 1)
+    with pytest.raises(ValueError, match="publish a smaller student"):
+        published.save(path.with_name("other.skops"))
+    assert not path.with_name("other.skops").exists()
 
 
 def test_another_process_reads_it(saved, kind):
