@@ -557,6 +557,9 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         with warnings.catch_warnings(), noise_from(None):
             warnings.simplefilter("ignore")  # planning on the parts repeats them
             first = state_fit(candidates[0].estimator, rows)
+        if first.unit == "row" and first.relation != "add-remove":
+            # Else, the number of rows is protected.
+            check_delta_is_small(self.delta, rows.n_rows, "rows")
         split = split_rows(
             rows,
             first.unit,
@@ -597,7 +600,6 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
     ) -> tuple[FitArguments, NDArray[Any], Assumption]:
         """Check the arguments of `fit`, and read the labels."""
         X = check_features(self, X, reset=True, private=True)
-        check_delta_is_small(self.delta, X.shape[0], "rows")
         if get_config()["enable_metadata_routing"]:
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
         return FitArguments.read(X, y, self.classes, fit_params)

@@ -1,6 +1,7 @@
 """PrivateSearchCV: the best estimator, the statement, the ledger."""
 
 import pickle
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -296,6 +297,21 @@ def test_with_a_seed_searches_can_be_repeated(easy):
 def test_a_large_delta_is_warned_of():
     with pytest.warns(PrivacyLeakWarning, match="is not below 1 / n_rows"):
         search(estimator=PURE, delta=0.09).plan_privacy(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("stated", "groups"),
+    [
+        ({"relation": "add-remove"}, None),
+        ({"unit": "group", "relation": "add-remove"}, np.arange(len(X)) // 2),
+    ],
+)
+def test_a_protected_number_of_rows_is_not_told(stated, groups):
+    searched = search(estimator=Constant(**stated), delta=0.09)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        searched.plan_privacy(X, Y, **({} if groups is None else {"groups": groups}))
+    assert not [one for one in told if "n_rows" in str(one.message)]
 
 
 def test_rows_that_may_be_added_are_cut_by_secret_coins():
