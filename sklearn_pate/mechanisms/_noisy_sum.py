@@ -248,6 +248,24 @@ class GaussianSum(Mechanism):
         """Return a clone with noise for a share of the squared mu of (epsilon, delta).
 
         Gaussian releases of shares that sum to 1 are together within (epsilon, delta).
+
+        Parameters
+        ----------
+        share : float
+            Share of the squared mu, in (0, 1].
+
+        epsilon, delta : float
+            Target of all releases together.
+
+        Returns
+        -------
+        mechanism : Mechanism
+            Clone with its noise set. All parameters may be published.
+
+        Raises
+        ------
+        ValueError
+            If the share needs too much noise.
         """
         scale = math.sqrt(self._squared_distance(1) / share)
         scale = self._as_discrete(scale / largest_gdp_mu(epsilon, delta), epsilon)

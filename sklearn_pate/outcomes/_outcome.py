@@ -112,6 +112,7 @@ class OutcomeOfClasses(BaseEstimator, Generic[Classifier]):
 
     def _probabilities(self, X: Any) -> NDArray[np.float64]:
         """Compute the probabilities of the classes, one column each."""
+        check_is_fitted(self, "classifier_")
         return np.asarray(self.classifier_.predict_proba(X), dtype=np.float64)
 
 
