@@ -417,7 +417,11 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
                 dropped = self._find_problems(X, y, X_public, groups, self.classes)
             announce(f"{release.accounted.in_one_line()}, {release.statement!r}")
             entry = open_entry(
-                self, release, private.content(), aggregation.public_content
+                self,
+                release,
+                private.content(),
+                aggregation.public_content,
+                aggregation.features,
             )
             # Where counts are released, this line spends the first part of the privacy.
             aggregation, marginals = self._after_counts(aggregation, entry)

@@ -371,6 +371,11 @@ class Aggregation(ABC, Generic[Sums, Released]):
         return self.public.content
 
     @property
+    def features(self) -> NDArray[np.float64] | None:
+        """Numbers that several sites have to compute alike from public rows."""
+        return None
+
+    @property
     def teacher(self) -> Any:
         """Teacher, made to learn labels or class indices."""
         return on_labels("estimator", self.design.teacher, self.public.classes)
@@ -418,7 +423,7 @@ class Aggregation(ABC, Generic[Sums, Released]):
                 self.represented,
                 self.form,
                 representation=self.representation,
-                n_rows=None if self.n_rows is None else self.n_rows // len(self.shards),
+                n_rows=self.n_rows and self.n_rows // self.release.n_teachers,
                 seed=self.seeds.key,
             )
 
@@ -463,9 +468,11 @@ def train_teachers(
 ) -> tuple[Sums, TeacherProblems]:
     """Train a teacher on each shard, and sum what they send. Sensitive."""
     private, n_teachers = aggregation.private, len(aggregation.shards)
+    if n_teachers == 0:  # all of them are at the sites
+        return aggregation.sums(()), TeacherProblems()
     if private.on_cluster:
         # Imported here, as it imports dask.
-        from sklearn_pate.distributed._dask_teachers import collect_on_dask
+        from sklearn_pate._teachers._dask_teachers import collect_on_dask
 
         train = partial(
             collect_on_dask, private=private, given=aggregation.public.X_public

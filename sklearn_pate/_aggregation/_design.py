@@ -19,6 +19,7 @@ from sklearn_pate._estimators._class_codes import (
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._calibrate import largest_gdp_mu
+from sklearn_pate.accounting._sites import shared_release
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.mechanisms import (
     ConfidentGNMax,
@@ -147,6 +148,8 @@ def design_fit(
         mechanism = MeanScores("linear" if few else "rbf")
     is_of_votes = isinstance(mechanism, PluralityMechanism)
     n_teachers = _n_teachers(pate, X_public, n_rows, n_classes, scores=not is_of_votes)
+    if (shared := shared_release()) is not None:
+        n_teachers = shared.in_equal_parts(n_teachers, exact=pate.n_teachers != "auto")
     student, n_queries, right, balanced = pate.student, 0, None, False
     if student is None and (is_of_votes or _has_image_student(pate, X_public)):
         student = default_student(pate.estimator, X_public)

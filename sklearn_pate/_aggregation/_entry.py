@@ -41,6 +41,7 @@ from sklearn_pate.accounting._ledger import (
     PrivacyLedger,
     fitting_epsilon,
 )
+from sklearn_pate.accounting._sites import shared_release
 from sklearn_pate.accounting._statement import (
     SEEDED,
     Assumption,
@@ -58,6 +59,7 @@ from sklearn_pate.mechanisms._noisy_sum import (
     StoredSums,
     TwoPartRelease,
     facts_of,
+    over_sites,
 )
 from sklearn_pate.mechanisms._plurality import Mechanism, Response
 
@@ -114,11 +116,12 @@ class ReleasePlan:
         accounted = mechanism = self.prepare(epsilon=self.target, before=before)
         if counts is not None:
             accounted = TwoPartRelease(counts, mechanism)
+        accounted, assumptions = over_sites(accounted, self.assumptions)
         teachers = (
             self.teachers(mechanism) if callable(self.teachers) else self.teachers
         )
         cost = accounted.cost(self.n_queries, self.n_values, unit=self.unit)
-        cost, assumptions = as_drawn(cost, self.assumptions)
+        cost, assumptions = as_drawn(cost, assumptions)
         statement = state_cost(
             cost,
             self.delta,
@@ -296,15 +299,23 @@ class Releaser(Protocol):
 
 
 def open_entry(
-    estimator: Releaser, release: ReleasePlan, private: object, public: object
+    estimator: Releaser,
+    release: ReleasePlan,
+    private: object,
+    public: object,
+    features: NDArray[np.float64] | None = None,
 ) -> FitEntry | None:
     """Open the ledger entry of a fit, None without a ledger.
 
     Nothing is recorded before the first noise is drawn. Raises BudgetExceededError if
     the cost exceeds the budget. `private` is identified by a keyed fingerprint;
-    `public` is all public data that decide the answers.
+    `public` is all public data that decide the answers. `features` are numbers that
+    several sites have to compute alike from public rows.
     """
     ledger, spent = estimator.ledger, release.statement
+    shared = shared_release()
+    if shared is not None:
+        return shared.open_entry(spent, release.n_draws, private, features)
     if ledger is None:
         if private is not None:  # not hashed on a cluster
             _note_fit(private)

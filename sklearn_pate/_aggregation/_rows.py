@@ -129,7 +129,7 @@ def split_inputs(
     private: Any
     if key is not None and hasattr(X, "__dask_graph__"):
         # Imported here, as it imports dask.
-        from sklearn_pate.distributed._dask_rows import DaskRows, rows_like
+        from sklearn_pate._teachers._dask_rows import DaskRows, rows_like
 
         check_for_cluster(estimator)
         like = rows_like(X)

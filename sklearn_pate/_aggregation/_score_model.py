@@ -218,6 +218,11 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
         return self.scored.X_for_teachers
 
     @property
+    def features(self) -> NDArray[np.float64]:
+        """Values of the functions of a direction at public rows."""
+        return self._values
+
+    @property
     def form(self) -> ScoreForm:
         """The direction of a teacher's scores in the public basis."""
         return ScoreForm(self.n_classes, self._values)

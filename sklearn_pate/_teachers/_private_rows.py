@@ -48,6 +48,7 @@ from sklearn_pate._teachers._shards import (
     shard_rows,
 )
 from sklearn_pate._votes._votes import sum_of_classes, sum_of_units
+from sklearn_pate.accounting._sites import shared_release
 from sklearn_pate.accounting._statement import LABEL_SET, LABEL_SET_READ, Assumption
 from sklearn_pate.accounting._value_checks import counted
 from sklearn_pate.exceptions import PublicDataWarning, warn_user
@@ -328,8 +329,10 @@ class PrivateRows:
 
     @property
     def n_rows(self) -> int:
-        """Number of private rows."""
-        return self.X.shape[0]
+        """Number of private rows, at all sites if there are several."""
+        shared = shared_release()
+        n_of_all = None if shared is None else shared.n_rows
+        return self.X.shape[0] if n_of_all is None else n_of_all
 
     def check_usable(self) -> None:
         """Raise ValueError if no row can be learned from."""
@@ -379,9 +382,13 @@ class PrivateRows:
         return rows, _safe_indexing(self.X, public)
 
     def shards(self, n_teachers: int, key: int) -> list[NDArray[np.intp]]:
-        """Assign rows to teachers, independently of X and y."""
+        """Assign rows to the teachers of this site, independently of X and y."""
+        if (shared := shared_release()) is not None:
+            n_teachers = shared.n_teachers_here(n_teachers)
+        if n_teachers == 0:
+            return []
         if self.ids is None:
-            return shard_rows(self.n_rows, n_teachers, key)
+            return shard_rows(self.X.shape[0], n_teachers, key)
         shard_of_group = shard_groups(self.ids, n_teachers, key)
         return rows_of_shards(shard_of_group[self.group_of_row], n_teachers)
 

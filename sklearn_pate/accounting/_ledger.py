@@ -1260,12 +1260,17 @@ class FitEntry:
                     "UPDATE draws SET pending = 1 WHERE charge = ?", (self._number,)
                 )
                 return n_given
-            self._number = enter(self._ledger, file, self._cost)
-            file.execute(
-                "INSERT INTO draws VALUES (?, ?, 1, 0, 0)",
-                (self._number, self._cost.fit),
-            )
+            self._number = self._enter(file, pending=True)
         return 0
+
+    def _enter(self, file: Connection, *, pending: bool) -> int:
+        """Record the cost of all queries, and return the number of the entry."""
+        number = enter(self._ledger, file, self._cost)
+        file.execute(
+            "INSERT INTO draws VALUES (?, ?, ?, 0, 0)",
+            (number, self._cost.fit, int(pending)),
+        )
+        return number
 
     def keep(self, rows: NDArray[np.intp], drawn: Any) -> dict[int, Release]:
         """Store the answers drawn for queries `rows`; return the stored ones by query.

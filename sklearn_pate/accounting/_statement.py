@@ -144,6 +144,14 @@ ONE_PARTY = ASSUMPTIONS["one-party-each"]
 SHARDS_BY_KEY = ASSUMPTIONS["shards-by-key"]
 OWN_SHARD = ASSUMPTIONS["shard-own-rows"]
 ONE_SITE = ASSUMPTIONS["one-site-each"]
+N_ROWS_OF_SITES = ASSUMPTIONS["n-rows-of-sites-public"]
+#: Of sums over sites that nobody sees without noise.
+OF_SITES = (
+    ONE_SITE,
+    ASSUMPTIONS["sites-draw-noise"],
+    ASSUMPTIONS["fingerprint-compared"],
+    ASSUMPTIONS["masks-unbroken"],
+)
 CHOSEN_BLINDLY = ASSUMPTIONS["parameters-chosen-blindly"]
 OTHER_RANDOM_STATE = ASSUMPTIONS["other-random-state"]
 PUBLIC_REPRESENTATION = ASSUMPTIONS["representation-public"]
@@ -193,9 +201,10 @@ class StatementFacts:
     count_is_public : bool
         Whether the number of units is among the unprotected quantities.
 
-    trust_model : {"central", "collector"}
+    trust_model : {"central", "collector", "sites"}
         "central": one data holder has the raw data and adds the noise. "collector":
         parties keep their raw data, and a collector of their votes adds the noise.
+        "sites": sites keep their raw data, and each of them adds a part of the noise.
 
     tuning : {"blind", "paid", "unknown"}
         "blind": parameters are assumed to be chosen without private data. "paid": a
@@ -293,13 +302,19 @@ def facts_of(spent: "PrivacySpent") -> StatementFacts:
         protected=PROTECTED[spent.unit, spent.relation] if private else "",
         unprotected=tuple(dict.fromkeys(unprotected)),
         count_is_public=_NUMBER.get(spent.unit) in unprotected,
-        trust_model="collector" if spent.unit == "party" else "central",
+        trust_model=_trust_model(spent, codes),
         tuning="paid" if kind == "search" else tuning,
         composition=_composition_of(spent, kind, codes),
         post_processing=_POST_PROCESSING.get(kind, "student"),
         arithmetic=("floating-point" if FLOATING_POINT.code in codes else arithmetic),
         randomness="seeded" if SEEDED.code in codes else randomness,
     )
+
+
+def _trust_model(spent: "PrivacySpent", codes: set[str]) -> str:
+    if not codes.isdisjoint(one.code for one in OF_SITES[1:]):
+        return "sites"
+    return "collector" if spent.unit == "party" else "central"
 
 
 def kind_of(spent: "PrivacySpent") -> str:

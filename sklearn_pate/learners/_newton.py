@@ -1087,7 +1087,9 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
             plan = self._plan(X, y, X_public=X_public, groups=groups)
             private, public = plan.private, plan.public.content
             dropped = self._find_problems(X, y, X_public, groups, self.classes)
-            entry = open_entry(self, plan.release, private.content(), public)
+            entry = open_entry(
+                self, plan.release, private.content(), public, plan.values
+            )
             announce(f"{plan.release.accounted.in_one_line()}, {plan.statement!r}")
             # Where counts are released, this line spends the first part of the privacy.
             plan, marginals = self._after_counts(plan, entry)

@@ -19,6 +19,7 @@ from scipy.special import ndtri
 
 from sklearn_pate.accounting._calibrate import LARGEST_SCALE
 from sklearn_pate.accounting._cost import Cost
+from sklearn_pate.accounting._sites import shared_release
 from sklearn_pate.accounting._statement import SEEDED, Assumption
 from sklearn_pate.exceptions import PrivacyLeakWarning, warn_user
 
@@ -236,12 +237,16 @@ class NoiseSource:
     inversion, not by rejection as there, for speed: 64 random bits are looked up in a
     table of integers, and more bits are drawn if these do not decide the outcome. No
     tail is cut off.
+
+    Of a release that several sites compute together, a source draws the part of the
+    Gaussian noise that this site adds, whose variance is the same at each site.
     """
 
     _random_bytes: Callable[[int], bytes]
 
     def __init__(self) -> None:
-        seeds = _seeds()
+        seeds, shared = _seeds(), shared_release()
+        self._n_sites = 1 if shared is None else shared.n_sites
         self.is_seeded = seeds is not None
         if seeds is None:
             self._random_bytes = secrets.token_bytes
@@ -284,7 +289,7 @@ class NoiseSource:
 
         `sigma` is at most 2^20; the standard deviation is at most `sigma`.
         """
-        law = GaussianMagnitude(_exact("sigma", sigma))
+        law = GaussianMagnitude(_exact("sigma", sigma / math.sqrt(self._n_sites)))
         if sigma > LARGEST_SCALE:
             raise ValueError(
                 f"sigma={sigma!r} is more than {LARGEST_SCALE}, the largest scale that "

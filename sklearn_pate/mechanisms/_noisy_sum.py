@@ -31,6 +31,8 @@ from sklearn_pate.accounting._calibrate import (
 from sklearn_pate.accounting._cost import Cost, GaussianTest
 from sklearn_pate.accounting._ledger import FitEntry
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
+from sklearn_pate.accounting._sites import shared_release
+from sklearn_pate.accounting._statement import N_ROWS_OF_SITES, OF_SITES, Assumption
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked, counted
 from sklearn_pate.mechanisms._noise import NoiseSource
 from sklearn_pate.mechanisms._plurality import Mechanism, Response, spends_all
@@ -41,6 +43,10 @@ SQUARED_SIGNAL, _FEWEST = 12, 4
 # Prior variance of the j-th function of a direction is proportional to j to this power;
 # least squared length of directions, relative to that of their noise.
 _DECAY, _LEAST_SIGNAL = -1.5, 0.05
+#: Most sites, and least variance of the noise of each. Then the logarithms of the
+#: probabilities of up to `MOST_NUMBERS` noisy numbers differ by less than 2e-15 from
+#: those of discrete Gaussian noise, which adds less than this to mu.
+MOST_SITES, LEAST_VARIANCE, MOST_NUMBERS, OF_SHARED_NOISE = 1000, 5, 2**20, 1e-14
 # Length that no direction is shorter than, unless all are zero.
 _TINY = 1e-300
 _BASES = ("linear", "rbf")
@@ -526,6 +532,112 @@ class TwoPartRelease(Mechanism):
     def _check_ready(self) -> None:
         self.counts._check_ready()
         self.mechanism._check_ready()
+
+
+class SharedNoise(Mechanism):
+    """Release of sums over several sites, each of which draws a part of the noise.
+
+    `mechanism` has the noise of all `n_sites` sites, of equal variance. The cost is
+    that of the noise of `n_sites` - `n_colluding` sites: the others may tell their
+    noise, or leave it out. Sums of discrete Gaussian noise are nearly discrete Gaussian
+    (Kairouz, Liu, Steinke 2021, "The distributed discrete Gaussian mechanism for
+    federated learning with secure aggregation"); proof: :doc:`/accounting`.
+    """
+
+    def __init__(self, mechanism: Mechanism, n_sites: int, n_colluding: int) -> None:
+        self.mechanism = mechanism
+        self.n_sites = n_sites
+        self.n_colluding = n_colluding
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, n_sites: int, n_colluding: int) -> Self:
+        """Return the release that costs no more than a mechanism with its noise."""
+        wider = math.sqrt(n_sites / (n_sites - n_colluding))
+        whole = _with_noise(mechanism, lambda one: six_digits(one * wider, np.ceil))
+        shared = cls(whole, n_sites, n_colluding)
+        shared._check_ready()
+        return shared
+
+    @property
+    def released(self) -> str:  # type: ignore[override]
+        """Name of what is released."""
+        return self.mechanism.released
+
+    @property
+    def parts(self) -> tuple[Any, Any]:
+        """The counts and the mechanism, with the noise of all sites."""
+        return self.mechanism.parts
+
+    def in_one_line(self) -> str:
+        """Write the mechanism and the numbers of sites in one line, for statements.
+
+        Returns
+        -------
+        text : str
+            The mechanism with the noise of all sites, and what of it is counted.
+        """
+        return (
+            f"{self.mechanism.in_one_line()}, whose noise {self.n_sites} sites draw in "
+            f"equal parts (not counted: {self.n_colluding})"
+        )
+
+    def _relation(self, unit: str) -> str:
+        return self.mechanism.relation(unit)
+
+    def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
+        orders = np.asarray(orders, dtype=np.float64)
+        mu = self._exact(n_queries, n_classes).mu
+        return RdpCurve(orders, orders * mu**2 / 2)
+
+    def _exact(self, n_queries: int, n_classes: int) -> GaussianTest:
+        self._check_ready()
+        counted = math.sqrt(1 - self.n_colluding / self.n_sites)
+        honest = _with_noise(self.mechanism, lambda one: one * counted)
+        mu = honest.cost(n_queries, n_classes).mu
+        if mu is None:
+            raise ValueError(
+                f"{self.mechanism.in_one_line()} is not a sum with Gaussian noise, "
+                "which sites can draw together; use mechanism='histogram' or 'scores'."
+            )
+        return GaussianTest(mu + OF_SHARED_NOISE)
+
+    def _check_ready(self) -> None:
+        check_count("n_sites", self.n_sites, 2, MOST_SITES)
+        check_count("n_colluding", self.n_colluding, 1, self.n_sites - 1)
+        self.mechanism._check_ready()
+        for part in filter(None, self.parts):
+            sigma = part._sigma if isinstance(part, GaussianSum) else part.sigma
+            if sigma**2 < self.n_sites * LEAST_VARIANCE:
+                raise ValueError(
+                    f"Noise of standard deviation {sigma:g} is too little to be drawn "
+                    f"by n_sites={self.n_sites}, as the variance of each part must be "
+                    f"{LEAST_VARIANCE} or more; lower epsilon."
+                )
+
+
+def _with_noise(mechanism: Any, scaled: Callable[[float], float]) -> Any:
+    """Return a clone whose noise parameters are scaled, also of both parts."""
+    if isinstance(mechanism, TwoPartRelease):
+        return TwoPartRelease(
+            _with_noise(mechanism.counts, scaled),
+            _with_noise(mechanism.mechanism, scaled),
+        )
+    scales = {name: getattr(mechanism, name) for name in mechanism.noise_parameters}
+    return clone(mechanism).set_params(
+        **{name: scaled(scale) for name, scale in scales.items()}
+    )
+
+
+def over_sites(
+    mechanism: Mechanism, assumptions: tuple[Assumption, ...]
+) -> tuple[Mechanism, tuple[Assumption, ...]]:
+    """Return a release with its assumptions, as sites compute it if there are any."""
+    shared = shared_release()
+    if shared is None:
+        return mechanism, assumptions
+    mechanism = SharedNoise.of(mechanism, shared.n_sites, shared.n_colluding)
+    of_rows = () if shared.n_rows is None else (N_ROWS_OF_SITES,)
+    return mechanism, (*assumptions, *OF_SITES, *of_rows)
 
 
 class Estimate(NamedTuple):

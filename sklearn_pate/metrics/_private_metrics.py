@@ -32,6 +32,7 @@ from sklearn_pate.accounting._calibrate import (
     check_epsilon_is_small,
 )
 from sklearn_pate.accounting._ledger import FitEntry, PrivacyLedger
+from sklearn_pate.accounting._sites import shared_release
 from sklearn_pate.accounting._statement import (
     CHOSEN_BLINDLY,
     COLUMNS,
@@ -48,6 +49,7 @@ from sklearn_pate.mechanisms._noisy_sum import (
     MarginalCounts,
     StoredSums,
     TwoPartRelease,
+    over_sites,
 )
 from sklearn_pate.metrics._estimates import (
     GRID,
@@ -291,10 +293,11 @@ def _outcome_metrics(
     check_epsilon_is_small("epsilon", epsilon)
     rows.check_delta(delta)
     parts = mechanisms_of(outcome, len(rows.subgroups), epsilon, delta)
-    whole = whole_of(parts)
-    cost, assumptions = as_drawn(
-        whole.cost(1, unit=rows.unit), (MODEL_IS_PUBLIC, *_assumed(rows))
+    whole, assumptions = over_sites(
+        whole_of(parts), (MODEL_IS_PUBLIC, *_assumed(rows))
     )
+    parts = [one for one in whole.parts if one is not None]
+    cost, assumptions = as_drawn(whole.cost(1, unit=rows.unit), assumptions)
     statement = metrics_statement(whole, cost, delta, assumptions)
     version = sys.modules["sklearn_pate"].__version__
     private = rows, outcomes
@@ -358,6 +361,8 @@ def _open_entry(
 
     `public` is all public data that decide what is counted, beside the model.
     """
+    if (shared := shared_release()) is not None:
+        return shared.open_entry(spent, n_draws, private, None)
     if ledger is None:
         return None
     data = joblib.hash(private)
@@ -412,7 +417,7 @@ class MeasuredRows:
         """Return all rows, or one row of each group."""
         ids, group_of_row = self.private.ids, self.private.group_of_row
         if ids is None or group_of_row is None:
-            return np.arange(self.private.n_rows)
+            return np.arange(len(self.private.codes))
         return one_row_of_groups(ids, group_of_row, seed)
 
 
@@ -536,10 +541,11 @@ def plan_measurement(
     n_scored = 1 if n_classes == 2 else n_classes
     first = MarginalCounts(n_tables=1 + n_scored).for_share(_SHARE, epsilon, delta)
     second = MarginalCounts(n_tables=n_scored).for_share(1 - _SHARE, epsilon, delta)
-    both = TwoPartRelease(first, second)
-    cost, assumptions = as_drawn(
-        both.cost(unit=rows.unit), (*assumptions, *_assumed(rows))
+    both, assumptions = over_sites(
+        TwoPartRelease(first, second), (*assumptions, *_assumed(rows))
     )
+    first, second = both.parts
+    cost, assumptions = as_drawn(both.cost(unit=rows.unit), assumptions)
     statement = metrics_statement(both, cost, delta, assumptions, 1 + 2 * n_scored)
     rows.check_delta(delta)
     return Measurement(first, second, statement, edges, rows.n_public)
@@ -597,13 +603,13 @@ def read_rows(
     `values` of subgroups are those of `check_subgroups`.
     """
     private = PrivateRows.read(as_table(X), y, groups, classes=classes)
-    of_subgroup = np.zeros(private.n_rows, dtype=np.intp)
+    of_subgroup = np.zeros(len(private.codes), dtype=np.intp)
     if subgroups is not None:
         shape = as_objects(subgroups).shape
         if shape[:1] != private.codes.shape:
             raise ValueError(
                 f"subgroups has shape {shape} and X has "
-                f"{counted(private.n_rows, 'row')}; pass one value for each row."
+                f"{counted(len(private.codes), 'row')}; pass one value for each row."
             )
         declared = np.array(values[:-1], dtype=object)
         check_label_type(subgroups, declared, "subgroups", "subgroup_values")

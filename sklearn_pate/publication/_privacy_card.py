@@ -37,6 +37,7 @@ from sklearn_pate.mechanisms._noisy_sum import (
     ClassCounts,
     CodeCounts,
     MarginalCounts,
+    SharedNoise,
     TwoPartRelease,
     facts_of,
 )
@@ -72,6 +73,7 @@ OWN = {
         NoisyObjective,
         SampledMechanism,
         SelectedFit,
+        SharedNoise,
         TwoPartRelease,
     )
 }

@@ -451,6 +451,6 @@ def test_a_client_is_needed(table, X_public, monkeypatch):
     def no_client():
         raise ValueError("No global client found")
 
-    monkeypatch.setattr("sklearn_pate.distributed._dask_rows.get_client", no_client)
+    monkeypatch.setattr("sklearn_pate._teachers._dask_rows.get_client", no_client)
     with pytest.raises(ValueError, match="no dask client is running; start one"):
         fitted(make(encoded(LogisticRegression())), cut(table), X_public)

@@ -32,7 +32,7 @@ from sklearn_pate._teachers._training import (
     train_shards,
 )
 from sklearn_pate._votes._votes import TeacherScores, Votes
-from sklearn_pate.distributed._dask_rows import (
+from sklearn_pate._teachers._dask_rows import (
     DaskRows,
     PartitionLabels,
     check_rows,

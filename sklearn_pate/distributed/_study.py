@@ -1,0 +1,992 @@
+"""Fits and metrics over several sites, whose sums nobody sees without noise."""
+
+import base64
+import copy
+import hashlib
+import json
+import math
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral
+from pathlib import Path
+from typing import Any, NoReturn, Self
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from sklearn_pate._estimators._class_codes import fingerprint
+from sklearn_pate._estimators._model_digest import model_fingerprint
+from sklearn_pate._inputs._features import in_short
+from sklearn_pate._inputs._file_content import (
+    check_can_write,
+    digest_of_rows,
+    strict_json,
+    write_files,
+)
+from sklearn_pate._inputs._labels import PublicData, plain_label, public_table
+from sklearn_pate._pate import PATEClassifier
+from sklearn_pate.accounting._ledger import PrivacyLedger, Release
+from sklearn_pate.accounting._sites import SharedRelease, SiteEntry, sharing
+from sklearn_pate.accounting._statement import PrivacySpent
+from sklearn_pate.accounting._value_checks import (
+    check_count,
+    counted,
+    fact_lines,
+    printable,
+)
+from sklearn_pate.distributed._masks import SiteKey
+from sklearn_pate.learners._newton import DPNewtonClassifier
+from sklearn_pate.mechanisms._noisy_sum import MOST_NUMBERS, MOST_SITES
+from sklearn_pate.mechanisms._plurality import Response
+from sklearn_pate.metrics import private_metrics
+
+_FORMAT_VERSION = 1
+# Hexadecimal digits of a fingerprint: two studies with equal ones take 2^96 tries.
+_DIGITS = 48
+# Relative difference of features that the arithmetic of another machine explains.
+_ROUNDING = 1e-6
+# No sum is as large; masks that do not cancel nearly always are.
+_LARGEST_SUM = 2**56
+
+
+class _Stopped(BaseException):
+    """End of a fit here at its next sum. Not an error: no code of a fit may catch it."""
+
+    def __init__(self, result: Any = None) -> None:
+        self.result = result
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Released noisy sums of one round, one line for each number of a draw."""
+
+    numbers: NDArray[np.int64]
+    sums: NDArray[np.int64]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"numbers": _packed(self.numbers), "sums": _packed(self.sums)}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, str]) -> Self:
+        numbers = _unpacked(values["numbers"], "<i8")
+        sums = _unpacked(values["sums"], "<i8").reshape(len(numbers), -1)
+        return cls(numbers, sums)
+
+
+class _Replay:
+    """Entry of a fit whose noisy sums so far are released ones."""
+
+    def __init__(self, rounds: Sequence[_Sums]) -> None:
+        self._rounds = rounds
+
+    def stored(self) -> dict[int, Release]:
+        """Return the released sums; an answer is the class of most noisy votes."""
+        return {
+            int(number): Release(int(line.argmax()), line)
+            for one in self._rounds
+            for number, line in zip(one.numbers, one.sums, strict=True)
+        }
+
+    def open(self, n_new: int) -> int:
+        """Stop, as the next sum is to be computed at the sites."""
+        raise _Stopped
+
+
+class Study:
+    """Fit, or measurement, over several sites, and all that they agree on.
+
+    Each site sends masked sums of its rows with its part of the noise. Masks cancel in
+    the sum over all sites. So the collector of the replies sees noisy sums only, which
+    the privacy statement covers. The statement also covers what the collector sees if
+    up to `n_colluding` sites work together with it.
+
+    Parameters
+    ----------
+    estimator : DPNewtonClassifier or PATEClassifier, or a fitted model
+        Unfitted private classifier with `classes` and an integer `random_state`. A
+        PATEClassifier has ``mechanism="histogram"``, or "scores". With `measure`, the
+        published model that is measured.
+
+    X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
+            (n_public, n_features)
+        Public rows. All sites must have exactly these rows.
+
+    sites : sequence of str
+        Names of the sites, at least two.
+
+    n_rows : int, default=None
+        Number of rows of all sites together, which is public, where rows are the unit
+        of privacy. A wrong number makes predictions worse, not less private.
+
+    n_colluding : int, default=None
+        Number of sites whose noise does not count, as they may work with the collector,
+        read the model, or leave their noise out. At least 1, as each site knows its own
+        noise. With None, one less than half of the sites, rounded up. The noise is
+        larger by ``sqrt(n_sites / (n_sites - n_colluding))`` than in a fit on all rows.
+
+    measure : dict, default=None
+        Arguments of :func:`~sklearn_pate.metrics.private_metrics`, such as
+        ``{"epsilon": 0.5}``, to measure `estimator` on the rows of all sites.
+
+    Attributes
+    ----------
+    privacy_spent : PrivacySpent
+        Privacy statement of the whole study, before any private row is read.
+
+    n_sums : int
+        Number of noisy sums, or of queries with a noisy histogram.
+
+    Raises
+    ------
+    ValueError
+        If a parameter cannot be used.
+
+    Notes
+    -----
+    Masks are from Bonawitz et al. (2017), "Practical secure aggregation for
+    privacy-preserving machine learning", without a way to go on if a site drops out.
+    The noise is from Kairouz, Liu, Steinke (2021), "The distributed discrete Gaussian
+    mechanism for federated learning with secure aggregation". Each site is charged the
+    whole cost before its first reply. Proofs: :doc:`/accounting`.
+
+    Examples
+    --------
+    Two sites and their collector in one process:
+
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn_pate import DPNewtonClassifier, PrivacyLedger
+    >>> from sklearn_pate.distributed import Collector, Site, Study
+    >>> X, y = make_blobs(9000, centers=2, random_state=0)
+    >>> newton = DPNewtonClassifier(classes=[0, 1], random_state=0)
+    >>> study = Study(newton, X[8000:], sites=["north", "south"], n_rows=8000)
+    >>> rows = {"north": slice(0, 5000), "south": slice(5000, 8000)}
+    >>> sites = {}
+    >>> for name, part in rows.items():  # doctest: +SKIP
+    ...     ledger = PrivacyLedger(f"{name}.sqlite", epsilon=1.0, delta=1e-5)
+    ...     sites[name] = Site(study, name, X[part], y[part], ledger=ledger)
+    >>> public_keys = {name: site.public_key for name, site in sites.items()}
+    >>> collector = Collector(study, public_keys)  # doctest: +SKIP
+    >>> while (request := collector.request()) is not None:  # doctest: +SKIP
+    ...     collector.add(
+    ...         site.reply(request, collector.fingerprint) for site in sites.values()
+    ...     )
+    >>> model = collector.result()  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X_public: Any,
+        *,
+        sites: Sequence[str],
+        n_rows: int | None = None,
+        n_colluding: int | None = None,
+        measure: dict[str, Any] | None = None,
+    ) -> None:
+        self.sites = check_sites(sites)
+        n_sites = len(self.sites)
+        check_count("len(sites)", n_sites, 2, MOST_SITES)
+        if n_colluding is None:
+            n_colluding = max(1, math.ceil(n_sites / 2) - 1)
+        check_count("n_colluding", n_colluding, 1, n_sites - 1)
+        check_count("n_rows", n_rows, also=(None,))
+        self.estimator = estimator
+        self.n_rows = n_rows
+        self.n_colluding = n_colluding
+        self.measure = measure
+        self.X_public = public_table(X_public)
+        if X_public is None:
+            raise ValueError("X_public is None; pass the public rows of the study.")
+        self._check_estimator()
+        self.privacy_spent, self.n_sums, features = self._planned()
+        by_row = self.privacy_spent.unit == "row"
+        if by_row != (n_rows is not None):
+            raise ValueError(
+                "n_rows is needed, the public number of rows of all sites together, as "
+                "rows are the unit of privacy."
+                if by_row
+                else f"n_rows={n_rows} would be public, but rows of groups are not; "
+                "leave it out."
+            )
+        self._content = self._described(features)
+
+    def _check_estimator(self) -> None:
+        """Raise ValueError unless all sites can run this fit alike."""
+        estimator = self.estimator
+        if self.measure is not None:
+            wrong = {"groups", "subgroups", "ledger", "random_state", "X", "y"}
+            wrong &= self.measure.keys()
+            if wrong:
+                raise ValueError(
+                    f"measure has {sorted(wrong)}, which the sites pass or have in "
+                    "common; leave these out."
+                )
+            return
+        if not isinstance(estimator, (DPNewtonClassifier, PATEClassifier)):
+            raise ValueError(
+                f"estimator={in_short(estimator)} cannot be fitted over sites; pass a "
+                "DPNewtonClassifier or a PATEClassifier, or measure= for a model."
+            )
+        if estimator.classes is None:
+            raise ValueError(
+                "estimator has classes=None, but no site sees all labels; set classes "
+                "to all labels that may occur."
+            )
+        if not isinstance(estimator.random_state, Integral):
+            raise ValueError(
+                f"estimator has random_state={estimator.random_state!r}; set an "
+                "integer, so that all sites make the same choices."
+            )
+        for name, why in (
+            ("public_size", "public rows are the same at all sites"),
+            ("synthetic", "rows are drawn from counts of all private rows"),
+            ("ledger", "each site passes its own ledger"),
+        ):
+            if getattr(estimator, name) is not None:
+                raise ValueError(
+                    f"estimator has {name}={in_short(getattr(estimator, name))}, but "
+                    f"{why}; set {name}=None."
+                )
+
+    def _planned(self) -> tuple[PrivacySpent, int, Any]:
+        """Plan the release on made-up rows; return its statement, and its numbers."""
+
+        def open_entry(*stated: Any) -> NoReturn:
+            raise _Stopped(stated)
+
+        try:
+            self._run(self._shared(open_entry))
+        except _Stopped as stopped:
+            spent, n_sums, _, features = stopped.result
+            return spent, n_sums, features
+        raise AssertionError("no entry was opened")
+
+    def _shared(self, open_entry: Any, *, has_rows: bool = False) -> SharedRelease:
+        return SharedRelease(
+            len(self.sites), self.n_colluding, self.n_rows, has_rows, open_entry
+        )
+
+    def _run(self, shared: SharedRelease, rows: "_Rows | None" = None) -> Any:
+        """Run the fit or the measurement on rows, or on made-up ones."""
+        rows = rows or self._made_up()
+        given: dict[str, Any] = {}
+        if rows.groups is not None:
+            given["groups"] = rows.groups
+        with sharing(shared):
+            if self.measure is None:
+                public = PublicData(self.X_public)
+                model = clone(self.estimator)
+                return model.fit(rows.X, rows.y, X_public=public, **given)
+            if rows.subgroups is not None:
+                given["subgroups"] = rows.subgroups
+            return private_metrics(
+                self.estimator, rows.X, rows.y, **given, **self.measure
+            )
+
+    def _made_up(self) -> "_Rows":
+        """Return a public row of each class, for checks of a fit without rows."""
+        of_model = "classes" if self.measure is None else "classes_"
+        y = np.asarray(getattr(self.estimator, of_model))
+        numbers = np.arange(len(y))
+        X = _safe_indexing(self.X_public, numbers % self.X_public.shape[0])
+        by_group = self.n_rows is None
+        values = (self.measure or {}).get("subgroup_values")
+        return _Rows(
+            X,
+            y,
+            numbers if by_group else None,
+            None if values is None else [values[0]] * len(y),
+        )
+
+    def _described(self, features: Any) -> dict[str, Any]:
+        """Return all that the sites agree on, as plain values."""
+        task: Any = model_fingerprint(self.estimator)
+        if self.measure is None:
+            kind, parameters = type(self.estimator), self.estimator.get_params(False)
+            task = model_fingerprint([kind, sorted(parameters.items())])
+        spent = self.privacy_spent
+        return {
+            "format": "sklearn_pate study of sums",
+            "format_version": _FORMAT_VERSION,
+            "version": sys.modules["sklearn_pate"].__version__,
+            "sites": self.sites,
+            "n_rows": self.n_rows,
+            "n_colluding": self.n_colluding,
+            "estimator": task,
+            "measure": model_fingerprint(self.measure),
+            "public_rows": digest_of_rows(self.X_public),
+            "statement": spent.in_one_line(),
+            "unit": spent.unit,
+            "mechanism": spent.mechanism,
+            "n_sums": self.n_sums,
+            "features": _summary(features),
+        }
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of all that the sites agree on, but for their keys."""
+        return hashlib.sha256(_canonical(self._content)).digest()
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the study to a file, which may be public.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Path of the file, such as "study.json".
+
+        overwrite : bool, default=False
+            Replace an existing file.
+
+        Raises
+        ------
+        FileExistsError
+            If the file exists and `overwrite` is False.
+        """
+        check_can_write([Path(path)], overwrite=overwrite)
+        text = json.dumps(self._content, indent=2) + "\n"
+        write_files({Path(path): text.encode()})
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        estimator: Any,
+        X_public: Any,
+        *,
+        measure: dict[str, Any] | None = None,
+    ) -> Self:
+        """Read a study, and check that everything here is what was agreed on.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Path of the file that :meth:`save` wrote.
+
+        estimator, X_public, measure : object
+            As for the study that was saved.
+
+        Returns
+        -------
+        study : Study
+            Study with the same digest at all sites.
+
+        Raises
+        ------
+        ValueError
+            If the file is not a study, or the estimator, the public rows, the noise or
+            the features of the public rows differ from the study.
+        """
+        content = _read(Path(path).read_bytes(), "study of sums", str(path))
+        try:
+            given = {name: content[name] for name in ("sites", "n_rows", "n_colluding")}
+            features = np.asarray(content["features"], dtype=np.float64)
+        except (KeyError, TypeError, ValueError):
+            raise _damaged(str(path)) from None
+        study = cls(estimator, X_public, measure=measure, **given)
+        own = study._content
+        alike = np.asarray(own["features"])
+        for name in sorted(own.keys() | content.keys()):
+            if name != "features" and own.get(name) != content.get(name):
+                raise ValueError(
+                    f"{name} differs from the study in {path}: "
+                    f"{printable(str(own.get(name))[:80])} is not "
+                    f"{printable(str(content.get(name))[:80])}. Ask for the files of "
+                    "the study again."
+                )
+        if alike.shape != features.shape or not np.allclose(
+            alike, features, rtol=_ROUNDING, atol=_ROUNDING
+        ):
+            raise ValueError(
+                "This machine computes other features from X_public than the study in "
+                f"{path} has, so that its sums would not fit; install the same "
+                "versions of numpy, scipy and scikit-learn as the other sites."
+            )
+        study._content = content
+        return study
+
+    def fingerprint(self, public_keys: Mapping[str, str]) -> str:
+        """Return the fingerprint of the study and of all keys.
+
+        Parameters
+        ----------
+        public_keys : dict
+            Public key of each site, in hexadecimal digits.
+
+        Returns
+        -------
+        fingerprint : str
+            48 hexadecimal digits, which the sites compare by phone.
+        """
+        digits = hashlib.sha256(self.digest + _canonical(dict(public_keys))).hexdigest()
+        return " ".join(digits[at : at + 4] for at in range(0, _DIGITS, 4))
+
+    def __str__(self) -> str:
+        """Describe the study and its privacy cost."""
+        wider = math.sqrt(len(self.sites) / (len(self.sites) - self.n_colluding))
+        facts: dict[str, str | list[str]] = {
+            "sites": ", ".join(self.sites),
+            "noise": f"{wider:.2f} times that of a fit on all rows in one place, as "
+            f"{counted(self.n_colluding, 'site')} may work with the collector",
+            "sums": str(self.n_sums),
+            "statement": self._content["statement"],
+        }
+        return "\n".join(fact_lines(facts))
+
+    def __repr__(self) -> str:
+        return f"Study({in_short(self.estimator)}, sites={self.sites})"
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Arguments of a fit or a measurement that are not public. Sensitive."""
+
+    X: Any
+    y: Any
+    groups: Any = None
+    subgroups: Any = None
+
+
+class Site:
+    """Site of a study, with its private rows.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+
+    name : str
+        Name of this site in the study.
+
+    X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
+        Private rows of this site. Call ``estimator.check_data`` first.
+
+    y : array-like of shape (n_rows,)
+        Labels, or outcomes to measure.
+
+    groups : array-like of shape (n_rows,), default=None
+        Group id of each row, if groups are the unit of privacy.
+
+    subgroups : array-like of shape (n_rows,), default=None
+        Subgroup of each row, for metrics by subgroup.
+
+    ledger : PrivacyLedger
+        Privacy budget of this site's rows. Its file also keeps the replies, so that no
+        round is answered twice. **Never restore it from a backup.**
+
+    Attributes
+    ----------
+    public_key : str
+        Public key for this study, in hexadecimal digits.
+
+    Raises
+    ------
+    ValueError
+        If a parameter cannot be used.
+
+    ImportError
+        If the package cryptography is not installed.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        name: str,
+        X: Any,
+        y: Any,
+        *,
+        groups: Any = None,
+        subgroups: Any = None,
+        ledger: PrivacyLedger,
+    ) -> None:
+        if name not in study.sites:
+            raise ValueError(
+                f"name={name!r} is not one of the sites of the study "
+                f"({', '.join(study.sites)}); correct the name."
+            )
+        if not isinstance(ledger, PrivacyLedger):
+            raise ValueError(
+                f"ledger={ledger!r} must be a PrivacyLedger, which keeps the replies."
+            )
+        if hasattr(X, "__dask_graph__"):
+            raise ValueError("X is a dask collection; pass X.compute().")
+        if (groups is None) != (study.n_rows is not None):
+            raise ValueError(
+                "groups has to be passed where groups are the unit of privacy, and "
+                f"only there; the unit of this study is a {study.privacy_spent.unit}."
+            )
+        self.study = study
+        self.name = name
+        self._rows = _Rows(X, y, groups, subgroups)
+        self._ledger = ledger
+        self._key = SiteKey(ledger.key, study.digest, name)
+
+    @property
+    def public_key(self) -> str:
+        """Public key of this site for the study."""
+        return self._key.public
+
+    def reply(self, request: bytes, fingerprint: str) -> bytes:
+        """Answer a request of the collector.
+
+        The first reply charges the ledger the cost of the whole study. A reply is
+        stored before it is returned, and the same request gets the same reply.
+
+        Parameters
+        ----------
+        request : bytes
+            Request, as :meth:`Collector.request` returns it.
+
+        fingerprint : str
+            Fingerprint of the study that the sites compared, without the collector.
+
+        Returns
+        -------
+        reply : bytes
+            Masked sums, for the collector.
+
+        Raises
+        ------
+        ValueError
+            If the request is not the next one of this study, if the round was answered
+            to another request, or the fingerprint is another one.
+
+        BudgetExceededError
+            If the cost of the study exceeds the budget of the ledger. Nothing was
+            charged.
+
+        LedgerError
+            If the file of the ledger cannot be read or written.
+        """
+        asked = _Request.read(request, self.study)
+        if asked.public_keys[self.name] != self.public_key:
+            raise ValueError(
+                f"The request has another public key of {self.name} than this ledger "
+                "has; use the ledger that this site joined with."
+            )
+        if _digits(fingerprint) != _digits(self.study.fingerprint(asked.public_keys)):
+            raise ValueError(
+                f"fingerprint={fingerprint!r} is not that of the request, "
+                f"{self.study.fingerprint(asked.public_keys)}. Compare it with the "
+                "other sites by phone: the collector may have replaced a key."
+            )
+        shared = self.study._shared(partial(self._open, asked), has_rows=True)
+        try:
+            self.study._run(shared, self._rows)
+        except _Stopped as stopped:
+            values = {"site": self.name, "request": asked.digest.hex()}
+            return _written("reply", self.study, values | stopped.result.to_dict())
+        raise ValueError("The request has all sums of the study already.")
+
+    def _open(
+        self,
+        asked: "_Request",
+        spent: PrivacySpent,
+        n_sums: int,
+        private: Any,
+        features: Any,
+    ) -> "_SiteReplay":
+        """Open the entry of this site, or stop with the reply that it has."""
+        stated = self.study.privacy_spent
+        if (spent.to_dict(), n_sums) != (stated.to_dict(), self.study.n_sums):
+            raise ValueError(
+                "The statement of this fit is not that of the study; use the same "
+                "version of this package for both."
+            )
+        study, key = self.study.digest.hex(), self._ledger.key
+        entry = SiteEntry.of_statement(
+            self._ledger,
+            spent,
+            n_sums,
+            description=f"study of {len(self.study.sites)} sites, {spent.mechanism}",
+            dataset=fingerprint(key, "data", str(joblib.hash(private))),
+            fit=fingerprint(key, "study", study, self.name),
+            remedy=lambda: "The whole cost is charged before the first reply.",
+        )
+        entry.check_rows()
+        replies = [
+            _Reply.of_record(np.asarray(one.histogram))
+            for _, one in sorted(entry.stored().items())
+        ]
+        number = len(asked.rounds)
+        if number < len(replies) and replies[number].request == asked.digest:
+            raise _Stopped(replies[number])
+        if number < len(replies):
+            raise ValueError(
+                f"Sum {number + 1} was sent for another request already, and is sent "
+                "once; ask the collector for the request that it sent first."
+            )
+        # What counts is which sums were sent, not what others were said to be.
+        if [one.numbers.tolist() for one in asked.rounds] != [
+            one.numbers.tolist() for one in replies
+        ]:
+            raise ValueError(
+                "The request has other sums than this site has replied to; ask the "
+                "collector for the requests in their order."
+            )
+        return _SiteReplay(self, asked, entry)
+
+
+class _SiteReplay(_Replay):
+    """Entry of a fit at a site, which stops with the reply to a request."""
+
+    def __init__(self, site: Site, asked: "_Request", entry: SiteEntry) -> None:
+        super().__init__(asked.rounds)
+        self._site = site
+        self._asked = asked
+        self._entry = entry
+
+    def open(self, n_new: int) -> int:
+        """Record the whole cost on disk, unless it is recorded."""
+        n_sent = sum(len(one.numbers) for one in self._asked.rounds)
+        if n_sent + n_new > self._site.study.n_sums:
+            raise ValueError("The request asks for more sums than the study has.")
+        return self._entry.open(n_new)
+
+    def keep(self, numbers: NDArray[np.intp], drawn: Response) -> NoReturn:
+        """Mask the noisy sums of this site, store them, and stop with the reply."""
+        asked, site = self._asked, self._site
+        sums = np.asarray(drawn.histograms, dtype=np.int64)
+        n_sent = sum(one.sums.size for one in asked.rounds)
+        if n_sent + sums.size > MOST_NUMBERS:
+            raise ValueError(
+                f"The study would release more than {MOST_NUMBERS} numbers; use fewer "
+                "queries or coordinates."
+            )
+        masks = site._key.masks(
+            asked.public_keys, site.name, site.study.digest, asked.digest, sums.size
+        )
+        masked = sums.ravel().view(np.uint64) + masks
+        reply = _Reply(asked.digest, np.asarray(numbers, dtype=np.int64), masked)
+        number = len(asked.rounds)
+        record = Response(np.array([-1]), 1, reply.to_record()[np.newaxis])
+        kept = self._entry.keep(np.array([number]), record)[number]
+        # Another process may have stored a reply first: that one is sent.
+        reply = _Reply.of_record(np.asarray(kept.histogram))
+        if reply.request != asked.digest:
+            raise ValueError("Another request was answered at the same time.")
+        raise _Stopped(reply)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """Request of the collector: what was released so far."""
+
+    public_keys: dict[str, str]
+    rounds: list[_Sums]
+    #: SHA-256 of the bytes.
+    digest: bytes
+
+    @classmethod
+    def read(cls, content: bytes, study: Study) -> Self:
+        """Read a request of a study, or raise ValueError."""
+        values = _read(content, "request", "The request", study)
+        try:
+            public_keys = dict(values["public_keys"])
+            rounds = [_Sums.from_dict(one) for one in values["released"]]
+        except (KeyError, TypeError, ValueError):
+            raise _damaged("The request") from None
+        check_keys(public_keys, study)
+        if any(np.any(np.abs(one.sums) > _LARGEST_SUM) for one in rounds):
+            raise _damaged("The request")
+        return cls(public_keys, rounds, hashlib.sha256(content).digest())
+
+
+@dataclass(frozen=True)
+class _Reply:
+    """Masked sums of one site."""
+
+    request: bytes
+    numbers: NDArray[np.int64]
+    masked: NDArray[np.uint64]
+
+    def to_record(self) -> NDArray[np.int64]:
+        """Write the reply as whole numbers, for the ledger."""
+        request = np.frombuffer(self.request, dtype="<i8")
+        numbers = [len(self.numbers), *self.numbers]
+        return np.concatenate([request, numbers, self.masked.view(np.int64)])
+
+    @classmethod
+    def of_record(cls, record: NDArray[np.int64]) -> Self:
+        """Read what `to_record` wrote."""
+        request, (size,), rest = np.split(record, [4, 5])
+        numbers, masked = np.split(rest, [size])
+        return cls(request.astype("<i8").tobytes(), numbers, masked.view(np.uint64))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"numbers": _packed(self.numbers), "masked": _packed(self.masked)}
+
+
+class Collector:
+    """Collector of the replies of all sites, who sees noisy sums only.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+
+    public_keys : dict
+        Public key of each site, as :attr:`Site.public_key` has it.
+
+    Attributes
+    ----------
+    fingerprint : str
+        Fingerprint of the study and all keys, which the sites compare by phone.
+
+    Raises
+    ------
+    ValueError
+        If a key is missing or cannot be used.
+    """
+
+    def __init__(self, study: Study, public_keys: Mapping[str, str]) -> None:
+        self.study = study
+        self._public_keys = dict(public_keys)
+        check_keys(self._public_keys, study)
+        self._rounds: list[_Sums] = []
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the study and all keys."""
+        return self.study.fingerprint(self._public_keys)
+
+    @property
+    def n_sums(self) -> int:
+        """Number of sums that were released so far."""
+        return sum(len(one.numbers) for one in self._rounds)
+
+    def request(self) -> bytes | None:
+        """Return the next request to all sites, None if all sums are known.
+
+        Returns
+        -------
+        request : bytes or None
+            Request, which may be public. All sites get the same bytes.
+        """
+        if self.n_sums >= self.study.n_sums:
+            return None
+        values = {
+            "public_keys": self._public_keys,
+            "released": [one.to_dict() for one in self._rounds],
+        }
+        return _written("request", self.study, values)
+
+    def resume(self, request: bytes) -> Self:
+        """Go on from a request that a collector of this study sent.
+
+        Parameters
+        ----------
+        request : bytes
+            The last request.
+
+        Returns
+        -------
+        self : Collector
+            Collector that waits for replies to this request.
+
+        Raises
+        ------
+        ValueError
+            If the request is of another study, or has other keys.
+        """
+        asked = _Request.read(request, self.study)
+        if asked.public_keys != self._public_keys:
+            raise ValueError("The request has other keys; start with its keys.")
+        self._rounds = asked.rounds
+        return self
+
+    def add(self, replies: Iterable[bytes]) -> None:
+        """Add up the replies of all sites to the last request.
+
+        Parameters
+        ----------
+        replies : iterable of bytes
+            One reply of each site, in any order.
+
+        Raises
+        ------
+        ValueError
+            If a site is missing or occurs twice, or a reply is to another request.
+            Nothing is released in this case.
+        """
+        request = self.request()
+        if request is None:
+            raise ValueError("All sums of the study are known; call result().")
+        expected = hashlib.sha256(request).hexdigest()
+        found: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}
+        for content in replies:
+            values = _read(content, "reply", "A reply", self.study)
+            try:
+                site = str(values["site"])
+                numbers = _unpacked(values["numbers"], "<i8")
+                masked = _unpacked(values["masked"], "<u8")
+                same_request = values["request"] == expected
+                masked.reshape(len(numbers), -1)
+            except (KeyError, TypeError, ValueError):
+                raise _damaged("A reply") from None
+            if site not in self.study.sites or site in found:
+                raise ValueError(
+                    f"A reply is from {printable(site)!r}, which is not in the study "
+                    "or replied twice; pass one reply of each site."
+                )
+            if not same_request:
+                raise ValueError(
+                    f"The reply of {site} is to another request; send the site this "
+                    "request."
+                )
+            found[site] = numbers, masked
+        missing = [site for site in self.study.sites if site not in found]
+        if missing:
+            raise ValueError(
+                f"No reply of {', '.join(missing)}: without it, the masks of the "
+                "others do not cancel. Wait for it, or begin a new study without it."
+            )
+        numbers, first = found[self.study.sites[0]]
+        for site, (its_numbers, its_masked) in found.items():
+            if (
+                not np.array_equal(its_numbers, numbers)
+                or its_masked.shape != first.shape
+            ):
+                raise ValueError(
+                    f"{site} and {self.study.sites[0]} answered other queries, as their "
+                    "versions of numpy or scikit-learn differ; begin a new study with "
+                    "the same versions, or with query_strategy='random'."
+                )
+        total = np.zeros_like(first)
+        for _, masked in found.values():
+            total = total + masked
+        sums = total.view(np.int64).reshape(len(numbers), -1)
+        if np.any((sums > _LARGEST_SUM) | (sums < -_LARGEST_SUM)):
+            raise ValueError(
+                "The masks of the replies do not cancel: a reply was changed, or is "
+                "from another ledger. Nothing can be read from them."
+            )
+        self._rounds = [*self._rounds, _Sums(numbers, sums)]
+
+    def result(self) -> Any:
+        """Return the fitted classifier, or the metrics.
+
+        Returns
+        -------
+        result : DPNewtonClassifier, PATEClassifier, PrivateMetrics or OutcomeMetrics
+            May be published, with its ``privacy_spent_`` as privacy statement.
+
+        Raises
+        ------
+        ValueError
+            If sums are missing.
+        """
+        if self.n_sums < self.study.n_sums:
+            raise ValueError(
+                f"{self.n_sums} of {self.study.n_sums} sums are known; send the next "
+                "request to the sites first."
+            )
+        replay = _Replay(self._rounds)
+        fitted = self.study._run(self.study._shared(lambda *_: replay))
+        # A copy lacks what is about the made-up rows, such as problems in them.
+        return copy.copy(fitted)
+
+    def __repr__(self) -> str:
+        return f"Collector({self.study!r}, n_sums={self.n_sums})"
+
+
+def check_sites(sites: Any) -> list[str]:
+    """Return the names of sites, or raise ValueError."""
+    if isinstance(sites, str) or not all(
+        isinstance(site, str) and site.isprintable() and site.strip() for site in sites
+    ):
+        raise ValueError(f"sites={sites!r} must be a list of names.")
+    if not 1 <= len(sites) == len(set(sites)):
+        raise ValueError(
+            f"sites={sites!r} must name at least one site, and no site twice."
+        )
+    return [*sites]
+
+
+def check_keys(public_keys: Mapping[str, Any], study: Study) -> None:
+    """Raise ValueError unless each site of a study has a key of its own."""
+    missing = [site for site in study.sites if site not in public_keys]
+    if missing or len(public_keys) != len(study.sites):
+        raise ValueError(
+            "public_keys must have one key of each site of the study; "
+            + (f"{', '.join(missing)} lacks one." if missing else "leave others out.")
+        )
+    keys = [*public_keys.values()]
+    for key in keys:
+        if not isinstance(key, str) or len(key) != 64 or key.strip("0123456789abcdef"):
+            raise ValueError(
+                "public_keys must be of 64 hexadecimal digits, as public_key of a site "
+                "has them."
+            )
+    if len({*keys}) < len(keys):
+        raise ValueError("Two sites have one key; each needs a ledger of its own.")
+
+
+def _summary(features: NDArray[np.float64] | None) -> list[float]:
+    """Return one number of each column, which tells other features apart."""
+    if features is None:
+        return []
+    weights = np.random.RandomState(0).normal(size=len(features)) / len(features)
+    return [float(f"{one:.9g}") for one in weights @ features]
+
+
+def _packed(values: NDArray[Any]) -> str:
+    content = values.astype(values.dtype.newbyteorder("<"))
+    return base64.b64encode(content.tobytes()).decode()
+
+
+def _unpacked(text: str, kind: str) -> NDArray[Any]:
+    values = np.frombuffer(base64.b64decode(text, validate=True), dtype=kind)
+    return values.astype(kind[1:])
+
+
+def _canonical(values: Any) -> bytes:
+    return json.dumps(values, sort_keys=True, allow_nan=False).encode()
+
+
+def _written(kind: str, study: Study, values: dict[str, Any]) -> bytes:
+    """Write a request or a reply."""
+    head = {
+        "format": f"sklearn_pate {kind}",
+        "format_version": _FORMAT_VERSION,
+        "study": study.digest.hex(),
+    }
+    return _canonical(head | values) + b"\n"
+
+
+def _read(
+    content: bytes, kind: str, name: str, study: Study | None = None
+) -> dict[str, Any]:
+    """Read the fields of a file of a kind, or raise ValueError."""
+    try:
+        values = strict_json(content)
+        version = values["format_version"]
+        is_kind = values["format"] == f"sklearn_pate {kind}"
+    except (KeyError, TypeError, ValueError):
+        is_kind = False
+    if not is_kind:
+        raise ValueError(f"{name} is not a {kind}; pass the file as it was written.")
+    if version != _FORMAT_VERSION:
+        raise ValueError(
+            f"{name} has format {printable(str(version))}, and this version reads "
+            f"format {_FORMAT_VERSION}; install the version of sklearn-pate that wrote "
+            "it."
+        )
+    if study is not None and values.get("study") != study.digest.hex():
+        raise ValueError(f"{name} is of another study; ask for that of this study.")
+    return values
+
+
+def _damaged(name: str) -> ValueError:
+    return ValueError(f"{name} was cut off or changed; ask for it again.")
+
+
+def _digits(fingerprint: str) -> str:
+    return "".join(str(fingerprint).split()).lower()
