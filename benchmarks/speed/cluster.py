@@ -29,8 +29,8 @@ from xgboost import XGBClassifier
 from benchmarks.record import WORK, command, load, save
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._aggregation._rows import split_inputs
-from sklearn_pate.distributed import shard_of
 from sklearn_pate._teachers._dask_teachers import number_of_blocks, shuffled_blocks
+from sklearn_pate.distributed import shard_of
 
 N_FEATURES, N_PUBLIC, N_TEACHERS, N_FILES, N_WORKERS = 10, 5000, 2000, 1000, 2
 COLUMNS = [f"x{k}" for k in range(N_FEATURES)]

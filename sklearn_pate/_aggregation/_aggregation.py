@@ -372,7 +372,7 @@ class Aggregation(ABC, Generic[Sums, Released]):
 
     @property
     def features(self) -> NDArray[np.float64] | None:
-        """Numbers that several sites have to compute alike from public rows."""
+        """Array of features of public rows that all sites have to compute alike."""
         return None
 
     @property

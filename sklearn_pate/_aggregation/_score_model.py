@@ -219,7 +219,7 @@ class ScoreAggregation(Aggregation[TeacherScores, ReleasedScores]):
 
     @property
     def features(self) -> NDArray[np.float64]:
-        """Values of the functions of a direction at public rows."""
+        """Array of the values of the functions of a direction at public rows."""
         return self._values
 
     @property

@@ -19,6 +19,13 @@ from sklearn.utils import _safe_indexing
 
 from sklearn_pate._inputs._containers import Table, is_frame
 from sklearn_pate._inputs._odd_values import read_like_public
+from sklearn_pate._teachers._dask_rows import (
+    DaskRows,
+    PartitionLabels,
+    check_rows,
+    clear_errors,
+    read,
+)
 from sklearn_pate._teachers._shards import shard_of, shard_of_hash
 from sklearn_pate._teachers._training import (
     Form,
@@ -32,13 +39,6 @@ from sklearn_pate._teachers._training import (
     train_shards,
 )
 from sklearn_pate._votes._votes import TeacherScores, Votes
-from sklearn_pate._teachers._dask_rows import (
-    DaskRows,
-    PartitionLabels,
-    check_rows,
-    clear_errors,
-    read,
-)
 
 # Pieces travel as bytes: dask's shuffle would change the types of some columns.
 _PIECES = pd.DataFrame(

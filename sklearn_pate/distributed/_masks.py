@@ -38,7 +38,12 @@ class SiteKey:
         return str(self._key.public_key().public_bytes_raw().hex())
 
     def masks(
-        self, public_keys: dict[str, str], site: str, study: bytes, request: bytes, n: int
+        self,
+        public_keys: dict[str, str],
+        site: str,
+        study: bytes,
+        request: bytes,
+        n: int,
     ) -> NDArray[np.uint64]:
         """Return the sum of the masks of this site for a request, modulo 2^64.
 
@@ -52,7 +57,9 @@ class SiteKey:
                 continue
             secret = self._key.exchange(self._read(bytes.fromhex(key)))
             of_pair = _derived(secret, study, b"sklearn_pate mask\0" + request)
-            cipher = ciphers.Cipher(ciphers.algorithms.ChaCha20(of_pair, bytes(16)), None)
+            cipher = ciphers.Cipher(
+                ciphers.algorithms.ChaCha20(of_pair, bytes(16)), None
+            )
             mask = np.frombuffer(cipher.encryptor().update(bytes(8 * n)), dtype="<u8")
             total = total + mask if site < other else total - mask
         return total

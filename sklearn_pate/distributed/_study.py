@@ -7,7 +7,6 @@ import json
 import math
 import os
 import sys
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +29,7 @@ from sklearn_pate._inputs._file_content import (
     strict_json,
     write_files,
 )
-from sklearn_pate._inputs._labels import PublicData, plain_label, public_table
+from sklearn_pate._inputs._labels import PublicData, public_table
 from sklearn_pate._pate import PATEClassifier
 from sklearn_pate.accounting._ledger import PrivacyLedger, Release
 from sklearn_pate.accounting._sites import SharedRelease, SiteEntry, sharing
@@ -57,7 +56,7 @@ _LARGEST_SUM = 2**56
 
 
 class _Stopped(BaseException):
-    """End of a fit here at its next sum. Not an error: no code of a fit may catch it."""
+    """End of a fit at its next sum. No code of a fit may catch it as an error."""
 
     def __init__(self, result: Any = None) -> None:
         self.result = result
@@ -479,7 +478,7 @@ class Site:
 
     ledger : PrivacyLedger
         Privacy budget of this site's rows. Its file also keeps the replies, so that no
-        round is answered twice. **Never restore it from a backup.**
+        round is answered twice. The file must never be restored from a backup.
 
     Attributes
     ----------
@@ -855,9 +854,9 @@ class Collector:
                 or its_masked.shape != first.shape
             ):
                 raise ValueError(
-                    f"{site} and {self.study.sites[0]} answered other queries, as their "
-                    "versions of numpy or scikit-learn differ; begin a new study with "
-                    "the same versions, or with query_strategy='random'."
+                    f"{site} and {self.study.sites[0]} answered other queries, as "
+                    "their versions of numpy or scikit-learn differ; begin a new study "
+                    "with the same versions, or with query_strategy='random'."
                 )
         total = np.zeros_like(first)
         for _, masked in found.values():

@@ -293,9 +293,7 @@ def _outcome_metrics(
     check_epsilon_is_small("epsilon", epsilon)
     rows.check_delta(delta)
     parts = mechanisms_of(outcome, len(rows.subgroups), epsilon, delta)
-    whole, assumptions = over_sites(
-        whole_of(parts), (MODEL_IS_PUBLIC, *_assumed(rows))
-    )
+    whole, assumptions = over_sites(whole_of(parts), (MODEL_IS_PUBLIC, *_assumed(rows)))
     parts = [one for one in whole.parts if one is not None]
     cost, assumptions = as_drawn(whole.cost(1, unit=rows.unit), assumptions)
     statement = metrics_statement(whole, cost, delta, assumptions)
