@@ -14,6 +14,7 @@ from sklearn_pate._cli._model_commands import (
 )
 from sklearn_pate._cli._options import TABLE, Parser, add_options
 from sklearn_pate._cli._site_commands import run_fit_votes, run_study, run_vote
+from sklearn_pate._cli._sum_commands import run_collect, run_join, run_reply
 from sklearn_pate.exceptions import BudgetExceededError
 
 __all__ = ["main"]
@@ -27,6 +28,9 @@ _COMMANDS = {
     "add": run_add,
     "ledger": run_ledger,
     "study": run_study,
+    "join": run_join,
+    "reply": run_reply,
+    "collect": run_collect,
     "vote": run_vote,
     "fit-votes": run_fit_votes,
 }

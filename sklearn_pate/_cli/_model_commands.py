@@ -15,12 +15,17 @@ from typing import Any, NoReturn
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from sklearn_pate._cli._options import TABLE, chosen_mechanism, plain_warnings
-from sklearn_pate._cli._site_commands import labels_like, read_rows
+from sklearn_pate._cli._options import (
+    TABLE,
+    check_is_file,
+    chosen_mechanism,
+    open_ledger,
+    plain_warnings,
+)
+from sklearn_pate._cli._tables import labels_like, read_rows
 from sklearn_pate._inputs._file_content import check_can_write, strict_json
 from sklearn_pate._pate import PATEClassifier
 from sklearn_pate._synthetic._marginals import PrivateMarginals
-from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._profile import compose_profiles
 from sklearn_pate.accounting._statement import PrivacySpent, write_epsilon
 from sklearn_pate.accounting._value_checks import (
@@ -101,15 +106,9 @@ def _check_newton(given: argparse.Namespace) -> None:
         )
 
 
-def _check_is_file(name: str, path: str) -> None:
-    """Raise unless an option names a file."""
-    if not Path(path).is_file():
-        raise ValueError(f"{name}={path!r} is not a file; correct the path.")
-
-
 def _read_json(name: str, path: str) -> Any:
     """Read the file that an option names as strict JSON."""
-    _check_is_file(name, path)
+    check_is_file(name, path)
     try:
         return strict_json(Path(path).read_bytes())
     except ValueError as error:
@@ -127,7 +126,7 @@ def run_measure(given: argparse.Namespace) -> None:
         raise ValueError(
             "The model protects groups; pass --group with the column of group ids."
         )
-    ledger = _ledger(given.ledger)
+    ledger = open_ledger(given.ledger)
     others = [
         name for name in (given.label, given.group, given.subgroup) if name is not None
     ]
@@ -161,17 +160,9 @@ def run_measure(given: argparse.Namespace) -> None:
         print(f"\nWritten: {given.output}. It may be published.")
 
 
-def _ledger(path: str | None) -> PrivacyLedger | None:
-    """Open the ledger that an option names."""
-    if path is None:
-        return None
-    _check_is_file("ledger", path)
-    return PrivacyLedger(path)
-
-
 def run_ledger(given: argparse.Namespace) -> None:
     """Print what is spent and left of a budget, and all entries."""
-    print(_ledger(given.ledger))
+    print(open_ledger(given.ledger))
 
 
 def run_report(given: argparse.Namespace) -> None:
@@ -184,7 +175,7 @@ def run_report(given: argparse.Namespace) -> None:
         evaluated_on=given.evaluated_on,
         quality_is_public=given.quality_is_public,
         metrics=None if given.metrics is None else PrivateMetrics.load(given.metrics),
-        ledger=_ledger(given.ledger),
+        ledger=open_ledger(given.ledger),
         model_file=given.model,
         deployment=None if given.deployment is None else _deployment(given.deployment),
     )

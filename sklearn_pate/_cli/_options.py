@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+from sklearn_pate.accounting._ledger import PrivacyLedger
 from sklearn_pate.accounting._value_checks import read_table
 from sklearn_pate.mechanisms import ConfidentGNMax
 from sklearn_pate.publication._model_file import paths_of
@@ -153,6 +154,20 @@ def chosen_mechanism(given: argparse.Namespace) -> str | ConfidentGNMax:
             f"not to mechanism={given.mechanism}; leave it out."
         )
     return ConfidentGNMax(threshold=given.threshold)
+
+
+def check_is_file(name: str, path: str | Path) -> None:
+    """Raise unless an option names a file."""
+    if not Path(path).is_file():
+        raise ValueError(f"{name}={str(path)!r} is not a file; correct the path.")
+
+
+def open_ledger(path: str | None) -> PrivacyLedger | None:
+    """Open the ledger that an option names."""
+    if path is None:
+        return None
+    check_is_file("ledger", path)
+    return PrivacyLedger(path)
 
 
 @contextmanager

@@ -2,12 +2,10 @@
 
 import argparse
 import json
-import re
-import runpy
 import secrets
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -15,54 +13,50 @@ from typing import Any, Literal, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 
-from sklearn_pate._cli._options import chosen_mechanism, plain_warnings
+from sklearn_pate._cli._options import (
+    chosen_mechanism,
+    open_ledger,
+    plain_warnings,
+)
+from sklearn_pate._cli._sum_commands import run_study_of_sums
+from sklearn_pate._cli._tables import (
+    labels_like,
+    read_estimator,
+    read_private,
+    read_public,
+)
 from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._file_content import (
     check_can_write,
     digest_of_rows,
     key_commitment,
-    strict_json,
     write_files,
 )
 from sklearn_pate._inputs._known_columns import warn_of_text
 from sklearn_pate._inputs._labels import PublicData, check_classes, class_indices
-from sklearn_pate._inputs._odd_values import as_words, read_numbers, without_words
 from sklearn_pate._pate import PATEClassifier
 from sklearn_pate._teachers._shards import rows_of_shards, shard_of
 from sklearn_pate._votes._votes import VoteHeader, Votes
 from sklearn_pate.accounting._value_checks import (
     check_count,
     counted,
-    optional_module,
     printable,
 )
 from sklearn_pate.distributed import cast_votes
+from sklearn_pate.distributed._study import check_site, check_sites, read_fields
 from sklearn_pate.inspection import PrivacyReport
-from sklearn_pate.publication import PublishedClassifier
 from sklearn_pate.publication._model_file import (
-    LARGEST_MODEL,
     import_skops,
     paths_of,
-    read_file,
-    unpack,
-    untrusted_types,
-    with_plain_members,
 )
-from sklearn_pate.stored_types import OF_MODELS
 
 _FORMAT = {"format": "sklearn_pate study", "format_version": 1}
-_WHOLE_NUMBER = r"[+-]?\d{1,18}"
-_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
-_BOOLEANS = {"True": 1.0, "False": 0.0}
-# For a missing number; in a column of text they are text, perhaps a class or an id.
-_MISSING = ["NA", "N/A", "n/a", "NaN", "nan", "None", "null", "NULL", "<NA>"]
 
 
 @dataclass(frozen=True)
-class Study:
-    """What all sites of a study have in common. It may be public."""
+class VoteStudy:
+    """What all sites have in common that send votes without noise. May be public."""
 
     #: All labels that count, sorted.
     classes: list[Any]
@@ -83,15 +77,7 @@ class Study:
         object.__setattr__(self, "classes", check_classes(self.classes).tolist())
         self.empty_header()  # its checks
         check_count("seed", self.seed, 0, MAX_SEED)
-        if not isinstance(self.sites, list) or not all(
-            isinstance(site, str) and site.isprintable() and site.strip()
-            for site in self.sites
-        ):
-            raise ValueError(f"sites={self.sites!r} must be a list of names.")
-        if not 1 <= len(self.sites) == len(set(self.sites)):
-            raise ValueError(
-                f"sites={self.sites!r} must name at least one site, and no site twice."
-            )
+        object.__setattr__(self, "sites", check_sites(self.sites))
 
     def empty_header(self) -> VoteHeader:
         """Return the header of votes before any site has voted."""
@@ -110,19 +96,8 @@ class Study:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read the file of a study."""
-        try:
-            values = strict_json(path.read_bytes())
-            form = {name: values.pop(name) for name in _FORMAT}
-        except (AttributeError, KeyError, TypeError, ValueError):
-            raise ValueError(
-                f"{path} is not a study; pass the file that the command study wrote."
-            ) from None
-        if form != _FORMAT:
-            raise ValueError(
-                f"{path} has format {printable(str(form['format_version']))}, and this "
-                f"version reads format {_FORMAT['format_version']}; install the "
-                "version of sklearn-pate that wrote it."
-            )
+        values = read_fields(path.read_bytes(), "study", str(path))
+        values = {name: one for name, one in values.items() if name not in _FORMAT}
         try:
             if values.keys() != {one.name for one in fields(cls)}:
                 raise ValueError("its fields are not those of a study")
@@ -147,14 +122,6 @@ class Study:
             raise ValueError(
                 f"{path} is not the key of the study; ask for the key file that was "
                 "written with it."
-            )
-
-    def check_site(self, site: str) -> None:
-        """Check that a site takes part in the study."""
-        if site not in self.sites:
-            raise ValueError(
-                f"site={site!r} is not one of the sites of the study "
-                f"({', '.join(self.sites)}); correct the name."
             )
 
     def merge(self, paths: list[Path], n_public: int) -> Votes:
@@ -203,198 +170,29 @@ def read_key(path: Path) -> bytes:
     return key
 
 
-def read_public(path: Path) -> Any:
-    """Read public rows as a dataframe of pandas."""
-    frame = _read(path)
-    if 0 in frame.shape:
-        raise ValueError(f"{path} has no rows; pass the public rows.")
-    if path.suffix == ".csv":
-        # Not by pandas, whose versions read some digits as different bits.
-        for name in frame.columns:
-            frame[name] = _typed(frame[name])
-    return frame
-
-
-def read_private(
-    path: Path, X_public: Any, others: Sequence[str]
-) -> tuple[Any, dict[str, list[Any]]]:
-    """Read the columns of the public rows as their types, and some other columns.
-
-    Each value is read on its own: a column whose type was guessed would be read in
-    another way if one row held an odd value.
-    """
-    pandas = optional_module("pandas", "pandas")
-    frame = _read(path)
-    missing = [one for one in (*X_public.columns, *others) if one not in frame.columns]
-    if missing:
-        raise ValueError(
-            f"{path} has no column {', '.join(map(repr, missing))}; it needs the "
-            "columns of the public rows and the columns that options name."
-        )
-    if len(frame) == 0:
-        raise ValueError(f"{path} has no rows; pass the rows of this site.")
-    columns = {}
-    for name, kind in X_public.dtypes.items():
-        column = frame[name]
-        try:
-            if kind.kind == "b":
-                values = [_BOOLEANS.get(value, value) for value in column.tolist()]
-                column = pandas.Series(values, dtype=object, name=name)
-            if kind.kind in "biuf":
-                column = read_numbers(column.to_frame())[:, 0]
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{path}: {printable(error)}") from None
-        columns[name] = column
-    return pandas.DataFrame(columns), {name: frame[name].tolist() for name in others}
-
-
-def read_rows(
-    path: Path, model: PublishedClassifier, others: Sequence[str]
-) -> tuple[Any, dict[str, list[Any]]]:
-    """Read the features of a model, and some other columns.
-
-    Each cell of a CSV file is read on its own: as a number if it is one, else as text.
-    """
-    frame = _read(path)
-    columns = getattr(model, "feature_names_in_", None)
-    names = [one for one in frame.columns if one not in others]
-    if columns is not None:
-        names = columns.tolist()
-    missing = [one for one in (*names, *others) if one not in frame.columns]
-    if missing:
-        raise ValueError(
-            f"{path} has no column {', '.join(map(repr, missing))}; it needs the "
-            "features of the model and the columns that options name."
-        )
-    if len(names) != model.n_features_in_ or len(frame) == 0:
-        raise ValueError(
-            f"{path} has {counted(len(frame), 'row')} of "
-            f"{counted(len(names), 'feature')}, but the model has "
-            f"{model.n_features_in_}; pass only the features of the model, in the "
-            "order of the fit."
-        )
-    X = frame[names]
-    if path.suffix == ".csv":
-        X = X.apply(lambda column: column.map(_cell).astype(object))
-    read = {name: frame[name].tolist() for name in others}
-    return (X if columns is not None else X.to_numpy()), read
-
-
-def _cell(text: Any) -> Any:
-    """Read a cell of a CSV file as a number if it is one, NaN if it is missing."""
-    if not isinstance(text, str) or text in _MISSING:
-        return np.nan
-    if re.fullmatch(_NUMBER, text):
-        return float(text)
-    return _BOOLEANS.get(text, text)
-
-
-def labels_like(labels: list[Any], classes: list[Any]) -> NDArray[np.object_]:
-    """Read each label as the type of the classes, text or number."""
-    return as_words(labels) if isinstance(classes[0], str) else without_words(labels)
-
-
-def _typed(column: Any) -> Any:
-    """Convert a column of text to whole numbers, numbers or booleans, if all are."""
-    texts = column[column.notna() & ~column.isin(_MISSING)]
-    if texts.isin([*_BOOLEANS]).all() and len(texts) == len(column):
-        return column.map(_BOOLEANS).astype(bool)
-    if not texts.str.fullmatch(_NUMBER).all():
-        return column
-    if len(texts) == len(column) and texts.str.fullmatch(_WHOLE_NUMBER).all():
-        return column.map(int).astype(np.int64)
-    return read_numbers(column.to_frame())[:, 0]
-
-
-def _read(path: Path) -> Any:
-    """Read a file as a dataframe; all of a CSV file is text, or missing if empty."""
-    if path.suffix not in (".csv", ".parquet"):
-        raise ValueError(
-            f"{path} must end in .csv or .parquet, the format of the file."
-        )
-    pandas = optional_module("pandas", "pandas")
-    try:
-        if path.suffix == ".parquet":
-            parquet = optional_module("pyarrow.parquet", "pyarrow")
-            return parquet.read_table(path).to_pandas(ignore_metadata=True)
-        frame = pandas.read_csv(path, dtype=str, keep_default_na=False, na_values=[""])
-    except ValueError as error:
-        raise ValueError(
-            f"{path} cannot be read: {printable(error).rstrip('.')}."
-        ) from None
-    if not isinstance(frame.index, pandas.RangeIndex):
-        raise ValueError(
-            f"{path} has rows with more values than the first line has names; give "
-            "each column a name."
-        )
-    return frame
-
-
-def read_estimator(path: Path, name: str) -> Any:
-    """Read a classifier: the variable `name` of a Python file, or a skops file.
-
-    The Python file is executed.
-    """
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} is not a file; correct the path of --{name}.")
-    if path.suffix == ".py":
-        found = _executed(path, name)
-    elif path.suffix == ".skops":
-        found = _unpacked(path)
-    else:
-        raise ValueError(f"{path} must end in .py or .skops, the format of the file.")
-    if isinstance(found, type) or not hasattr(found, "fit") or not is_classifier(found):
-        raise ValueError(
-            f"{name} in {path} is a {type(found).__name__}, not a classifier; define "
-            f"an unfitted classifier, such as {name} = LogisticRegression()."
-        )
-    return found
-
-
-def _executed(path: Path, name: str) -> Any:
-    """Execute a Python file, as Python does, and return one of its variables."""
-    folder = str(path.resolve().parent)  # it may import files beside it
-    sys.path.insert(0, folder)
-    try:
-        variables = runpy.run_path(str(path))
-    except (
-        Exception,
-        SystemExit,
-    ) as error:  # an exit code would be that of the command
-        raise ValueError(
-            f"{path} failed with {type(error).__name__}: {printable(str(error))}."
-        ) from error
-    finally:
-        sys.path.remove(folder)
-    if name not in variables:
-        raise ValueError(
-            f"{path} defines no {name}; add a line such as {name} = "
-            "LogisticRegression()."
-        )
-    return variables[name]
-
-
-def _unpacked(path: Path) -> Any:
-    """Load a skops file, if skops trusts all its types."""
-    skops_io = import_skops()
-    packed = with_plain_members(read_file(path, "an estimator", LARGEST_MODEL), path)
-    unknown = untrusted_types(skops_io, packed, path) - OF_MODELS
-    if unknown:
-        raise ValueError(
-            f"{path} holds types that skops does not trust: "
-            f"{printable(', '.join(sorted(unknown)))}; pass a Python file that defines "
-            "this estimator."
-        )
-    try:
-        return unpack(skops_io, packed, OF_MODELS)
-    except Exception as error:
-        raise ValueError(
-            f"{path} cannot be loaded ({type(error).__name__}: {printable(error)})."
-        ) from error
-
-
 def run_study(given: argparse.Namespace) -> None:
-    """Write a study and its key."""
+    """Write a study: of masked sums for a model, or of votes for a collector."""
+    of_votes = {"classes": given.classes, "teachers": given.teachers}
+    if given.estimator is not None:
+        for name, value in of_votes.items():
+            if value is not None:
+                raise ValueError(
+                    f"--{name} is for votes without noise, but --estimator is given; "
+                    f"set {name} in {given.estimator}."
+                )
+        run_study_of_sums(given)
+        return
+    missing = [name for name, value in of_votes.items() if value is None]
+    if missing:
+        raise ValueError(
+            f"--{missing[0]} is missing; pass it, or --estimator for sums that nobody "
+            "sees."
+        )
+    _write_vote_study(given)
+
+
+def _write_vote_study(given: argparse.Namespace) -> None:
+    """Write a study of votes, and its key."""
     if given.output.resolve() == given.key.resolve():
         raise ValueError(
             "The study and its key cannot be one file; pass different "
@@ -404,7 +202,7 @@ def run_study(given: argparse.Namespace) -> None:
     public, key = read_public(given.public), secrets.token_bytes(32)
     with plain_warnings(given.parser):
         warn_of_text(public)
-    study = Study(
+    study = VoteStudy(
         classes=given.classes,
         n_teachers=given.teachers,
         privacy_unit=given.unit,
@@ -428,9 +226,9 @@ def run_study(given: argparse.Namespace) -> None:
 def run_vote(given: argparse.Namespace) -> None:
     """Train the teachers of a site, and write their votes."""
     check_can_write([given.output], overwrite=given.overwrite)
-    study, key = Study.read(given.study), read_key(given.key)
+    study, key = VoteStudy.read(given.study), read_key(given.key)
     study.check_key(key, given.key)
-    study.check_site(given.site)
+    check_site(given.site, study.sites)
     public = read_public(given.public)
     study.check_public_rows(public, given.public)
     with plain_warnings(given.parser):
@@ -503,9 +301,9 @@ def run_fit_votes(given: argparse.Namespace) -> None:
     # No answer is released unless all files can be written.
     check_can_write(outputs, overwrite=given.overwrite)
     import_skops()
-    study, public = Study.read(given.study), read_public(given.public)
+    study, public = VoteStudy.read(given.study), read_public(given.public)
     study.check_public_rows(public, given.public)
-    votes = study.merge(given.votes, len(public))
+    votes, ledger = study.merge(given.votes, len(public)), open_ledger(given.ledger)
     student = given.student and read_estimator(given.student, "student")
     pate = PATEClassifier(
         student=student,
@@ -514,6 +312,9 @@ def run_fit_votes(given: argparse.Namespace) -> None:
         delta=given.delta,
         n_queries=given.queries,
         mechanism=chosen_mechanism(given),
+        ledger=ledger,
+        # So that a ledger knows the command again.
+        random_state=None if ledger is None else 0,
     )
     with plain_warnings(given.parser):
         # The privacy is spent on the next line.
@@ -533,7 +334,7 @@ def run_fit_votes(given: argparse.Namespace) -> None:
         )
 
 
-def _check_columns(given: argparse.Namespace, study: Study, public: Any) -> None:
+def _check_columns(given: argparse.Namespace, study: VoteStudy, public: Any) -> None:
     """Check the columns of the label and of the group against the study."""
     if (given.group is not None) != (study.privacy_unit == "group"):
         raise ValueError(

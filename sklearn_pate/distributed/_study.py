@@ -47,6 +47,8 @@ from sklearn_pate.mechanisms._plurality import Response
 from sklearn_pate.metrics import private_metrics
 
 _FORMAT_VERSION = 1
+# Parameters of a study that its file has.
+_GIVEN = ("sites", "n_rows", "n_colluding", "measure")
 # Hexadecimal digits of a fingerprint: two studies with equal ones take 2^96 tries.
 _DIGITS = 48
 # Relative difference of features that the arithmetic of another machine explains.
@@ -227,6 +229,13 @@ class Study:
                     f"measure has {sorted(wrong)}, which the sites pass or have in "
                     "common; leave these out."
                 )
+            try:
+                _canonical(self.measure)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"measure={self.measure!r} must have numbers, texts and lists "
+                    "alone, as it is written to a file."
+                ) from None
             return
         if not isinstance(estimator, (DPNewtonClassifier, PATEClassifier)):
             raise ValueError(
@@ -291,8 +300,15 @@ class Study:
 
     def _made_up(self) -> "_Rows":
         """Return a public row of each class, for checks of a fit without rows."""
-        of_model = "classes" if self.measure is None else "classes_"
-        y = np.asarray(getattr(self.estimator, of_model))
+        y: Any
+        if self.measure is None:
+            y = np.asarray(self.estimator.classes)
+        elif (kind := getattr(self.estimator, "_kind", None)) is None:
+            y = np.asarray(self.estimator.classes_)
+        else:
+            y = np.zeros(1)
+            if kind == "time":
+                y = np.zeros(1, dtype=[("event", bool), ("time", float)])
         numbers = np.arange(len(y))
         X = _safe_indexing(self.X_public, numbers % self.X_public.shape[0])
         by_group = self.n_rows is None
@@ -315,11 +331,8 @@ class Study:
             "format": "sklearn_pate study of sums",
             "format_version": _FORMAT_VERSION,
             "version": sys.modules["sklearn_pate"].__version__,
-            "sites": self.sites,
-            "n_rows": self.n_rows,
-            "n_colluding": self.n_colluding,
+            **{name: getattr(self, name) for name in _GIVEN},
             "estimator": task,
-            "measure": model_fingerprint(self.measure),
             "public_rows": digest_of_rows(self.X_public),
             "statement": spent.in_one_line(),
             "unit": spent.unit,
@@ -359,8 +372,6 @@ class Study:
         path: str | os.PathLike[str],
         estimator: Any,
         X_public: Any,
-        *,
-        measure: dict[str, Any] | None = None,
     ) -> Self:
         """Read a study, and check that everything here is what was agreed on.
 
@@ -369,7 +380,7 @@ class Study:
         path : str or path-like
             Path of the file that :meth:`save` wrote.
 
-        estimator, X_public, measure : object
+        estimator, X_public : object
             As for the study that was saved.
 
         Returns
@@ -383,13 +394,13 @@ class Study:
             If the file is not a study, or the estimator, the public rows, the noise or
             the features of the public rows differ from the study.
         """
-        content = _read(Path(path).read_bytes(), "study of sums", str(path))
+        content = read_fields(Path(path).read_bytes(), "study of sums", str(path))
         try:
-            given = {name: content[name] for name in ("sites", "n_rows", "n_colluding")}
+            given = {name: content[name] for name in _GIVEN}
             features = np.asarray(content["features"], dtype=np.float64)
         except (KeyError, TypeError, ValueError):
             raise _damaged(str(path)) from None
-        study = cls(estimator, X_public, measure=measure, **given)
+        study = cls(estimator, X_public, **given)
         own = study._content
         alike = np.asarray(own["features"])
         for name in sorted(own.keys() | content.keys()):
@@ -435,9 +446,8 @@ class Study:
             "noise": f"{wider:.2f} times that of a fit on all rows in one place, as "
             f"{counted(self.n_colluding, 'site')} may work with the collector",
             "sums": str(self.n_sums),
-            "statement": self._content["statement"],
         }
-        return "\n".join(fact_lines(facts))
+        return "\n".join([*fact_lines(facts), str(self.privacy_spent)])
 
     def __repr__(self) -> str:
         return f"Study({in_short(self.estimator)}, sites={self.sites})"
@@ -505,11 +515,7 @@ class Site:
         subgroups: Any = None,
         ledger: PrivacyLedger,
     ) -> None:
-        if name not in study.sites:
-            raise ValueError(
-                f"name={name!r} is not one of the sites of the study "
-                f"({', '.join(study.sites)}); correct the name."
-            )
+        check_site(name, study.sites)
         if not isinstance(ledger, PrivacyLedger):
             raise ValueError(
                 f"ledger={ledger!r} must be a PrivacyLedger, which keeps the replies."
@@ -581,7 +587,7 @@ class Site:
             self.study._run(shared, self._rows)
         except _Stopped as stopped:
             values = {"site": self.name, "request": asked.digest.hex()}
-            return _written("reply", self.study, values | stopped.result.to_dict())
+            return written("reply", self.study, values | stopped.result.to_dict())
         raise ValueError("The request has all sums of the study already.")
 
     def _open(
@@ -686,7 +692,7 @@ class _Request:
     @classmethod
     def read(cls, content: bytes, study: Study) -> Self:
         """Read a request of a study, or raise ValueError."""
-        values = _read(content, "request", "The request", study)
+        values = read_fields(content, "request", "The request", study)
         try:
             public_keys = dict(values["public_keys"])
             rounds = [_Sums.from_dict(one) for one in values["released"]]
@@ -775,31 +781,34 @@ class Collector:
             "public_keys": self._public_keys,
             "released": [one.to_dict() for one in self._rounds],
         }
-        return _written("request", self.study, values)
+        return written("request", self.study, values)
 
-    def resume(self, request: bytes) -> Self:
-        """Go on from a request that a collector of this study sent.
+    @classmethod
+    def of_request(cls, study: Study, request: bytes) -> Self:
+        """Return the collector that sent a request, to go on in another process.
 
         Parameters
         ----------
+        study : Study
+            The study.
+
         request : bytes
             The last request.
 
         Returns
         -------
-        self : Collector
+        collector : Collector
             Collector that waits for replies to this request.
 
         Raises
         ------
         ValueError
-            If the request is of another study, or has other keys.
+            If the request is of another study.
         """
-        asked = _Request.read(request, self.study)
-        if asked.public_keys != self._public_keys:
-            raise ValueError("The request has other keys; start with its keys.")
-        self._rounds = asked.rounds
-        return self
+        asked = _Request.read(request, study)
+        collector = cls(study, asked.public_keys)
+        collector._rounds = asked.rounds
+        return collector
 
     def add(self, replies: Iterable[bytes]) -> None:
         """Add up the replies of all sites to the last request.
@@ -821,7 +830,7 @@ class Collector:
         expected = hashlib.sha256(request).hexdigest()
         found: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}
         for content in replies:
-            values = _read(content, "reply", "A reply", self.study)
+            values = read_fields(content, "reply", "A reply", self.study)
             try:
                 site = str(values["site"])
                 numbers = _unpacked(values["numbers"], "<i8")
@@ -909,6 +918,15 @@ def check_sites(sites: Any) -> list[str]:
     return [*sites]
 
 
+def check_site(site: str, sites: list[str]) -> None:
+    """Raise ValueError if a site does not take part in a study."""
+    if site not in sites:
+        raise ValueError(
+            f"site={site!r} is not one of the sites of the study ({', '.join(sites)}); "
+            "correct the name."
+        )
+
+
 def check_keys(public_keys: Mapping[str, Any], study: Study) -> None:
     """Raise ValueError unless each site of a study has a key of its own."""
     missing = [site for site in study.sites if site not in public_keys]
@@ -950,7 +968,7 @@ def _canonical(values: Any) -> bytes:
     return json.dumps(values, sort_keys=True, allow_nan=False).encode()
 
 
-def _written(kind: str, study: Study, values: dict[str, Any]) -> bytes:
+def written(kind: str, study: Study, values: dict[str, Any]) -> bytes:
     """Write a request or a reply."""
     head = {
         "format": f"sklearn_pate {kind}",
@@ -960,7 +978,7 @@ def _written(kind: str, study: Study, values: dict[str, Any]) -> bytes:
     return _canonical(head | values) + b"\n"
 
 
-def _read(
+def read_fields(
     content: bytes, kind: str, name: str, study: Study | None = None
 ) -> dict[str, Any]:
     """Read the fields of a file of a kind, or raise ValueError."""

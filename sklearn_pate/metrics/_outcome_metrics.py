@@ -45,10 +45,13 @@ from sklearn_pate.metrics._results import (
     Estimate,
     Estimates,
     ReleasedMetrics,
+    at_sites,
     estimates_in_dict,
     line_style,
     make_axes,
     metrics_statement,
+    sites_in_dict,
+    sites_of,
 )
 
 _FORMAT = {"format": "sklearn_pate metrics of an outcome", "format_version": 1}
@@ -309,6 +312,10 @@ class OutcomeMetrics(ReleasedMetrics):
     model_fingerprint_ : str
         SHA-256 of all that the measured model predicts by.
 
+    sites_ : tuple of int or None
+        Number of sites that drew the noise, and of those whose noise is not counted.
+        None for metrics of one data holder.
+
     See Also
     --------
     private_metrics : Measure a model.
@@ -344,6 +351,7 @@ class OutcomeMetrics(ReleasedMetrics):
     n_rows_: int | None
     privacy_spent_: PrivacySpent
     model_fingerprint_: str
+    sites_: tuple[int, int] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -484,6 +492,7 @@ class OutcomeMetrics(ReleasedMetrics):
             "risk_edges": self.risk_edges_.tolist(),
             "time_edges": self.time_edges_.tolist(),
             "noise_scales": [*self.noise_scales_],
+            **sites_in_dict(self),
             "n_rows": self.n_rows_,
             "model_fingerprint": self.model_fingerprint_,
         }
@@ -527,7 +536,7 @@ class OutcomeMetrics(ReleasedMetrics):
             or not re.fullmatch("[0-9a-f]{64}", values["model_fingerprint"])
         ):
             raise ValueError("their counts, edges, model or unit do not fit together")
-        whole = whole_of(parts)
+        whole = at_sites(whole_of(parts), values.get("sites"))
         whole._check_ready()
         check_delta(values["delta"])
         assumptions = tuple(ASSUMPTIONS[one["code"]] for one in values["assumptions"])
@@ -546,6 +555,7 @@ class OutcomeMetrics(ReleasedMetrics):
                 whole, cost, values["delta"], assumptions
             ),
             "model_fingerprint_": values["model_fingerprint"],
+            "sites_": sites_of(whole),
         }
 
     def _cells(self, places: list[int]) -> Array:

@@ -65,7 +65,12 @@ from sklearn_pate.metrics._outcome_metrics import (
     release_times,
     whole_of,
 )
-from sklearn_pate.metrics._results import OTHER, PrivateMetrics, metrics_statement
+from sklearn_pate.metrics._results import (
+    OTHER,
+    PrivateMetrics,
+    metrics_statement,
+    sites_of,
+)
 
 # Share of the squared mu for the confusion matrix and the places of the bins.
 _SHARE = 0.25
@@ -332,6 +337,7 @@ def _outcome_metrics(
         n_rows_=rows.n_public,
         privacy_spent_=statement,
         model_fingerprint_=model_fingerprint(classifier),
+        sites_=sites_of(whole),
     )
 
 
@@ -430,6 +436,8 @@ class Measurement:
     edges: NDArray[np.float64] | None
     #: Number of rows, None where it is not public.
     n_rows: int | None
+    #: As in the metrics.
+    sites: tuple[int, int] | None
 
     def n_bins(self, n_rows: float) -> int:
         """Return the number of bins for a public or noisy number of rows."""
@@ -500,6 +508,7 @@ class Measurement:
             n_rows_=self.n_rows,
             privacy_spent_=self.statement,
             model_fingerprint_=of_model,
+            sites_=self.sites,
         )
 
     def _warn_if_missed(self, confusion: NDArray[Any], n_rows: float) -> None:
@@ -546,7 +555,8 @@ def plan_measurement(
     cost, assumptions = as_drawn(both.cost(unit=rows.unit), assumptions)
     statement = metrics_statement(both, cost, delta, assumptions, 1 + 2 * n_scored)
     rows.check_delta(delta)
-    return Measurement(first, second, statement, edges, rows.n_public)
+    numbers = rows.n_public, sites_of(both)
+    return Measurement(first, second, statement, edges, *numbers)
 
 
 def check_bins(bins: Any) -> NDArray[np.float64] | None:

@@ -32,7 +32,11 @@ from sklearn_pate.accounting._statement import (
     with_metrics,
 )
 from sklearn_pate.accounting._value_checks import counted
-from sklearn_pate.mechanisms._noisy_sum import MarginalCounts, TwoPartRelease
+from sklearn_pate.mechanisms._noisy_sum import (
+    MarginalCounts,
+    SharedNoise,
+    TwoPartRelease,
+)
 from sklearn_pate.mechanisms._plurality import Mechanism
 from sklearn_pate.metrics._estimates import (
     TOLD,
@@ -231,6 +235,23 @@ def metrics_statement(
     )
 
 
+def at_sites(release: Mechanism, sites: Any) -> Mechanism:
+    """Return a release whose noise was drawn at sites, if numbers of them are given."""
+    return release if sites is None else SharedNoise(release, *sites)
+
+
+def sites_of(release: Any) -> tuple[int, int] | None:
+    """Return the number of sites, and of those whose noise is not counted."""
+    if not isinstance(release, SharedNoise):
+        return None
+    return release.n_sites, release.n_colluding
+
+
+def sites_in_dict(metrics: Any) -> dict[str, list[int]]:
+    """Write the numbers of sites, which metrics of one data holder lack."""
+    return {} if metrics.sites_ is None else {"sites": [*metrics.sites_]}
+
+
 def values_of(metrics: Any) -> dict[str, Any]:
     """Write private metrics as values for strict JSON."""
     spent = metrics.privacy_spent_
@@ -257,6 +278,7 @@ def values_of(metrics: Any) -> dict[str, Any]:
         "model_fingerprint": metrics.model_fingerprint_,
         "n_rows": metrics.n_rows_,
         "noise_scales": [*metrics.noise_scales_],
+        **sites_in_dict(metrics),
         "classes": [plain_label(one) for one in metrics.classes_.tolist()],
         "confusion": metrics.confusion_.tolist(),
         **{
@@ -326,9 +348,12 @@ def fields_of(values: dict[str, Any]) -> dict[str, Any]:
             "their counts, bins, classes, model or unit do not fit together"
         )
     first, second = values["noise_scales"]
-    both = TwoPartRelease(
-        MarginalCounts(first, n_tables=values["n_tables"] - n_scored),
-        MarginalCounts(second, n_tables=n_scored),
+    both = at_sites(
+        TwoPartRelease(
+            MarginalCounts(first, n_tables=values["n_tables"] - n_scored),
+            MarginalCounts(second, n_tables=n_scored),
+        ),
+        values.get("sites"),
     )
     both._check_ready()
     check_delta(values["delta"])
@@ -347,6 +372,7 @@ def fields_of(values: dict[str, Any]) -> dict[str, Any]:
             both, cost, values["delta"], assumptions, values["n_tables"]
         ),
         "model_fingerprint_": values["model_fingerprint"],
+        "sites_": sites_of(both),
     }
 
 
@@ -598,6 +624,10 @@ class PrivateMetrics(ReleasedMetrics):
         SHA-256 of all that the measured model predicts by. A private classifier, what
         it publishes, and a saved file of it have the same fingerprint.
 
+    sites_ : tuple of int or None
+        Number of sites that drew the noise, and of those whose noise is not counted.
+        None for metrics of one data holder.
+
     See Also
     --------
     private_metrics : Measure a classifier.
@@ -630,6 +660,7 @@ class PrivateMetrics(ReleasedMetrics):
     n_rows_: int | None
     privacy_spent_: PrivacySpent
     model_fingerprint_: str
+    sites_: tuple[int, int] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
