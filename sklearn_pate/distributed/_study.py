@@ -207,15 +207,6 @@ class Study:
             raise ValueError("X_public is None; pass the public rows of the study.")
         self._check_estimator()
         self.privacy_spent, self.n_sums, features = self._planned()
-        by_row = self.privacy_spent.unit == "row"
-        if by_row != (n_rows is not None):
-            raise ValueError(
-                "n_rows is needed, the public number of rows of all sites together, as "
-                "rows are the unit of privacy."
-                if by_row
-                else f"n_rows={n_rows} would be public, but rows of groups are not; "
-                "leave it out."
-            )
         self._content = self._described(features)
 
     def _check_estimator(self) -> None:
@@ -251,6 +242,12 @@ class Study:
             raise ValueError(
                 f"estimator has random_state={estimator.random_state!r}; set an "
                 "integer, so that all sites make the same choices."
+            )
+        if (estimator.privacy_unit == "row") != (self.n_rows is not None):
+            raise ValueError(
+                f"n_rows={self.n_rows}, but privacy_unit={estimator.privacy_unit!r}; "
+                "pass the number of rows of all sites if rows are the unit, and leave "
+                "it out for groups, as it is then not public."
             )
         for name, why in (
             ("public_size", "public rows are the same at all sites"),
