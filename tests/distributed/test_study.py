@@ -260,7 +260,7 @@ def test_a_card_with_other_numbers_of_sites_is_refused(rows, tmp_path):
 
 def test_subgroups_and_groups_are_measured_over_sites(rows, tmp_path):
     X, y, X_public, *_ = rows
-    model = NEWTON.fit(X_public, rows[4][:400], X_public=X_public).publish()
+    model = NEWTON.fit(X[:500], y[:500], X_public=X_public).publish()
     measure = {"epsilon": 2.0, "subgroup_values": ["young", "old"]}
     study = Study(model, X_public, sites=NAMES, measure=measure)
     sites = {

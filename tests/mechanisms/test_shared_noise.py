@@ -172,11 +172,7 @@ def test_an_audit_finds_too_little_noise_of_sites(defect):
     ("mechanism", "numbers", "message"),
     [
         (GNMax(sigma=40.0), (3, 1), "use mechanism='histogram'"),
-        (
-            ConfidentGNMax(sigma=40.0, sigma_threshold=100.0, threshold=100),
-            (3, 1),
-            "use",
-        ),
+        (GNMax(), (3, 1), "sigma"),
         (NoisyHistogram(sigma=40.0), (1, 1), "n_sites=1"),
         (NoisyHistogram(sigma=40.0), (3, 3), "n_colluding=3"),
         (NoisyHistogram(sigma=40.0), (3, 0), "n_colluding=0"),
