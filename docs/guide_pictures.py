@@ -107,31 +107,39 @@ def hospitals():
     """Draw what each party of a study keeps and sends."""
     drawing = Drawing(
         "What each party sends",
-        "Each hospital keeps its rows, trains teachers, and sends vote counts to the "
-        "collector. The collector adds up the counts and adds noise. Answers, the "
-        "student, its card and the report are public.",
-        433,
+        "Each hospital keeps its rows, and sends sums with a part of the noise and with "
+        "masks. The collector adds them up: the masks cancel, and the noise stays. "
+        "Noisy sums, the model, its card and the report are public.",
+        416,
     )
-    drawing.rect("private", 0, 0, WIDTH, 226)
+    drawing.rect("private", 0, 0, WIDTH, 160)
     drawing.text(10, 18, "PRIVATE")
     for x, name in ((10, "Hospital North"), (225, "Hospital South")):
-        lines = ["keeps its rows", "trains 50 teachers", "sends vote counts"]
+        lines = [
+            "keeps its rows",
+            "computes a sum of them",
+            "adds a part of the noise",
+            "adds masks",
+        ]
         drawing.box(x, 26, 205, name, lines)
-        drawing.arrow(x + 102, 107, 151)
-        drawing.text(x + 112, 134, "vote counts")
-    lines = ["sees the vote counts of each hospital, without noise", "adds them up"]
-    drawing.box(10, 153, 420, "Collector", lines)
-    drawing.rect("noise", 0, 226, WIDTH, 79)
-    drawing.text(10, 244, "MECHANISM")
-    drawing.arrow(WIDTH // 2, 217, 250)
-    lines = ["added to each count; the largest count is the answer"]
-    drawing.box(10, 252, 420, "Noise", lines)
-    drawing.rect("public", 0, 305, WIDTH, 128)
-    drawing.text(10, 323, "PUBLIC")
-    drawing.arrow(WIDTH // 2, 299, 329)
-    drawing.box(10, 331, 420, "Answers", ["about public rows: the only release"])
-    drawing.arrow(WIDTH // 2, 378, 394)
-    drawing.box(10, 396, 420, "Student, card and report", [])
+    drawing.rect("noise", 0, 160, WIDTH, 128)
+    drawing.text(10, 178, "MECHANISM")
+    for x in (10, 225):
+        drawing.arrow(x + 102, 124, 208)
+        drawing.text(x + 112, 196, "masked sum")
+    lines = [
+        "adds up the masked sums of all hospitals:",
+        "masks cancel, the noise stays",
+    ]
+    drawing.box(10, 210, 420, "Collector", lines)
+    drawing.rect("public", 0, 288, WIDTH, 128)
+    drawing.text(10, 306, "PUBLIC")
+    drawing.arrow(WIDTH // 2, 274, 312)
+    drawing.box(
+        10, 314, 420, "Noisy sum", ["of all rows: the only release, in each round"]
+    )
+    drawing.arrow(WIDTH // 2, 361, 377)
+    drawing.box(10, 379, 420, "Model, card and report", [])
     return drawing.svg()
 
 

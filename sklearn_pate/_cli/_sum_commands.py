@@ -79,16 +79,6 @@ def run_reply(given: argparse.Namespace) -> None:
         classes = model.classes_.tolist()
     y, groups = labels_like(columns[given.label], classes), columns.get(given.group)
     request = given.request.read_bytes()
-    if not given.fingerprint:
-        print(f"{study}\n")
-        if study.measure is None:
-            print(model.check_data(X, y, X_public=study.X_public, groups=groups))
-        print(
-            "\nNothing was computed or charged. Compare the fingerprint with the other "
-            "sites by phone, and pass it by --fingerprint:\n"
-            f"{Collector.of_request(study, request).fingerprint}"
-        )
-        return
     with plain_warnings(given.parser):
         site = Site(
             study,
@@ -99,9 +89,18 @@ def run_reply(given: argparse.Namespace) -> None:
             subgroups=columns.get(given.subgroup),
             ledger=PrivacyLedger(given.ledger),
         )
-        reply = site.reply(request, given.fingerprint)
-    write_files({given.output: reply})
-    print(f"{given.output}: masked sums. Send this file to the collector.")
+        if given.fingerprint:
+            write_files({given.output: site.reply(request, given.fingerprint)})
+            print(f"{given.output}: masked sums. Send this file to the collector.")
+            return
+    print(f"{study}\n")
+    if study.measure is None:
+        print(model.check_data(X, y, X_public=study.X_public, groups=groups))
+    print(
+        "\nNothing was computed or charged. Compare the fingerprint with the other "
+        "sites by phone, and pass it by --fingerprint:\n"
+        f"{Collector.of_request(study, request).fingerprint}"
+    )
 
 
 def run_collect(given: argparse.Namespace) -> None:

@@ -46,6 +46,7 @@ from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import takes_missing
 from sklearn_pate._inputs._odd_values import HUGE, INFINITE, MISSING, odd_rows
 from sklearn_pate._votes._votes import STEPS, SoftVoteLayout, direction_vector
+from sklearn_pate.accounting._sites import shared_release
 from sklearn_pate.accounting._value_checks import counted
 
 Contribution: TypeAlias = NDArray[Any] | tuple[NDArray[Any] | None, ...]
@@ -623,8 +624,11 @@ def check_any_sent(
     """Raise an error if no teacher voted. It may quote private rows.
 
     All balanced votes may be abstentions: an error would tell that no shard has rows of
-    two classes.
+    two classes. A site among others sends a sum without votes, as its silence would
+    tell others that.
     """
+    if shared_release() is not None:
+        return
     may_abstain = isinstance(form, VoteForm) and form.balanced
     if not (any_sent if may_abstain else any_cast):
         _raise_for_no_votes(problems)

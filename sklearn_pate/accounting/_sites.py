@@ -65,6 +65,13 @@ class SiteEntry(FitEntry):
     before.
     """
 
+    def check(self) -> None:
+        """Raise unless the cost is recorded, or within the budget. No charge."""
+        with self._ledger.reading() as file:
+            is_recorded = self._recorded(file) is not None
+        if not is_recorded:
+            super().check()
+
     def open(self, n_new: int) -> int:
         """Record the cost of the whole release on disk, before the first reply."""
         with self._advised(), self._ledger.writing() as file:

@@ -1,5 +1,6 @@
 """Keys of sites, and masks that cancel in the sum of their replies."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -48,15 +49,25 @@ class SiteKey:
         """Return the sum of the masks of this site for a request, modulo 2^64.
 
         Each pair of sites has a mask, which the first of them adds and the second
-        subtracts. It depends on the whole request: other requests have other masks.
+        subtracts. It depends on the whole request: other requests have other masks. It
+        also depends on both names and keys, as different public keys can have one
+        secret, so that the masks of a site would cancel among themselves. Raises
+        ValueError for a key without a secret.
         """
         ciphers = _primitives("ciphers")
         total = np.zeros(n, dtype=np.uint64)
         for other, key in public_keys.items():
             if other == site:
                 continue
-            secret = self._key.exchange(self._read(bytes.fromhex(key)))
-            of_pair = _derived(secret, study, b"sklearn_pate mask\0" + request)
+            try:
+                secret = self._key.exchange(self._read(bytes.fromhex(key)))
+            except ValueError:
+                raise ValueError(
+                    f"The public key of {other} cannot be used; ask it to join again."
+                ) from None
+            pair = sorted([[site, self.public], [other, key]])
+            purpose = json.dumps(["sklearn_pate mask", request.hex(), pair]).encode()
+            of_pair = _derived(secret, study, purpose)
             cipher = ciphers.Cipher(
                 ciphers.algorithms.ChaCha20(of_pair, bytes(16)), None
             )

@@ -22,6 +22,7 @@ from sklearn.utils import _safe_indexing
 
 from sklearn_pate._estimators._class_codes import fingerprint
 from sklearn_pate._estimators._model_digest import model_fingerprint
+from sklearn_pate._inputs._containers import as_table
 from sklearn_pate._inputs._features import in_short
 from sklearn_pate._inputs._file_content import (
     check_can_write,
@@ -31,6 +32,7 @@ from sklearn_pate._inputs._file_content import (
 )
 from sklearn_pate._inputs._labels import PublicData, public_table
 from sklearn_pate._pate import PATEClassifier
+from sklearn_pate._private import PrivateClassifier
 from sklearn_pate.accounting._ledger import PrivacyLedger, Release
 from sklearn_pate.accounting._sites import SharedRelease, SiteEntry, sharing
 from sklearn_pate.accounting._statement import PrivacySpent
@@ -49,11 +51,13 @@ from sklearn_pate.metrics import private_metrics
 _FORMAT_VERSION = 1
 # Parameters of a study that its file has.
 _GIVEN = ("sites", "n_rows", "n_colluding", "measure")
+# Arguments of `private_metrics` that sites have in common.
+_OF_MEASURE = {"epsilon", "delta", "subgroup_values", "bins", "class_prior"}
 # Hexadecimal digits of a fingerprint: two studies with equal ones take 2^96 tries.
 _DIGITS = 48
 # Relative difference of features that the arithmetic of another machine explains.
 _ROUNDING = 1e-6
-# No sum is as large; masks that do not cancel nearly always are.
+# No sum is as large.
 _LARGEST_SUM = 2**56
 
 
@@ -198,40 +202,43 @@ class Study:
             n_colluding = max(1, math.ceil(n_sites / 2) - 1)
         check_count("n_colluding", n_colluding, 1, n_sites - 1)
         check_count("n_rows", n_rows, also=(None,))
-        self.estimator = estimator
-        self.n_rows = n_rows
-        self.n_colluding = n_colluding
-        self.measure = measure
-        self.X_public = public_table(X_public)
         if X_public is None:
             raise ValueError("X_public is None; pass the public rows of the study.")
-        self._check_estimator()
+        self.estimator = estimator
+        self.n_rows = None if n_rows is None else int(n_rows)
+        self.n_colluding = int(n_colluding)
+        self.measure = measure
+        # Copies: what sites agreed on does not change afterwards.
+        self.X_public = copy.deepcopy(as_table(public_table(X_public), "X_public"))
+        if measure is None:
+            self._check_estimator()
+            self.estimator = clone(estimator)
+        else:
+            self.measure = _checked_measure(measure)
         self.privacy_spent, self.n_sums, features = self._planned()
+        n_numbers = self.n_sums * len(self._made_up().y)
+        if n_numbers > MOST_NUMBERS:
+            raise ValueError(
+                f"The study has {n_numbers} numbers, more than {MOST_NUMBERS}; use "
+                "fewer queries."
+            )
         self._content = self._described(features)
 
     def _check_estimator(self) -> None:
         """Raise ValueError unless all sites can run this fit alike."""
         estimator = self.estimator
-        if self.measure is not None:
-            wrong = {"groups", "subgroups", "ledger", "random_state", "X", "y"}
-            wrong &= self.measure.keys()
-            if wrong:
-                raise ValueError(
-                    f"measure has {sorted(wrong)}, which the sites pass or have in "
-                    "common; leave these out."
-                )
-            try:
-                _canonical(self.measure)
-            except (TypeError, ValueError):
-                raise ValueError(
-                    f"measure={self.measure!r} must have numbers, texts and lists "
-                    "alone, as it is written to a file."
-                ) from None
-            return
         if not isinstance(estimator, (DPNewtonClassifier, PATEClassifier)):
             raise ValueError(
                 f"estimator={in_short(estimator)} cannot be fitted over sites; pass a "
                 "DPNewtonClassifier or a PATEClassifier, or measure= for a model."
+            )
+        if any(
+            isinstance(one, PrivateClassifier)
+            for one in estimator.get_params().values()
+        ):
+            raise ValueError(
+                "estimator has a private classifier as a parameter, whose own release "
+                "the sites cannot compute; use classifiers without noise."
             )
         if estimator.classes is None:
             raise ValueError(
@@ -260,14 +267,17 @@ class Study:
                     f"{why}; set {name}=None."
                 )
 
-    def _planned(self) -> tuple[PrivacySpent, int, Any]:
-        """Plan the release on made-up rows; return its statement, and its numbers."""
+    def _planned(self, rows: "_Rows | None" = None) -> tuple[PrivacySpent, int, Any]:
+        """Plan the release, on made-up rows where there are none.
+
+        Returns the statement, the number of sums and the features of public rows.
+        """
 
         def open_entry(*stated: Any) -> NoReturn:
             raise _Stopped(stated)
 
         try:
-            self._run(self._shared(open_entry))
+            self._run(self._shared(open_entry, has_rows=rows is not None), rows)
         except _Stopped as stopped:
             spent, n_sums, _, features = stopped.result
             return spent, n_sums, features
@@ -292,7 +302,12 @@ class Study:
             if rows.subgroups is not None:
                 given["subgroups"] = rows.subgroups
             return private_metrics(
-                self.estimator, rows.X, rows.y, **given, **self.measure
+                self.estimator,
+                rows.X,
+                rows.y,
+                random_state=0,  # equal rows of each group in all rounds
+                **given,
+                **self.measure,
             )
 
     def _made_up(self) -> "_Rows":
@@ -519,6 +534,16 @@ class Site:
             )
         if hasattr(X, "__dask_graph__"):
             raise ValueError("X is a dask collection; pass X.compute().")
+        if (subgroups is None) != ("subgroup_values" not in (study.measure or {})):
+            raise ValueError(
+                "subgroups has to be passed where the study has subgroup_values to "
+                "measure, and only there."
+            )
+        if study.n_rows is not None and len(as_table(X)) > study.n_rows:
+            raise ValueError(
+                f"X has more rows than n_rows={study.n_rows} of all sites; compare the "
+                "rows with the study."
+            )
         if (groups is None) != (study.n_rows is not None):
             raise ValueError(
                 "groups has to be passed where groups are the unit of privacy, and "
@@ -529,6 +554,8 @@ class Site:
         self._rows = _Rows(X, y, groups, subgroups)
         self._ledger = ledger
         self._key = SiteKey(ledger.key, study.digest, name)
+        # What the fit refuses is told before any site is charged.
+        study._planned(self._rows)
 
     @property
     def public_key(self) -> str:
@@ -579,6 +606,8 @@ class Site:
                 f"{self.study.fingerprint(asked.public_keys)}. Compare it with the "
                 "other sites by phone: the collector may have replaced a key."
             )
+        # Raises for a key that cannot be used, before anything is charged.
+        self._masks(asked, 0)
         shared = self.study._shared(partial(self._open, asked), has_rows=True)
         try:
             self.study._run(shared, self._rows)
@@ -586,6 +615,12 @@ class Site:
             values = {"site": self.name, "request": asked.digest.hex()}
             return written("reply", self.study, values | stopped.result.to_dict())
         raise ValueError("The request has all sums of the study already.")
+
+    def _masks(self, asked: "_Request", n_numbers: int) -> NDArray[np.uint64]:
+        """Return the masks of this site for a request."""
+        return self._key.masks(
+            asked.public_keys, self.name, self.study.digest, asked.digest, n_numbers
+        )
 
     def _open(
         self,
@@ -633,14 +668,19 @@ class Site:
                 "The request has other sums than this site has replied to; ask the "
                 "collector for the requests in their order."
             )
-        return _SiteReplay(self, asked, entry)
+        n_sent = sum(len(one.masked) for one in replies)
+        return _SiteReplay(self, asked, entry, n_sent)
 
 
 class _SiteReplay(_Replay):
     """Entry of a fit at a site, which stops with the reply to a request."""
 
-    def __init__(self, site: Site, asked: "_Request", entry: SiteEntry) -> None:
+    def __init__(
+        self, site: Site, asked: "_Request", entry: SiteEntry, n_sent: int
+    ) -> None:
         super().__init__(asked.rounds)
+        #: Number of numbers that were sent before.
+        self._n_sent = n_sent
         self._site = site
         self._asked = asked
         self._entry = entry
@@ -656,16 +696,14 @@ class _SiteReplay(_Replay):
         """Mask the noisy sums of this site, store them, and stop with the reply."""
         asked, site = self._asked, self._site
         sums = np.asarray(drawn.histograms, dtype=np.int64)
-        n_sent = sum(one.sums.size for one in asked.rounds)
-        if n_sent + sums.size > MOST_NUMBERS:
+        # The last number is 0 at each site, and shows that all masks cancel.
+        vector = np.append(sums.ravel(), 0)
+        if self._n_sent + len(vector) > MOST_NUMBERS:
             raise ValueError(
                 f"The study would release more than {MOST_NUMBERS} numbers; use fewer "
                 "queries or coordinates."
             )
-        masks = site._key.masks(
-            asked.public_keys, site.name, site.study.digest, asked.digest, sums.size
-        )
-        masked = sums.ravel().view(np.uint64) + masks
+        masked = vector.view(np.uint64) + site._masks(asked, len(vector))
         reply = _Reply(asked.digest, np.asarray(numbers, dtype=np.int64), masked)
         number = len(asked.rounds)
         record = Response(np.array([-1]), 1, reply.to_record()[np.newaxis])
@@ -696,8 +734,9 @@ class _Request:
         except (KeyError, TypeError, ValueError):
             raise _damaged("The request") from None
         check_keys(public_keys, study)
-        if any(np.any(np.abs(one.sums) > _LARGEST_SUM) for one in rounds):
-            raise _damaged("The request")
+        for one in rounds:
+            if np.any((one.sums > _LARGEST_SUM) | (one.sums < -_LARGEST_SUM)):
+                raise _damaged("The request")
         return cls(public_keys, rounds, hashlib.sha256(content).digest())
 
 
@@ -833,7 +872,7 @@ class Collector:
                 numbers = _unpacked(values["numbers"], "<i8")
                 masked = _unpacked(values["masked"], "<u8")
                 same_request = values["request"] == expected
-                masked.reshape(len(numbers), -1)
+                masked[1:].reshape(len(numbers), -1)
             except (KeyError, TypeError, ValueError):
                 raise _damaged("A reply") from None
             if site not in self.study.sites or site in found:
@@ -867,13 +906,14 @@ class Collector:
         total = np.zeros_like(first)
         for _, masked in found.values():
             total = total + masked
-        sums = total.view(np.int64).reshape(len(numbers), -1)
-        if np.any((sums > _LARGEST_SUM) | (sums < -_LARGEST_SUM)):
+        sums = total.view(np.int64)[:-1]
+        if total[-1] != 0 or np.any((sums > _LARGEST_SUM) | (sums < -_LARGEST_SUM)):
             raise ValueError(
                 "The masks of the replies do not cancel: a reply was changed, or is "
                 "from another ledger. Nothing can be read from them."
             )
-        self._rounds = [*self._rounds, _Sums(numbers, sums)]
+        one = _Sums(numbers, sums.reshape(len(numbers), -1))
+        self._rounds = [*self._rounds, one]
 
     def result(self) -> Any:
         """Return the fitted classifier, or the metrics.
@@ -894,12 +934,32 @@ class Collector:
                 "request to the sites first."
             )
         replay = _Replay(self._rounds)
-        fitted = self.study._run(self.study._shared(lambda *_: replay))
+        try:
+            fitted = self.study._run(self.study._shared(lambda *_: replay))
+        except _Stopped:
+            raise ValueError(
+                "The released sums are not those that the study asks for; begin with "
+                "the first request again."
+            ) from None
         # A copy lacks what is about the made-up rows, such as problems in them.
         return copy.copy(fitted)
 
     def __repr__(self) -> str:
         return f"Collector({self.study!r}, n_sums={self.n_sums})"
+
+
+def _checked_measure(measure: Any) -> dict[str, Any]:
+    """Return arguments of `private_metrics` as plain values, or raise ValueError."""
+    try:
+        checked: dict[str, Any] = json.loads(_canonical(measure))
+        if "epsilon" in checked and checked.keys() <= _OF_MEASURE:
+            return checked
+    except (AttributeError, TypeError, ValueError):
+        pass
+    raise ValueError(
+        f"measure={measure!r} must have epsilon, and no other arguments of "
+        f"private_metrics than {sorted(_OF_MEASURE)}, as numbers, texts and lists."
+    )
 
 
 def check_sites(sites: Any) -> list[str]:

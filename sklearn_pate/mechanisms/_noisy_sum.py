@@ -35,6 +35,7 @@ from sklearn_pate.accounting._sites import shared_release
 from sklearn_pate.accounting._statement import N_ROWS_OF_SITES, OF_SITES, Assumption
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked, counted
 from sklearn_pate.mechanisms._noise import NoiseSource
+from sklearn_pate.mechanisms._noisy_max import NoisyHistogram
 from sklearn_pate.mechanisms._plurality import Mechanism, Response, spends_all
 
 #: Squared length of equal directions over their noise, for each function and each class
@@ -552,6 +553,7 @@ class SharedNoise(Mechanism):
     @classmethod
     def of(cls, mechanism: Mechanism, n_sites: int, n_colluding: int) -> Self:
         """Return the release that costs no more than a mechanism with its noise."""
+        cls(mechanism, n_sites, n_colluding)._summed()
         wider = math.sqrt(n_sites / (n_sites - n_colluding))
         whole = _with_noise(mechanism, lambda one: six_digits(one * wider, np.ceil))
         shared = cls(whole, n_sites, n_colluding)
@@ -584,6 +586,21 @@ class SharedNoise(Mechanism):
     def _relation(self, unit: str) -> str:
         return self.mechanism.relation(unit)
 
+    def _summed(self) -> tuple[Any, ...]:
+        """Return the releases of sums, or raise ValueError if it is none."""
+        own = self.mechanism
+        parts = own.parts if isinstance(own, TwoPartRelease) else (own,)
+        if not all(isinstance(one, _SUMS) for one in parts):
+            raise ValueError(self._no_sum)
+        return parts
+
+    @property
+    def _no_sum(self) -> str:
+        return (
+            f"mechanism={self.mechanism!r} is not a sum with Gaussian noise, which "
+            "sites can draw together; use mechanism='histogram' or 'scores'."
+        )
+
     def _curve(self, n_queries: int, n_classes: int, orders: ArrayLike) -> RdpCurve:
         orders = np.asarray(orders, dtype=np.float64)
         mu = self._exact(n_queries, n_classes).mu
@@ -594,18 +611,16 @@ class SharedNoise(Mechanism):
         counted = math.sqrt(1 - self.n_colluding / self.n_sites)
         honest = _with_noise(self.mechanism, lambda one: one * counted)
         mu = honest.cost(n_queries, n_classes).mu
-        if mu is None:
-            raise ValueError(
-                f"{self.mechanism.in_one_line()} is not a sum with Gaussian noise, "
-                "which sites can draw together; use mechanism='histogram' or 'scores'."
-            )
+        if mu is None:  # a subclass that releases more
+            raise ValueError(self._no_sum)
         return GaussianTest(mu + OF_SHARED_NOISE)
 
     def _check_ready(self) -> None:
+        summed = self._summed()
         check_count("n_sites", self.n_sites, 2, MOST_SITES)
         check_count("n_colluding", self.n_colluding, 1, self.n_sites - 1)
         self.mechanism._check_ready()
-        for part in filter(None, self.parts):
+        for part in summed:
             sigma = part._sigma if isinstance(part, GaussianSum) else part.sigma
             if sigma**2 < self.n_sites * LEAST_VARIANCE:
                 raise ValueError(
@@ -613,6 +628,10 @@ class SharedNoise(Mechanism):
                     f"by n_sites={self.n_sites}, as the variance of each part must be "
                     f"{LEAST_VARIANCE} or more; lower epsilon."
                 )
+
+
+#: Releases of sums with Gaussian noise.
+_SUMS = (GaussianSum, MarginalCounts, NoisyHistogram)
 
 
 def _with_noise(mechanism: Any, scaled: Callable[[float], float]) -> Any:

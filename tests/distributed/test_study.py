@@ -26,7 +26,8 @@ from sklearn_pate import (
 from sklearn_pate.distributed import Collector, Site, Study
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.learners import DPLogisticRegression
-from sklearn_pate.metrics import PrivateMetrics, private_metrics
+from sklearn_pate.metrics import OutcomeMetrics, PrivateMetrics, private_metrics
+from sklearn_pate.outcomes import BinnedRegressor, DiscreteSurvival
 from sklearn_pate.students import UncertaintyQueries
 from tests.private import NoiseSource, SharedNoise, checked_statements, shared_release
 
@@ -100,8 +101,10 @@ def run(study, sites):
 
 
 def numbers_of(reply):
-    """Return the masked numbers of a reply."""
-    return np.frombuffer(base64.b64decode(json.loads(reply)["masked"]), dtype="<u8")
+    """Return the masked numbers of a reply, but for the last, which is a check."""
+    return np.frombuffer(base64.b64decode(json.loads(reply)["masked"]), dtype="<u8")[
+        :-1
+    ]
 
 
 @pytest.mark.parametrize(
@@ -256,6 +259,35 @@ def test_a_card_with_other_numbers_of_sites_is_refused(rows, tmp_path):
         forged["mechanism"]["parameters"][name] = value
         with pytest.raises(ValueError, match=r"its other fields give|n_colluding=0"):
             checked_statements(forged)
+
+
+def test_numbers_and_times_are_measured_over_sites(rows, tmp_path):
+    X, _, X_public, *_ = rows
+    time = 3 + X[:, 0] / 4
+    event = np.arange(3000) % 3 > 0
+    survival = np.zeros(3000, dtype=[("event", bool), ("time", float)])
+    survival["event"], survival["time"] = event, time.clip(0.1)
+    for kind, model, y, name in (
+        ("number", BinnedRegressor(DPNewtonClassifier(), bins=(0, 6)), time, "r2"),
+        (
+            "time",
+            DiscreteSurvival(DPNewtonClassifier(), intervals=[1, 2, 3, 4, 5]),
+            survival,
+            "concordance",
+        ),
+    ):
+        fitted = model.fit(X[:2000], y[:2000], X_public=X_public)
+        (tmp_path / kind).mkdir()
+        study = study_of(rows, fitted.publish(), measure={"epsilon": 2.0})
+        sites = {
+            name: Site(study, name, X[part], y[part], ledger=ledger)
+            for name, part in PARTS.items()
+            for ledger in [ledger_at(tmp_path / kind, name, 2.0)]
+        }
+        metrics = run(study, sites).result()
+        assert isinstance(metrics, OutcomeMetrics)
+        alone = private_metrics(fitted, X, y, epsilon=2.0)
+        assert metrics[name].value == pytest.approx(alone[name].value, abs=0.15)
 
 
 def test_subgroups_and_groups_are_measured_over_sites(rows, tmp_path):
@@ -565,6 +597,95 @@ def test_a_replaced_key_changes_the_fingerprint(rows, tmp_path):
     assert ledger_at(tmp_path, "north").entries() == []
 
 
+def copied_key(public_key):
+    """Return another public key that has the same secret with every other site."""
+    key = bytearray.fromhex(public_key)
+    key[31] ^= 0x80  # X25519 ignores this bit
+    return key.hex()
+
+
+def test_a_copy_of_another_key_cancels_no_mask(rows, tmp_path):
+    # East colludes, and is a copy of north: the masks of south with both of them would
+    # cancel if they depended on the secret alone.
+    study = study_of(rows, VOTES)
+    sites = sites_of(study, rows, tmp_path)
+    keys = {name: site.public_key for name, site in sites.items()}
+    keys["east"] = copied_key(keys["north"])
+    collector = Collector(study, keys)
+    reply = sites["south"].reply(collector.request(), collector.fingerprint)
+    assert np.min(np.abs(numbers_of(reply).view(np.int64))) > 2**40
+
+
+def test_many_processes_that_ask_the_same_leave_the_study_as_it_is(
+    rows, tmp_path, monkeypatch
+):
+    study = study_of(rows)
+    sites = sites_of(study, rows, tmp_path)
+    collector = collector_of(study, sites)
+    request, others = collector.request(), []
+    draw = NoiseSource.discrete_gaussian
+
+    def meanwhile(noise, sigma, shape):
+        if len(others) < 6:
+            others.append(None)
+            sites["north"].reply(request, collector.fingerprint)
+        return draw(noise, sigma, shape)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(NoiseSource, "discrete_gaussian", meanwhile)
+        first = sites["north"].reply(request, collector.fingerprint)
+    assert sites["north"].reply(request, collector.fingerprint) == first
+    while collector.request() is not None:
+        one_round(collector, sites)
+    assert len(ledger_at(tmp_path, "north").entries()) == 1
+
+
+def test_what_a_site_cannot_do_is_told_before_any_site_is_charged(rows, tmp_path):
+    study = study_of(rows, VOTES)
+    X, y, *_ = rows
+    ledger = ledger_at(tmp_path, "north")
+    for private, labels, message in (
+        (X[:10], y[:10], "n_teachers"),
+        (X[:100], y[:100] + 5, "No private row of y has a label"),
+        (X[:100, :1], y[:100], "feature"),
+        (np.tile(X, (2, 1)), np.tile(y, 2), "more rows than n_rows=3000"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Site(study, "north", private, labels, ledger=ledger)
+    assert ledger.entries() == []
+
+
+def test_a_site_whose_teachers_all_fail_sends_a_sum_without_votes(rows, tmp_path):
+    X, y, *_ = rows
+    private = X.copy()
+    private[PARTS["south"]] = np.nan  # GaussianNB refuses these rows
+    study = study_of(rows, VOTES)
+    sites = sites_of(study, (private, y), tmp_path)
+    model = run(study, sites).result()
+    assert model.score(*rows[3:]) > 0.6
+
+
+def test_what_was_agreed_on_does_not_change_afterwards(rows, tmp_path):
+    newton = DPNewtonClassifier(classes=[0, 1], random_state=0)
+    public = rows[2].copy()
+    study = Study(newton, public, sites=NAMES, n_rows=np.int64(3000))
+    sites = sites_of(study, rows, tmp_path)
+    newton.set_params(epsilon=9.0)
+    public[:] = 0
+    assert run(study, sites).result().privacy_spent_.epsilon <= 1
+    assert study.X_public.any()
+
+
+def test_released_sums_of_another_fit_give_no_model(rows, tmp_path):
+    study = study_of(rows)
+    sites = sites_of(study, rows, tmp_path)
+    collector = run(study, sites)
+    one = collector._rounds[-1]
+    collector._rounds[-1] = type(one)(one.numbers + 10, one.sums)
+    with pytest.raises(ValueError, match="not those that the study asks for"):
+        collector.result()
+
+
 def test_replies_that_do_not_belong_together_release_nothing(rows, tmp_path):
     study = study_of(rows)
     sites = sites_of(study, rows, tmp_path)
@@ -738,7 +859,16 @@ def test_a_machine_with_other_features_is_told(rows, tmp_path):
             },
             "set public_size=None",
         ),
-        ({"measure": {"epsilon": 1.0, "groups": [1]}}, "measure has"),
+        ({"measure": {"epsilon": 1.0, "groups": [1]}}, "measure="),
+        ({"measure": {"delta": 1e-5}}, "must have epsilon"),
+        (
+            {
+                "estimator": PATEClassifier(
+                    DPNewtonClassifier(), classes=[0, 1], random_state=0
+                )
+            },
+            "has a private classifier as a parameter",
+        ),
     ],
 )
 def test_wrong_parameters_of_a_study(rows, changed, message):
@@ -769,8 +899,9 @@ def test_a_key_of_low_order_is_refused(rows, tmp_path):
     sites = sites_of(study, rows, tmp_path)
     keys = {name: site.public_key for name, site in sites.items()}
     collector = Collector(study, keys | {"south": 64 * "0"})
-    with pytest.raises(ValueError, match="key"):
+    with pytest.raises(ValueError, match="public key of south cannot be used"):
         sites["north"].reply(collector.request(), collector.fingerprint)
+    assert ledger_at(tmp_path, "north").entries() == []
 
 
 def test_the_ledger_holds_no_secret_of_the_rows(rows, tmp_path):
@@ -781,4 +912,4 @@ def test_the_ledger_holds_no_secret_of_the_rows(rows, tmp_path):
     with sqlite3.connect(tmp_path / "north.sqlite") as file:
         [(content,)] = file.execute("SELECT histogram FROM answers").fetchall()
     stored = np.frombuffer(content, dtype="<i8")
-    assert abs(int(stored[-1])) > 2**40  # masked, but for one time in 2^23
+    assert abs(int(stored[-2])) > 2**40  # masked, but for one time in 2^23

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta, norm
 
-from sklearn_pate.mechanisms import GNMax, MeanScores, NoisyHistogram
+from sklearn_pate.mechanisms import GNMax, LNMax, MeanScores, NoisyHistogram
 from tests.private import (
     LEAST_VARIANCE,
     OF_SHARED_NOISE,
@@ -172,7 +172,9 @@ def test_an_audit_finds_too_little_noise_of_sites(defect):
     ("mechanism", "numbers", "message"),
     [
         (GNMax(sigma=40.0), (3, 1), "use mechanism='histogram'"),
-        (GNMax(), (3, 1), "sigma"),
+        (LNMax(gamma=0.1), (3, 1), "use mechanism='histogram'"),
+        (SharedNoise(NoisyHistogram(sigma=40.0), 3, 1), (3, 1), "use mechanism="),
+        (None, (3, 1), "mechanism=None"),
         (NoisyHistogram(sigma=40.0), (1, 1), "n_sites=1"),
         (NoisyHistogram(sigma=40.0), (3, 3), "n_colluding=3"),
         (NoisyHistogram(sigma=40.0), (3, 0), "n_colluding=0"),
