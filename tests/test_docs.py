@@ -32,6 +32,7 @@ BLOCK = re.compile(
     flags=re.DOTALL | re.MULTILINE,
 )
 COMMAND = "$ python -m sklearn_pate "
+FINGERPRINT = "Fingerprint"
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
@@ -55,7 +56,9 @@ def run_block(block, namespace, where):
             run_python(block["code"], namespace, where)
         else:
             command, _, expected = block["code"].partition("\n")
-            run_command(command)
+            run_command(command.replace("$FINGERPRINT", namespace.get(FINGERPRINT, "")))
+    if found := re.search(rf"^{FINGERPRINT}: (.*)$", printed.getvalue(), re.MULTILINE):
+        namespace[FINGERPRINT] = found[1]  # which the sites read by phone
     return expected, printed.getvalue()
 
 

@@ -584,7 +584,7 @@ class SharedNoise(Mechanism):
         )
 
     def _relation(self, unit: str) -> str:
-        return self.mechanism.relation(unit)
+        return str(self._summed()[-1].relation(unit))
 
     def _summed(self) -> tuple[Any, ...]:
         """Return the releases of sums, or raise ValueError if it is none."""
