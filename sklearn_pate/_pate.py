@@ -432,7 +432,7 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
             )
-            # Spend: noise is drawn on this line, and nowhere else.
+            # Spend: noise is drawn on this line or at the sites, and nowhere else.
             released = aggregation.draw(sums, entry)
             # Student: public rows and released numbers alone.
             student = aggregation.teach(released)
