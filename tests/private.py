@@ -14,10 +14,8 @@ PLACES = {
     "_aggregation._score_model": ["DirectionScores", "RowValues", "SlopedModels"],
     "_cli": ["_site_commands", "main"],
     "_cli._model_commands": ["_read_json", "read_released"],
-    "_cli._site_commands": ["VoteStudy"],
     "_cli._tables": ["read_public", "read_rows"],
-    "accounting._sites": ["SharedRelease", "SiteEntry", "shared_release", "sharing"],
-    "distributed._masks": ["SiteKey"],
+    "accounting._sites": ["SharedRelease", "shared_release", "sharing"],
     "_estimators._class_codes": [
         "RelabeledClassifier",
         "accepts_unlabeled",

@@ -165,24 +165,27 @@ class Study:
     --------
     Two sites and their collector in one process:
 
+    >>> from tempfile import TemporaryDirectory
     >>> from sklearn.datasets import make_blobs
-    >>> from sklearn_pate import DPNewtonClassifier, PrivacyLedger
+    >>> from sklearn_pate import DPNewtonClassifier, PrivacyLedger, PublicData
     >>> from sklearn_pate.distributed import Collector, Site, Study
-    >>> X, y = make_blobs(9000, centers=2, random_state=0)
+    >>> X, y = make_blobs(9000, centers=2, cluster_std=3.0, random_state=0)
     >>> newton = DPNewtonClassifier(classes=[0, 1], random_state=0)
-    >>> study = Study(newton, X[8000:], sites=["north", "south"], n_rows=8000)
-    >>> rows = {"north": slice(0, 5000), "south": slice(5000, 8000)}
-    >>> sites = {}
-    >>> for name, part in rows.items():  # doctest: +SKIP
-    ...     ledger = PrivacyLedger(f"{name}.sqlite", epsilon=1.0, delta=1e-5)
-    ...     sites[name] = Site(study, name, X[part], y[part], ledger=ledger)
+    >>> public = PublicData(X[8000:8500])
+    >>> study = Study(newton, public, sites=["north", "south"], n_rows=8000)
+    >>> folder, sites = TemporaryDirectory(), {}
+    >>> for name, rows in {"north": slice(5000), "south": slice(5000, 8000)}.items():
+    ...     path = f"{folder.name}/{name}.sqlite"
+    ...     ledger = PrivacyLedger(path, epsilon=1.0, delta=1e-5)
+    ...     sites[name] = Site(study, name, X[rows], y[rows], ledger=ledger)
     >>> public_keys = {name: site.public_key for name, site in sites.items()}
-    >>> collector = Collector(study, public_keys)  # doctest: +SKIP
-    >>> while (request := collector.request()) is not None:  # doctest: +SKIP
-    ...     collector.add(
-    ...         site.reply(request, collector.fingerprint) for site in sites.values()
-    ...     )
-    >>> model = collector.result()  # doctest: +SKIP
+    >>> collector = Collector(study, public_keys)
+    >>> agreed = collector.fingerprint  # compared by phone
+    >>> while (request := collector.request()) is not None:
+    ...     collector.add([site.reply(request, agreed) for site in sites.values()])
+    >>> model = collector.result()
+    >>> bool(model.score(X[8500:], y[8500:]) > 0.6)
+    True
     """
 
     def __init__(
@@ -216,7 +219,7 @@ class Study:
         else:
             self.measure = _checked_measure(measure)
         self.privacy_spent, self.n_sums, features = self._planned()
-        n_numbers = self.n_sums * len(self._made_up().y)
+        n_numbers = self.n_sums * len(self._made_up()["y"])
         if n_numbers > MOST_NUMBERS:
             raise ValueError(
                 f"The study has {n_numbers} numbers, more than {MOST_NUMBERS}; use "
@@ -267,7 +270,9 @@ class Study:
                     f"{why}; set {name}=None."
                 )
 
-    def _planned(self, rows: "_Rows | None" = None) -> tuple[PrivacySpent, int, Any]:
+    def _planned(
+        self, rows: Mapping[str, Any] | None = None
+    ) -> tuple[PrivacySpent, int, Any]:
         """Plan the release, on made-up rows where there are none.
 
         Returns the statement, the number of sums and the features of public rows.
@@ -288,29 +293,19 @@ class Study:
             len(self.sites), self.n_colluding, self.n_rows, has_rows, open_entry
         )
 
-    def _run(self, shared: SharedRelease, rows: "_Rows | None" = None) -> Any:
+    def _run(self, shared: SharedRelease, rows: Mapping[str, Any] | None = None) -> Any:
         """Run the fit or the measurement on rows, or on made-up ones."""
-        rows = rows or self._made_up()
-        given: dict[str, Any] = {}
-        if rows.groups is not None:
-            given["groups"] = rows.groups
+        given = dict(self._made_up() if rows is None else rows)
+        X, y = given.pop("X"), given.pop("y")
         with sharing(shared):
             if self.measure is None:
                 public = PublicData(self.X_public)
-                model = clone(self.estimator)
-                return model.fit(rows.X, rows.y, X_public=public, **given)
-            if rows.subgroups is not None:
-                given["subgroups"] = rows.subgroups
-            return private_metrics(
-                self.estimator,
-                rows.X,
-                rows.y,
-                random_state=0,  # equal rows of each group in all rounds
-                **given,
-                **self.measure,
-            )
+                return clone(self.estimator).fit(X, y, X_public=public, **given)
+            # Equal rows of each group in all rounds.
+            given |= self.measure | {"random_state": 0}
+            return private_metrics(self.estimator, X, y, **given)
 
-    def _made_up(self) -> "_Rows":
+    def _made_up(self) -> dict[str, Any]:
         """Return a public row of each class, for checks of a fit without rows."""
         y: Any
         if self.measure is None:
@@ -318,19 +313,16 @@ class Study:
         elif (kind := getattr(self.estimator, "_kind", None)) is None:
             y = np.asarray(self.estimator.classes_)
         else:
-            y = np.zeros(1)
-            if kind == "time":
-                y = np.zeros(1, dtype=[("event", bool), ("time", float)])
+            of_time = [("event", bool), ("time", float)]
+            y = np.zeros(1, dtype=of_time if kind == "time" else float)
         numbers = np.arange(len(y))
         X = _safe_indexing(self.X_public, numbers % self.X_public.shape[0])
-        by_group = self.n_rows is None
-        values = (self.measure or {}).get("subgroup_values")
-        return _Rows(
-            X,
-            y,
-            numbers if by_group else None,
-            None if values is None else [values[0]] * len(y),
-        )
+        rows = {"X": X, "y": y}
+        if self.n_rows is None:
+            rows["groups"] = numbers
+        if values := (self.measure or {}).get("subgroup_values"):
+            rows["subgroups"] = [values[0]] * len(y)
+        return rows
 
     def _described(self, features: Any) -> dict[str, Any]:
         """Return all that the sites agree on, as plain values."""
@@ -465,16 +457,6 @@ class Study:
         return f"Study({in_short(self.estimator)}, sites={self.sites})"
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Arguments of a fit or a measurement that are not public. Sensitive."""
-
-    X: Any
-    y: Any
-    groups: Any = None
-    subgroups: Any = None
-
-
 class Site:
     """Site of a study, with its private rows.
 
@@ -514,6 +496,22 @@ class Site:
 
     ImportError
         If the package cryptography is not installed.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from sklearn_pate import DPNewtonClassifier, PrivacyLedger
+    >>> from sklearn_pate.distributed import Site, Study
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_public = rng.normal(size=(3000, 2)), rng.normal(size=(500, 2))
+    >>> newton = DPNewtonClassifier(classes=[0, 1], random_state=0)
+    >>> study = Study(newton, X_public, sites=["north", "south"], n_rows=8000)
+    >>> folder = TemporaryDirectory()
+    >>> ledger = PrivacyLedger(f"{folder.name}/north.sqlite", epsilon=1.0, delta=1e-5)
+    >>> site = Site(study, "north", X, X[:, 0] > 0, ledger=ledger)
+    >>> len(site.public_key)
+    64
     """
 
     def __init__(
@@ -534,24 +532,22 @@ class Site:
             )
         if hasattr(X, "__dask_graph__"):
             raise ValueError("X is a dask collection; pass X.compute().")
-        if (subgroups is None) != ("subgroup_values" not in (study.measure or {})):
+        rows = {"X": X, "y": y, "groups": groups, "subgroups": subgroups}
+        rows = {key: values for key, values in rows.items() if values is not None}
+        wanted = study._made_up().keys()
+        if rows.keys() != wanted:
             raise ValueError(
-                "subgroups has to be passed where the study has subgroup_values to "
-                "measure, and only there."
+                f"A site of this study has {', '.join(wanted)}, but this one got "
+                f"{', '.join(rows)}; pass these and no other columns."
             )
-        if study.n_rows is not None and len(as_table(X)) > study.n_rows:
+        if study.n_rows is not None and as_table(X).shape[0] > study.n_rows:
             raise ValueError(
                 f"X has more rows than n_rows={study.n_rows} of all sites; compare the "
                 "rows with the study."
             )
-        if (groups is None) != (study.n_rows is not None):
-            raise ValueError(
-                "groups has to be passed where groups are the unit of privacy, and "
-                f"only there; the unit of this study is a {study.privacy_spent.unit}."
-            )
         self.study = study
         self.name = name
-        self._rows = _Rows(X, y, groups, subgroups)
+        self._rows = rows
         self._ledger = ledger
         self._key = SiteKey(ledger.key, study.digest, name)
         # What the fit refuses is told before any site is charged.
@@ -785,6 +781,20 @@ class Collector:
     ------
     ValueError
         If a key is missing or cannot be used.
+
+    Examples
+    --------
+    The keys of two sites, as their `public_key` has them:
+
+    >>> import numpy as np
+    >>> from sklearn_pate import DPNewtonClassifier
+    >>> from sklearn_pate.distributed import Collector, Study
+    >>> X_public = np.random.default_rng(0).normal(size=(500, 2))
+    >>> newton = DPNewtonClassifier(classes=[0, 1], random_state=0)
+    >>> study = Study(newton, X_public, sites=["north", "south"], n_rows=8000)
+    >>> collector = Collector(study, {"north": 64 * "a", "south": 64 * "b"})
+    >>> len(collector.request()) < 1000
+    True
     """
 
     def __init__(self, study: Study, public_keys: Mapping[str, str]) -> None:
