@@ -209,6 +209,8 @@ def _slope(
     transformed beta-variables".
     """
     sigma = n_queries**0.5 / largest_gdp_mu(cast(float, pate.epsilon), pate.delta)
+    if (shared := shared_release()) is not None:
+        sigma *= shared.wider
     largest = norm.ppf((n_classes - 0.375) / (n_classes + 0.25))
     return float((n_classes - 1) * sigma / (n_teachers * largest))
 

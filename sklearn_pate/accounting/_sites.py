@@ -1,5 +1,6 @@
 """Context of a release that several sites compute together, each with its own rows."""
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -25,6 +26,11 @@ class SharedRelease:
     #: Returns the entry, by the statement, the number of draws, the private rows, and
     #: numbers that all sites have to compute alike from public rows.
     open_entry: Callable[[PrivacySpent, int, Any, Any], Any]
+
+    @property
+    def wider(self) -> float:
+        """Ratio of the noise of all sites to that which is counted."""
+        return math.sqrt(self.n_sites / (self.n_sites - self.n_colluding))
 
     def in_equal_parts(self, n_teachers: int, *, exact: bool) -> int:
         """Return a number of teachers that is the same at each site.

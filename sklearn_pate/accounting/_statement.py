@@ -145,13 +145,11 @@ SHARDS_BY_KEY = ASSUMPTIONS["shards-by-key"]
 OWN_SHARD = ASSUMPTIONS["shard-own-rows"]
 ONE_SITE = ASSUMPTIONS["one-site-each"]
 N_ROWS_OF_SITES = ASSUMPTIONS["n-rows-of-sites-public"]
+NOISE_OF_SITES = ASSUMPTIONS["sites-draw-noise"]
+COMPARED = ASSUMPTIONS["fingerprint-compared"]
+MASKS = ASSUMPTIONS["masks-unbroken"]
 #: Of sums over sites that nobody sees without noise.
-OF_SITES = (
-    ONE_SITE,
-    ASSUMPTIONS["sites-draw-noise"],
-    ASSUMPTIONS["fingerprint-compared"],
-    ASSUMPTIONS["masks-unbroken"],
-)
+OF_SITES = (ONE_SITE, NOISE_OF_SITES, COMPARED, MASKS)
 CHOSEN_BLINDLY = ASSUMPTIONS["parameters-chosen-blindly"]
 OTHER_RANDOM_STATE = ASSUMPTIONS["other-random-state"]
 PUBLIC_REPRESENTATION = ASSUMPTIONS["representation-public"]
@@ -312,7 +310,7 @@ def facts_of(spent: "PrivacySpent") -> StatementFacts:
 
 
 def _trust_model(spent: "PrivacySpent", codes: set[str]) -> str:
-    if not codes.isdisjoint(one.code for one in OF_SITES[1:]):
+    if NOISE_OF_SITES.code in codes:
         return "sites"
     return "collector" if spent.unit == "party" else "central"
 

@@ -444,11 +444,11 @@ class Study:
 
     def __str__(self) -> str:
         """Describe the study and its privacy cost."""
-        wider = math.sqrt(len(self.sites) / (len(self.sites) - self.n_colluding))
         facts: dict[str, str | list[str]] = {
             "sites": ", ".join(self.sites),
-            "noise": f"{wider:.2f} times that of a fit on all rows in one place, as "
-            f"{counted(self.n_colluding, 'site')} may work with the collector",
+            "noise": f"{self._shared(None).wider:.2f} times that of a fit on all rows "
+            f"in one place, as {counted(self.n_colluding, 'site')} may work with the "
+            "collector",
             "sums": str(self.n_sums),
         }
         return "\n".join([*fact_lines(facts), str(self.privacy_spent)])

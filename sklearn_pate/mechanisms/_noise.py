@@ -289,7 +289,8 @@ class NoiseSource:
 
         `sigma` is at most 2^20; the standard deviation is at most `sigma`.
         """
-        law = GaussianMagnitude(_exact("sigma", sigma / math.sqrt(self._n_sites)))
+        of_site = sigma if self._n_sites == 1 else sigma / math.sqrt(self._n_sites)
+        law = GaussianMagnitude(_exact("sigma", of_site))
         if sigma > LARGEST_SCALE:
             raise ValueError(
                 f"sigma={sigma!r} is more than {LARGEST_SCALE}, the largest scale that "

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sklearn_pate import Votes
-from tests.private import Study, _read_json, parse_card, strict_json
+from tests.private import VoteStudy, _read_json, parse_card, strict_json
 
 NOT_STRICT = {
     "nothing": b"",
@@ -30,7 +30,7 @@ def of_votes(path):
 
 READERS = {
     "header of votes": of_votes,
-    "study": Study.read,
+    "study": VoteStudy.read,
     "domain or deployment": lambda path: _read_json("domain", str(path)),
     "card": lambda path: parse_card(path.read_bytes(), path),
 }

@@ -219,7 +219,7 @@ BROKEN = [
     ("study/study.json", not_utf8, NO_STUDY),
     ("study/study.json", empty, NO_STUDY),
     ("study/study.json", of_version(1), "install the version of sklearn-pate that"),
-    ("study/study.json", of_file("metrics.json"), "has format 3"),
+    ("study/study.json", of_file("metrics.json"), NO_STUDY),
     ("study/north.votes", without_end, CUT),
     ("study/north.votes", with_other_byte, CUT),
     ("study/north.votes", not_utf8, NO_VOTES),
@@ -234,7 +234,7 @@ READERS = {
     "pate.skops": load,
     "pate.json": lambda path: load(path.with_suffix(".skops")),
     "metrics.json": PrivateMetrics.load,
-    "study.json": _site_commands.Study.read,
+    "study.json": _site_commands.VoteStudy.read,
     "north.votes": Votes.load,
     "ledger.sqlite": lambda path: PrivacyLedger(path).entries(),
 }
