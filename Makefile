@@ -159,7 +159,7 @@ benchmarks: export SURVIVAL_PYTHON := .venv-survival/bin/python
 benchmarks: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-synthesiser/installed .venv-scattering/installed .venv-survival/installed
 	$(INSTALL) --editable '.[bench,engines]'
 	for name in engines overhead images paper_students image_recipe petdl petdl_paper \
-	  petdl_components dpsgd siamese erm private_search private_learners sizes \
+	  petdl_components dpsgd siamese erm private_search private_learners sizes sites \
 	  private_metrics tabular mean_scores six_tables pate_defaults codes outcomes \
 	  cluster newton_speed \
 	  release_utility adaptive_cost accounting safety audits learner_audits \

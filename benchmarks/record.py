@@ -55,6 +55,7 @@ NEEDS = {
     "newton_speed": "an idle machine",
     "overhead": "an idle machine",
     "paper_students": "vote counts of the 2018 paper",
+    "sites costs": "an idle machine",
     "tabular adult_2017_noise": "vote counts of the 2018 paper",
 }
 PACKAGES = ("sklearn-pate", "scikit-learn", "numpy", "scipy", "joblib", "pandas")

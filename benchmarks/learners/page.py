@@ -192,6 +192,47 @@ def _images(name):
     } | _pate(name)
 
 
+def sites():
+    """Scores over five sites, and of all rows in one place."""
+    found = {name: load("sites")[name] for name in ("adult", "diabetes")}
+    epsilon = found["adult"]["epsilon_of_noise"]
+    lines = []
+    for title, score, write in (
+        ("Adult, accuracy in %", "accuracy", percent),
+        ("Adult, AUC", "auc", area),
+        ("Diabetes, AUC", "auc", area),
+    ):
+        learners = {}
+        for row in found[title.partition(",")[0].lower()]["rows"]:
+            learners.setdefault(row["learner"], []).append(write(row[score]))
+        lines += [[f"{title}: {name}", *cells] for name, cells in learners.items()]
+    columns = ["", "all rows", f"all rows, epsilon {epsilon:.2f}", "five sites"]
+    sources = "\n".join(source(results) for results in found.values())
+    return f"{markdown(columns, lines)}\n\n{sources}"
+
+
+def site_costs():
+    """Bytes, time and memory of each round of a fit over several sites."""
+    columns = {
+        "": "learner",
+        "sites": ("n_sites", str),
+        "round": lambda row: {0: "start", None: "model"}.get(
+            row["round"], str(row["round"])
+        ),
+        "request, kB": ("request_bytes", _kilobytes),
+        "reply of a site, kB": ("reply_bytes", _kilobytes),
+        "slowest site, s": ("slowest_site", decimals(2)),
+        "all sites, s": ("all_sites", decimals(1)),
+        "collector, s": ("collector", decimals(3)),
+        "memory of a site, MiB": ("memory", decimals(0)),
+    }
+    return table(load("sites")["costs"], columns)
+
+
+def _kilobytes(value):
+    return f"{value / 1e3:.1f}"
+
+
 #: Names of the parameters of DP-SGD that are varied.
 _VARIED = {
     "lr": "learning rate",
@@ -302,6 +343,8 @@ LEARNER_TABLES = (
     erm_regularisation,
     erm_kernel,
     sizes_adult,
+    sites,
+    site_costs,
     search_costs,
     search_tuning,
 )
