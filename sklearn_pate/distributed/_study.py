@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from sklearn_pate._aggregation._entry import WITHOUT_CONSEQUENCE
 from sklearn_pate._estimators._class_codes import fingerprint
 from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate._inputs._containers import as_table
@@ -328,8 +329,11 @@ class Study:
         """Return all that the sites agree on, as plain values."""
         task: Any = model_fingerprint(self.estimator)
         if self.measure is None:
-            kind, parameters = type(self.estimator), self.estimator.get_params(False)
-            task = model_fingerprint([kind, sorted(parameters.items())])
+            # Each site may choose what does not change the sums.
+            parameters = self.estimator.get_params(deep=False)
+            kept = sorted(parameters.keys() - WITHOUT_CONSEQUENCE)
+            of_fit = [type(self.estimator), *((one, parameters[one]) for one in kept)]
+            task = model_fingerprint(of_fit)
         spent = self.privacy_spent
         return {
             "format": "sklearn_pate study of sums",
