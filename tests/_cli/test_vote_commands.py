@@ -12,7 +12,7 @@ import pytest
 import skops.io
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import PublishedClassifier, Votes
+from sklearn_pate import PrivacyLedger, PublishedClassifier, Votes
 from sklearn_pate.distributed import cast_votes, shard_of
 from tests._cli.site_files import (
     N_TEACHERS,
@@ -311,3 +311,16 @@ def test_progress_is_written_to_a_terminal_only(folder, capsys, monkeypatch):
     assert main(vote("north", "--overwrite")) == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines[-1].endswith(f"vote: {N_TEACHERS} of {N_TEACHERS} teachers")
+
+
+def test_a_ledger_is_charged_once_for_the_same_command(folder, capsys):
+    PrivacyLedger("sites.sqlite", epsilon=4.0, delta=1e-5)
+    given = ["--ledger", "sites.sqlite", "--epsilon", "3", "--overwrite"]
+    for _ in range(2):
+        assert main(fit_votes(*given)) == 0
+    [entry] = PrivacyLedger("sites.sqlite").entries()
+    assert 2.9 < entry.epsilon <= 3
+    with pytest.raises(SystemExit):
+        main(fit_votes(*given, "--epsilon", "3.5"))
+    assert "would take" in capsys.readouterr().err
+    assert len(PrivacyLedger("sites.sqlite").entries()) == 1
