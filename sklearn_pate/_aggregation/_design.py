@@ -208,11 +208,16 @@ def _slope(
     largest of normal numbers is that of Blom (1958), "Statistical estimates and
     transformed beta-variables".
     """
-    sigma = n_queries**0.5 / largest_gdp_mu(cast(float, pate.epsilon), pate.delta)
-    if (shared := shared_release()) is not None:
-        sigma *= shared.wider
+    sigma = n_queries**0.5 / _mu_of_noise(pate)
     largest = norm.ppf((n_classes - 0.375) / (n_classes + 0.25))
     return float((n_classes - 1) * sigma / (n_teachers * largest))
+
+
+def _mu_of_noise(pate: PATEParameters) -> float:
+    """Return mu of a release with the noise that is drawn, by the public epsilon."""
+    mu = largest_gdp_mu(cast(float, pate.epsilon), pate.delta)
+    # Sites together draw more noise than is counted.
+    return mu if (shared := shared_release()) is None else mu / shared.wider
 
 
 def _may_be_balanced(pate: PATEParameters, student: Any, n_classes: int) -> bool:
@@ -474,7 +479,7 @@ def _n_right_answers(
         return None
     # The difference of two counts exceeds its noise, for each of the other classes.
     exceeded = norm.isf((1 - _RIGHT) / (n_classes - 1))
-    signal = n_teachers * largest_gdp_mu(pate.epsilon, pate.delta)
+    signal = n_teachers * _mu_of_noise(pate)
     return max(_FEWEST_QUERIES, int((signal / (2 * exceeded)) ** 2))
 
 
