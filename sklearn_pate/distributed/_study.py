@@ -7,6 +7,7 @@ import json
 import math
 import os
 import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -44,6 +45,7 @@ from sklearn_pate.accounting._value_checks import (
     printable,
 )
 from sklearn_pate.distributed._masks import SiteKey
+from sklearn_pate.exceptions import PrivacyUtilityWarning
 from sklearn_pate.learners._newton import DPNewtonClassifier
 from sklearn_pate.mechanisms._noisy_sum import MOST_NUMBERS, MOST_SITES
 from sklearn_pate.mechanisms._plurality import Response
@@ -298,7 +300,9 @@ class Study:
         """Run the fit or the measurement on rows, or on made-up ones."""
         given = dict(self._made_up() if rows is None else rows)
         X, y = given.pop("X"), given.pop("y")
-        with sharing(shared):
+        with sharing(shared), warnings.catch_warnings():
+            if rows is not None:  # what public numbers show is told with the study
+                warnings.simplefilter("ignore", PrivacyUtilityWarning)
             if self.measure is None:
                 public = PublicData(self.X_public)
                 return clone(self.estimator).fit(X, y, X_public=public, **given)
