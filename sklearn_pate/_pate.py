@@ -64,10 +64,9 @@ from sklearn_pate.mechanisms._noisy_sum import Threshold, check_threshold
 class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassifier):
     """Private Aggregation of Teacher Ensembles.
 
-    Teachers are trained on disjoint shards of the private rows. Each teacher labels
-    public rows by votes or class probabilities. A mechanism adds noise to the sum over
-    teachers, and a student learns from the noisy results. The student may be published,
-    with ``privacy_spent_`` as privacy statement.
+    Teachers are trained on disjoint shards of the private rows, and label public rows
+    by votes or class probabilities. A mechanism adds noise to the sum over teachers. A
+    student learns from the noisy results, and may be published.
 
     Parameters by purpose:
 
@@ -81,24 +80,20 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
     Parameters
     ----------
     estimator : classifier, default=None
-        The teacher; None is ``LogisticRegression(max_iter=1000)``. Preprocessing that
-        learns from data must be part of the teacher, in a Pipeline. A teacher must
-        store nothing outside the fitted estimator, such as in files. Parameters that
-        name labels, such as `class_weight`, use the labels in y.
+        The teacher, with its preprocessing in a Pipeline, and without files of its own.
+        None is ``LogisticRegression(max_iter=1000)``. Parameters that name labels, such
+        as `class_weight`, use the labels in y.
 
     student : classifier, default=None
-        The student, whose training has no privacy cost. None is an
-        :class:`~sklearn_pate.students.ImageStudent` for images, a clone of the teacher
-        for networks, and for tables the released mean with "scores" and otherwise a
+        The student. None is an :class:`~sklearn_pate.students.ImageStudent` for images,
+        a clone of the teacher for networks, the released mean with "scores", and else a
         logistic regression. A student that accepts unlabelled rows (y = -1) is trained
         on all public rows.
 
     n_teachers : int or "auto", default="auto"
-        Number of shards. With more teachers, noise changes fewer answers, but each
-        teacher learns from fewer rows. "auto" is the square root of the number of
-        private rows. With "scores", it is twice this root, and three times with a
-        `representation`; for images, up to four times. With groups, "auto" is not
-        allowed.
+        Number of shards. "auto", not allowed with groups, is the square root of the
+        number of private rows. With "scores", it is twice this root, with a
+        `representation` three times, and for images up to four times.
 
     mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", "permute-and-flip", \
             "confident", "interactive", "histogram"} or mechanism, default="auto"
@@ -108,10 +103,9 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         and if `epsilon` is None.
 
     n_queries : int or "auto", default="auto"
-        Number of public rows that the teachers label by votes, each once; must be
-        "auto" for "scores". At a fixed epsilon, more queries mean more noise in each
-        answer. "auto" is 2000, and fewer for networks and for students that accept
-        unlabelled rows, as that of images does.
+        Number of public rows that the teachers label by votes; must be "auto" for
+        "scores". At a fixed epsilon, more queries mean more noise in each. "auto" is
+        2000, and fewer for networks and for students that accept unlabelled rows.
 
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
             "interactive"} or QueryStrategy, default="auto"
@@ -122,17 +116,14 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
     vote : {"balanced", "plain"}, default="balanced"
         Rule of a teacher's vote. "plain" is the most probable class, as in the papers.
         "balanced" is the class whose probability most exceeds its mean over the public
-        rows, so that votes rank rows for a rare class, too. The student's probabilities
-        then get the shares of the classes from a noisy count, which `epsilon` includes,
-        whatever its class weights; see "Balanced and plain votes" in
-        :doc:`/guide/pate`.
+        rows. The student's probabilities then get the shares of the classes from a
+        noisy count; see "Balanced and plain votes" in :doc:`/guide/pate`.
 
     threshold : {"auto", "balanced", "accuracy"} or float, default="auto"
         With two classes, the probability above which the second class is predicted.
         With "auto", the share of public rows predicted as the second class equals the
-        mean probability of this class. "balanced" is this mean probability, and
-        "accuracy" is one half. Must be "auto" for plain votes, and for a student of
-        your own with "scores": both predict the most probable class.
+        mean probability of this class. "balanced" is this mean, and "accuracy" one
+        half. Must be "auto" for plain votes, and for your own student with "scores".
 
     representation : transformer, "auto" or None, default="auto"
         Transformer of features for teachers with few rows, fitted on public rows.
@@ -142,13 +133,11 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         The representation has no privacy cost if it transforms each row by itself.
 
     epsilon : float or None, default=1.0
-        The publishable epsilon of this fit, to which the noise is calibrated. With
-        None, `mechanism` fixes the noise, votes are plain, and the fit states the
-        resulting epsilon.
+        The publishable epsilon, to which the noise is calibrated. With None,
+        `mechanism` fixes the noise, votes are plain, and the fit states the epsilon.
 
     delta : float, default=1e-5
-        Delta of the (epsilon, delta) guarantee. Must be well below one over the number
-        of rows.
+        Delta of the guarantee; must be well below one over the number of rows.
 
     privacy_unit : {"row", "group"}, default="row"
         Unit of privacy: one row, or all rows of one group, such as a patient, given as
@@ -177,15 +166,13 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         another label is dropped, and counted in ``data_problems_``.
 
     ledger : PrivacyLedger, default=None
-        The privacy budget of the private data over all fits. The privacy cost of a fit
-        is recorded before any noise is drawn. With an integer `random_state`, a
-        repeated fit gets the same answers at no further cost. **If rows or labels are
-        prepared in another way, use another** `random_state`.
+        The privacy budget of the private data over all fits. With an integer
+        `random_state`, a repeated fit gets the same answers at no further cost. **If
+        rows or labels are prepared in another way, use another** `random_state`.
 
     memory : str, path-like or joblib.Memory, default=None
-        A **sensitive** folder that stores the votes of trained teachers for a repeated
-        fit. Requires an integer `random_state`. Every fit that uses stored votes has
-        its own privacy cost.
+        A **sensitive** folder for the votes of trained teachers, used by repeated fits,
+        each at its own privacy cost. Requires an integer `random_state`.
 
     n_jobs : int, default=None
         Number of teachers trained at once, in processes of joblib or, by
@@ -193,12 +180,10 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         at a time.
 
     verbose : int or bool, default=0
-        With 1, the standard error stream gets a line for each phase that is over. 2 and
-        more add the messages of joblib about teachers.
+        1 prints a line for each phase to standard error; 2 adds messages of joblib.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of shards, teachers, queries and student, never of the noise. The seed may
-        be public.
+        Seed of shards, teachers, queries and student, never of noise. May be public.
 
     Attributes
     ----------
@@ -208,13 +193,11 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
     classes_ : ndarray of shape (n_classes,)
         Class labels.
 
-    privacy_spent_ : PrivacySpent
-        The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
-        published.
+    class_shares_ : ndarray of shape (n_classes,)
+        Shares by a noisy count; absent for plain votes. May be published.
 
-    privacy_analysis_ : PrivacyAnalysis
-        **Sensitive**: the privacy cost at the actual votes, and the warnings of
-        teachers. A pickled or copied estimator lacks this attribute.
+    privacy_spent_ : PrivacySpent
+        Privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be published.
 
     mechanism_ : Mechanism
         The mechanism with all parameters set. With `synthetic`, the parts are
@@ -226,24 +209,14 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
     representation_ : transformer
         The transformer, fitted on public rows; absent without one. May be published.
 
-    queried_indices_ : ndarray of int of shape (n_queries,)
-        Indices of the public rows that teachers labelled; with "scores", of those that
-        were scored, at most 10,000.
-
-    answers_ : ndarray of int of shape (n_queries,)
+    queried_indices_, answers_ : ndarray of int of shape (n_queries,)
+        Indices of the public rows that teachers labelled, or scored (at most 10,000).
         Answer to each query, or class of each scored row: an index into ``classes_``,
         or -1 for no answer.
 
-    class_shares_ : ndarray of shape (n_classes,)
-        Shares of the classes by a noisy count; absent for plain votes. May be
-        published.
-
-    soft_answers_ : ndarray of shape (n_scored, n_classes)
-        Only with the mechanism "scores": class probabilities of the scored rows. May be
-        published.
-
-    estimate_ : Estimate
-        Only with the mechanism "scores": the released numbers. May be published.
+    estimate_, soft_answers_ : Estimate, ndarray of shape (n_scored, n_classes)
+        Only with "scores": the released numbers, and class probabilities of the scored
+        rows. May be published.
 
     histograms_ : ndarray of int of shape (n_queries, n_classes)
         Only with ``mechanism="histogram"``: noisy vote counts. May be published.
@@ -254,16 +227,13 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         that are no code. May be published.
 
     codes_ : dict
-        Only with counted codes: the codes of each column, as text, in the order of its
-        counts. May be published.
+        Only with counted codes: the codes of each column, in the order of its counts.
 
-    data_problems_ : tuple of str
-        **Sensitive**: what `check_data` finds in the private rows of this fit. A
-        pickled or copied estimator lacks this attribute.
-
-    public_indices_ : ndarray of int of shape (n_public,)
-        Only with `public_size`, and **sensitive**: indices of the rows of X that became
-        public. A pickled or copied estimator lacks this attribute.
+    privacy_analysis_, data_problems_, public_indices_ : object
+        **Sensitive**, and lacking in a pickled or copied estimator: the
+        :class:`~sklearn_pate.accounting.PrivacyAnalysis` at the actual votes, with the
+        warnings of teachers; what `check_data` finds in the private rows; with
+        `public_size`, the indices of the rows of X that became public.
 
     n_features_in_ : int
         Number of features.
@@ -393,13 +363,10 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
             If a parameter or the data cannot be used. Nothing was released or charged,
             except possibly the counts of `synthetic`.
 
-        BudgetExceededError
-            If the cost exceeds the budget of the `ledger`. Nothing was charged.
-
-        LedgerError
-            If the file of the `ledger` cannot be used. Also if the counts stored in the
-            ledger give other `synthetic` rows with the installed library versions. No
-            answer was released.
+        BudgetExceededError, LedgerError
+            If the cost exceeds the budget of the `ledger`, or if its file cannot be
+            used. The latter also if its counts give other `synthetic` rows with the
+            installed library versions. Nothing was charged, and no answer released.
 
         Warns
         -----

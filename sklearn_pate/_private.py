@@ -41,6 +41,22 @@ def requesting_public_rows(
     return routing
 
 
+def _with_short_docstring(kind: type) -> type:
+    """Return a descriptor like scikit-learn's ``set_fit_request``, with less text."""
+
+    def get(self: Any, instance: Any, owner: type) -> Any:
+        method = kind.__get__(self, instance, owner)  # type: ignore[attr-defined]
+        method.__doc__ = (
+            f"Choose which metadata `{self.name}` gets from a meta-estimator.\n\n"
+            "True passes metadata if given, False does not, None raises an error if\n"
+            "given, and a str is the name it has there. See the User Guide of\n"
+            "scikit-learn on metadata routing. Returns the estimator."
+        )
+        return method
+
+    return type(kind.__name__, (kind,), {"__get__": get})
+
+
 class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Base class of classifiers that state their privacy cost before they are fitted.
 
@@ -79,6 +95,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
     #: Fitted attributes that may hold estimators, of which only clones are fitted.
     _unfitted: ClassVar[tuple[str, ...]] = ()
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Shorten the docstrings of methods that scikit-learn generates."""
+        super().__init_subclass__(**kwargs)
+        for name, method in vars(cls).items():
+            is_request = name.startswith("set_") and name.endswith("_request")
+            if is_request and hasattr(method, "name"):  # not written by hand
+                method.__class__ = _with_short_docstring(type(method))
+
     @private_rows_by_position
     def plan_privacy(self, X: Any, y: Any, **fit_params: Any) -> PrivacySpent:
         """State the privacy cost of a fit, without fitting.
@@ -88,8 +112,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X, y, **fit_params : object
-            As in `fit`. The privacy cost depends on the numbers of rows, features and
-            classes, and on no private value.
+            As in `fit`. The privacy cost depends on no private value.
 
         Returns
         -------
@@ -118,8 +141,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
     ) -> DataProblems:
         """List problems in private rows, for the data holder alone. **Sensitive**.
 
-        `fit` drops some of these rows, and cannot report them. So call this method
-        before `fit`. Nothing is drawn, charged, fitted or stored. Problems are:
+        Call it before `fit`, which drops such rows and cannot report them. Nothing is
+        drawn, charged, fitted or stored. Problems are:
 
         - labels that are not in `classes`, or that look like slips;
         - rows without a group id, and groups with different labels or single rows;
@@ -179,15 +202,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
             card. No privacy statement covers this text.
 
         metrics : PrivateMetrics or OutcomeMetrics, default=None
-            Metrics of this model by :func:`~sklearn_pate.metrics.private_metrics`,
-            repeated on the privacy card. The statement is then of both together.
+            Metrics by :func:`~sklearn_pate.metrics.private_metrics`, repeated on the
+            privacy card. The statement is then of model and metrics together.
 
         Returns
         -------
         published : PublishedClassifier
-            Model with equal predictions. It also has rounded ranges and categories of
-            the public columns, to check rows to predict. `save` writes a privacy card,
-            and a file that runs no code when loaded.
+            Model with equal predictions, and with rounded ranges and categories of the
+            public columns. `save` writes a privacy card, and a file that runs no code.
 
         Raises
         ------

@@ -8,9 +8,13 @@ needs a cluster, say) is in a ``py`` block, and other commands are in a ``sh`` b
 
 import contextlib
 import io
+import os
 import re
 import runpy
 import shlex
+import shutil
+import subprocess
+import sys
 from decimal import Decimal
 from operator import attrgetter
 from pathlib import Path
@@ -102,6 +106,32 @@ def test_the_page_on_the_papers_runs_on_their_data(data_set, tmp_path, monkeypat
     monkeypatch.setenv("SKLEARN_PATE_DATA", str(data_set.home))
     monkeypatch.chdir(tmp_path)
     assert_runs(PAPERS)
+
+
+@pytest.mark.docs
+def test_the_page_on_r_runs_where_r_and_reticulate_are_installed(tmp_path):
+    if shutil.which("Rscript") is None:
+        pytest.skip("no R")
+    installed = ["Rscript", "-e", "quit(status = !requireNamespace('reticulate'))"]
+    if subprocess.run(installed, capture_output=True, check=False).returncode != 0:
+        pytest.skip("no reticulate")
+    page = (DOCS / "guide" / "from-r.md").read_text()
+    code = re.findall(r"^```r\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
+    (tmp_path / "page.R").write_text("\n".join(code))
+    python = {
+        "RETICULATE_PYTHON": sys.executable,
+        "PYTHONPATH": str(DOCS.parent),
+    }
+    run = subprocess.run(
+        ["Rscript", "page.R"],
+        cwd=tmp_path,
+        env=os.environ | python,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert "PrivacySpent(epsilon=1.000, delta=1e-05)\n[1] TRUE" in run.stdout
 
 
 def test_pictures_of_the_guide_are_those_that_the_script_draws():

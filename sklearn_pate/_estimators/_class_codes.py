@@ -453,14 +453,13 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         Raises
         ------
         ValueError
-            If the columns of X differ from the columns in `fit`, or if a prediction of
-            the inner classifier is not a class index.
+            If columns differ from `fit`, or the student predicts no class index.
 
         Warns
         -----
         UserWarning
-            If values of columns are not as in the public rows of the fit, such as text
-            for numbers, new categories, or another unit. The message names the columns.
+            If columns are not as in the public rows, such as text for numbers, new
+            categories, or another unit.
         """
         X = self._rows_to_predict(X)
         with _names_told():
@@ -479,8 +478,7 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         Returns
         -------
         probabilities : ndarray of shape (n_rows, n_classes)
-            One column per class in ``classes_``. A class that the model does not know
-            has probability 0.
+            One column per class in ``classes_``; 0 for a class unknown to the model.
         """
         return self._scores("predict_proba", X, absent=0.0)
 
@@ -512,10 +510,9 @@ class DelegatedPredictionMixin(ProbabilityScoresMixin):
         Returns
         -------
         scores : ndarray of shape (n_rows, n_classes), or (n_rows,) with two classes
-            One column per class in ``classes_``. A class that the model does not know
-            has the smallest float32 as score. If the inner classifier has no decision
-            function, scores are logarithms of the probabilities, or, with two classes,
-            log-odds.
+            One column per class in ``classes_``; the smallest float32 for a class that
+            the model does not know. Without a decision function of the inner
+            classifier, logarithms of the probabilities, or log-odds for two classes.
         """
         return self._scores("decision_function", X, absent=_LOWEST_SCORE)
 

@@ -36,6 +36,7 @@ from sklearn_pate._inputs._odd_values import (
     is_missing_or_nan,
     odd_rows,
     of_each,
+    read_numbers,
     to_number,
     to_text,
 )
@@ -260,7 +261,9 @@ def _of_columns(X: Table, X_public: Any, takes_missing: bool) -> Iterator[str]:
 
 def _is_unlike(private: NDArray[Any], public: NDArray[Any]) -> bool:
     """Check whether many more or fewer numbers are in the middle half of the public."""
-    one, other = (values[~np.isnan(values)] for values in (private, public))
+    # Booleans with missing values are objects.
+    read = (read_numbers(values[:, None], refuse=False) for values in (private, public))
+    one, other = (values[~np.isnan(values)] for values in read)
     if min(len(one), len(other)) < _FEWEST_NUMBERS:
         return False
     one, other = one.astype(np.float32), other.astype(np.float32)

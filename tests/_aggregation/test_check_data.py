@@ -248,3 +248,16 @@ def test_many_other_labels_are_counted_together():
     problems = DPNewtonClassifier(**KNOWN).check_data(X, labels)
     assert len(problems) == 2 + 10 + 1
     assert problems[-1] == "390 rows left out: 390 other labels not in classes."
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_booleans_with_missing_values_are_compared_with_public_booleans(library):
+    pl = pytest.importorskip("polars")
+    values = [None, *(bool(one > 5) for one in X[1:, 1])]
+    frame = pl.DataFrame({"age": X[:, 0], "smoker": values})
+    if library == "pandas":
+        smoker = pd.array(values, dtype="boolean")
+        frame = pd.DataFrame({"age": X[:, 0], "smoker": smoker})
+    public = PublicData(frame[200:])
+    clf = DPNewtonClassifier(**KNOWN)
+    assert clf.check_data(frame[:200], Y[:200], X_public=public) == ()
