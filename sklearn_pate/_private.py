@@ -41,22 +41,6 @@ def requesting_public_rows(
     return routing
 
 
-def _with_short_docstring(kind: type) -> type:
-    """Return a descriptor like scikit-learn's ``set_fit_request``, with less text."""
-
-    def get(self: Any, instance: Any, owner: type) -> Any:
-        method = kind.__get__(self, instance, owner)  # type: ignore[attr-defined]
-        method.__doc__ = (
-            f"Choose which metadata `{self.name}` gets from a meta-estimator.\n\n"
-            "True passes metadata if given, False does not, None raises an error if\n"
-            "given, and a str is the name it has there. See the User Guide of\n"
-            "scikit-learn on metadata routing. Returns the estimator."
-        )
-        return method
-
-    return type(kind.__name__, (kind,), {"__get__": get})
-
-
 class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Base class of classifiers that state their privacy cost before they are fitted.
 
@@ -94,14 +78,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):
     _sensitive: ClassVar[tuple[str, ...]] = ("data_problems_",)
     #: Fitted attributes that may hold estimators, of which only clones are fitted.
     _unfitted: ClassVar[tuple[str, ...]] = ()
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Shorten the docstrings of methods that scikit-learn generates."""
-        super().__init_subclass__(**kwargs)
-        for name, method in vars(cls).items():
-            is_request = name.startswith("set_") and name.endswith("_request")
-            if is_request and hasattr(method, "name"):  # not written by hand
-                method.__class__ = _with_short_docstring(type(method))
 
     @private_rows_by_position
     def plan_privacy(self, X: Any, y: Any, **fit_params: Any) -> PrivacySpent:
