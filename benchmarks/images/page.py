@@ -51,6 +51,7 @@ def images_ours():
 #: Settings of the ablation that no claim of a page needs.
 _NOT_SHOWN = (
     "queries: 300",
+    "teachers: 250 networks",
     "mechanism: Laplace",
     "mechanism: Gumbel",
     "mechanism: Confident",
@@ -71,11 +72,10 @@ def images_distillation():
     """Comparison of histograms with answers at equal epsilon."""
     columns = {
         "release: student": lambda row: f"{row['release']}: {row['student']}",
-        "queries": "n_queries",
         "accuracy, %": ("accuracy", percent),
         "right plurality, %": ("answers_right", percent),
     }
-    return _images("distillation", columns, lambda row: row["n_queries"] != 300)
+    return _images("distillation", columns, lambda row: row["n_queries"] == 1000)
 
 
 def images_svhn():

@@ -1,7 +1,7 @@
 """Tables of docs/benchmarks/petdl.md."""
 
 from benchmarks.record import load
-from benchmarks.reporting import decimals, markdown, percent, source, table
+from benchmarks.reporting import decimals, percent, source, table
 
 # Table 1 of the paper, other methods: accuracy in % and epsilon on three data sets.
 OTHERS = [
@@ -97,35 +97,7 @@ def petdl_noise_on_loss():
     return table(results, columns)
 
 
-def petdl_components():
-    """Accuracy on components of images, by the parameters that the paper varies."""
-    results = load("petdl")["components"]
-    lines = {}
-    for row in results["rows"]:
-        shards = " of biased shards" if row["is_biased"] else ""
-        teacher = f"one of {row['n_teachers']} teachers{shards}"
-        lines.setdefault(teacher, {})[row["data"]] = percent(row["teachers"]["mean"])
-        lines.setdefault(_setting(row), {})[row["data"]] = percent(row["accuracy"])
-    names = list(dict.fromkeys(row["data"] for row in results["rows"]))
-    cells = [[line, *map(found.get, names)] for line, found in lines.items()]
-    return f"{markdown(['accuracy, %', *names], cells)}\n\n{source(results)}"
-
-
-def _setting(row):
-    noise = f"epsilon {row['target']:g}" if row["target"] else f"noise {row['noise']:g}"
-    words = [f"batches of {row['batch_size']}", noise]
-    if row["distillation_epochs"]:
-        words.append(f"network with epochs {row['distillation_epochs']}")
-        words.append(f"hint epochs {row['hint_epochs']}")
-    if row["is_biased"]:
-        words.append("biased shards")
-    if row["weighted"]:
-        words.append("weighted")
-    return ", ".join(words)
-
-
 PETDL_TABLES = (
     petdl_claims,
     petdl_noise_on_loss,
-    petdl_components,
 )
