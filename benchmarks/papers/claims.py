@@ -12,6 +12,8 @@ VOID = "void"
 NOT_MEASURED = "not measured"
 IMPOSSIBLE = "cannot be measured here"
 VERDICTS = (REPRODUCED, BETTER, NOT_REPRODUCED, VOID, NOT_MEASURED, IMPOSSIBLE)
+#: Verdicts of claims that the tables do not show.
+UNMEASURED = (NOT_MEASURED, IMPOSSIBLE)
 #: Largest difference of a figure that is reproduced.
 EPSILON_SHARE = 0.02
 POINTS = 1.0
@@ -35,9 +37,7 @@ class Row:
 
     def cells(self):
         """Return the cells of a line of the table."""
-        source = f"`{self.source}`" if self.source else ""
-        reason = ": ".join(filter(None, (source, self.remark)))
-        return [self.claim, self.printed, self.here, f"**{self.verdict}**", reason]
+        return [self.claim, self.printed, self.here, self.verdict, self.remark]
 
 
 def epsilon_verdict(printed, measured):
@@ -77,8 +77,11 @@ def claims_table(rows):
 
     @functools.wraps(rows)
     def table():
-        header = ["claim", "printed", "here", "verdict", "measured by: remark"]
-        return markdown(header, [row.cells() for row in rows()], rule="---")
+        shown = [row for row in rows() if row.verdict not in UNMEASURED]
+        header = ["claim", "printed", "here", "verdict", "remark"]
+        lines = markdown(header, [row.cells() for row in shown], rule="---")
+        sources = dict.fromkeys(f"`{row.source}`" for row in shown if row.source)
+        return f"{lines}\n\nMeasured or tested by {', '.join(sources)}."
 
     table.rows = rows
     return table
