@@ -37,7 +37,8 @@ class Row:
 
     def cells(self):
         """Return the cells of a line of the table."""
-        return [self.claim, self.printed, self.here, self.verdict, self.remark]
+        here = f"{self.here} ({self.remark})" if self.remark else self.here
+        return [self.claim, self.printed, here, self.verdict]
 
 
 def epsilon_verdict(printed, measured):
@@ -78,7 +79,7 @@ def claims_table(rows):
     @functools.wraps(rows)
     def table():
         shown = [row for row in rows() if row.verdict not in UNMEASURED]
-        header = ["claim", "printed", "here", "verdict", "remark"]
+        header = ["claim", "printed", "here", "verdict"]
         lines = markdown(header, [row.cells() for row in shown], rule="---")
         sources = dict.fromkeys(f"`{row.source}`" for row in shown if row.source)
         return f"{lines}\n\nMeasured or tested by {', '.join(sources)}."

@@ -107,7 +107,7 @@ def papers_2018():
             "an expectation",
             "no upper bound; `ConfidentGNMax` counts all answers that may be given",
             VOID,
-            remark="[known faults](proofs/faults.md#faults-that-the-tests-detect)",
+            remark="[fault](proofs/faults.md#faults-that-the-tests-detect)",
         ),
         Row(
             "Renyi cost of a release with noise by smooth sensitivity",

@@ -9,7 +9,6 @@ OTHERS = [
     ("2019 paper's table: PATE (2017)", "", (98.1, 8.03), (90.77, 8.19), None),
     ("2019 paper's table: PATE (2018)", "", (98.5, 1.97), (91.6, 4.96), None),
 ]
-_VARIANTS = ("", "", ", biased shards", " weighted, biased shards")
 _TEACHERS = {
     "network": "networks on pixels",
     "discriminant": "linear discriminants on a representation",
@@ -26,14 +25,8 @@ _MANY = 250  # teachers on MNIST; papers.md has fewer
 
 
 def petdl_claims():
-    """Tables 1 and 2 of the paper, compared with measurements."""
-    claims = load("petdl")["reachable"]["rows"]
+    """Other methods of the paper's Table 1, and measurements."""
     lines = [_claim(*one) for one in OTHERS]
-    for start, variant in zip(range(0, len(claims), 3), _VARIANTS, strict=True):
-        by_data = claims[start : start + 3]
-        pairs = [(one["claimed_accuracy"], one["claimed_epsilon"]) for one in by_data]
-        name = f"2019 paper: PETDL{variant}, noise on the loss"
-        lines.append(_claim(name, str(by_data[0]["n_teachers"]), *pairs))
     results = load("petdl")
     main = [
         row
