@@ -21,7 +21,7 @@ def _shuffles(results):
 
 
 def images_pate_g():
-    """The experiment of the 2017 paper."""
+    """Accuracy and epsilons of the 2017 paper's experiment."""
     columns = {
         "queries": "n_queries",
         **ACCURACY,

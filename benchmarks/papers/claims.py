@@ -12,7 +12,7 @@ VOID = "void"
 NOT_MEASURED = "not measured"
 IMPOSSIBLE = "cannot be measured here"
 VERDICTS = (REPRODUCED, BETTER, NOT_REPRODUCED, VOID, NOT_MEASURED, IMPOSSIBLE)
-#: Verdicts of claims that the tables do not show.
+#: Verdicts of claims that were not measured.
 UNMEASURED = (NOT_MEASURED, IMPOSSIBLE)
 #: Largest difference of a figure that is reproduced.
 EPSILON_SHARE = 0.02
@@ -34,6 +34,12 @@ class Row:
     def __post_init__(self):
         if self.verdict not in VERDICTS:
             raise ValueError(f"{self.verdict!r} is none of {VERDICTS}.")
+
+    @property
+    def is_listed(self):
+        """Whether the claim was measured; tests are named by the reference."""
+        is_tested = self.verdict == REPRODUCED and self.source.startswith("tests/")
+        return self.verdict not in UNMEASURED and not is_tested
 
     def cells(self):
         """Return the cells of a line of the table."""
@@ -78,11 +84,13 @@ def claims_table(rows):
 
     @functools.wraps(rows)
     def table():
-        shown = [row for row in rows() if row.verdict not in UNMEASURED]
+        shown = [row for row in rows() if row.is_listed]
         header = ["claim", "printed", "here", "verdict"]
         lines = markdown(header, [row.cells() for row in shown], rule="---")
-        sources = dict.fromkeys(f"`{row.source}`" for row in shown if row.source)
-        return f"{lines}\n\nMeasured or tested by {', '.join(sources)}."
+        sources = dict.fromkeys(
+            f"`{row.source}`" for row in shown if row.source[:6] not in ("", "tests/")
+        )
+        return f"{lines}\n\nMeasured by {', '.join(sources)}."
 
     table.rows = rows
     return table

@@ -180,7 +180,7 @@ def papers_2019_claims():
     rows = []
     for i, row in enumerate(reachable["rows"]):
         variant, n_teachers = names[i // 3], row["n_teachers"]
-        here = f"at most {percent(row['right'], 0)} % right labels"
+        here = f"at most {percent(row['right'], 0)} %"
         source = reachable
         if row["data"] == "MNIST":
             found = attack["rows"][i // 3]

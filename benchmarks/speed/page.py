@@ -61,8 +61,8 @@ def cluster():
     [row] = results["boosting"]["rows"]
     fit, alone = row["fit"]["seconds"], row["alone"]["seconds"]
     return (
-        f"With 2,000 boosting teachers on 1e7 rows, a whole fit of files takes {fit:.0f} "
-        f"seconds, {fit / alone:.2f} times the training of the teachers in memory.\n\n"
+        "With 2,000 boosting teachers on 1e7 rows, a whole fit of files takes "
+        f"{fit:.0f} seconds, {fit / alone:.2f} times the training of the teachers in memory.\n\n"
         f"{logistic}"
     )
 

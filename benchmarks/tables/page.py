@@ -167,7 +167,8 @@ def components():
     for place in COMPONENTS:
         for row in load("six_tables")[f"component {place}"]["rows"]:
             if row["epsilon"] == SHOWN:
-                lines.setdefault(row["learner"], []).append(area(row["auc"]))
+                auc = decimals(3)(row["auc"])
+                lines.setdefault(row["learner"], []).append(auc)
     columns = ["AUC at epsilon 1", *(f"component {place}" for place in COMPONENTS)]
     rows = [[learner, *cells] for learner, cells in lines.items()]
     return table(load("six_tables")["component 1"], columns, rows=rows)
@@ -207,7 +208,7 @@ def codes():
     for key in found["even"]:
         learner, epsilon = key
         if epsilon in (None, SHOWN):
-            areas = [area(found[name][key]["auc"]) for name in CODED]
+            areas = [decimals(3)(found[name][key]["auc"]) for name in CODED]
             lines.append([learner, *areas])
     return table(results["even"], ["AUC at epsilon 1", *CODED.values()], rows=lines)
 
