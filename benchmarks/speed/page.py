@@ -62,8 +62,8 @@ def cluster():
     fit, alone = row["fit"]["seconds"], row["alone"]["seconds"]
     return (
         "With 2,000 boosting teachers on 1e7 rows, a whole fit of files takes "
-        f"{fit:.0f} seconds, {fit / alone:.2f} times the training of the teachers in memory.\n\n"
-        f"{logistic}"
+        f"{fit:.0f} seconds, {fit / alone:.2f} times the training of the teachers in "
+        f"memory.\n\n{logistic}"
     )
 
 
