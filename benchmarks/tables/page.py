@@ -364,6 +364,14 @@ def diabetes():
     return table(load("tabular")["diabetes"], columns)
 
 
+#: Ways of balancing that the page discusses; the result file has more.
+_BALANCING = (
+    "drop others, split by patient",
+    "repeat the readmitted, then split by row",
+    "not balanced, split by patient",
+)
+
+
 def diabetes_balanced():
     """Effect of balancing on the 2017 paper's experiment, and on its bound."""
     columns = {
@@ -374,7 +382,9 @@ def diabetes_balanced():
         "epsilon by the 2017 bound (not publishable)": ("epsilon_2017", decimals(2)),
         "publishable epsilon": ("publishable_epsilon", decimals(2)),
     }
-    return table(load("tabular")["diabetes_balanced"], columns)
+    results = load("tabular")["diabetes_balanced"]
+    rows = [row for row in results["rows"] if row["balancing"] in _BALANCING]
+    return table(results, columns, rows=rows)
 
 
 def release_utility():
