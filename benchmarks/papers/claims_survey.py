@@ -212,7 +212,7 @@ def _rows_of_dp_sgd():
         found = {row[name]: 100 * row["accuracy"]["mean"] for row in rows}
         return Row(
             f"DP-SGD: {claim}",
-            "text of 2016",
+            "text",
             "as above"
             if is_repeated
             else f"{'; '.join(f'{one:.1f}' for one in found.values())} for {noun} of "

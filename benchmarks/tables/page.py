@@ -8,7 +8,6 @@ from benchmarks.reporting import (
     markdown,
     percent,
     source,
-    spread,
     table,
 )
 
@@ -265,44 +264,6 @@ def _by_learner(rows):
     return found, list(dict.fromkeys(row["learner"] for row in rows))
 
 
-def readme():
-    """Accuracy of the code of README.md."""
-    columns = {
-        "code of README.md": "learner",
-        "private rows": ("n_private", "{:,}".format),
-        "public rows": ("n_public", "{:,}".format),
-        "accuracy": ("accuracy", percent),
-    }
-    return table(load("readme")["adult"], columns)
-
-
-def adult_2017():
-    """Comparison with the 2017 paper."""
-    results = load("tabular")["adult_2017"]
-    [row] = results["rows"]
-    composed = f"{row['strong_composition_2017']:.1f} (strong composition)"
-    lines = [
-        ["accuracy without privacy", "85", percent(row["not_private"])],
-        ["accuracy of the student", "83", percent(row["accuracy"])],
-        [
-            "epsilon by the 2017 bound (depends on the votes: not publishable)",
-            "2.66",
-            spread(row["epsilon_2017"]),
-        ],
-        [
-            "exact epsilon of the same votes (not publishable)",
-            "",
-            spread(row["exact_epsilon"]),
-        ],
-        [
-            "publishable epsilon of the same answers",
-            composed,
-            f"{row['publishable_epsilon']:.2f}",
-        ],
-    ]
-    return table(results, ["", "2017 paper", "sklearn_pate"], rows=lines)
-
-
 def adult():
     """Accuracy by the number of queries, and the best number for each epsilon."""
     results = load("tabular")["adult"]
@@ -427,8 +388,6 @@ def _range(rows):
 
 
 TABULAR_TABLES = (
-    readme,
-    adult_2017,
     adult,
     adult_methods,
     diabetes,
