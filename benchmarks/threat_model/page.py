@@ -28,9 +28,8 @@ def safety_noise():
     scales = [row["scale"] for row in rows]
     p_value = min(row["p_value"] for row in rows)
     return (
-        f"A million draws of {names} noise were tested against the distribution for "
-        f"which the privacy cost is computed, at scales from {min(scales):g} to "
-        f"{max(scales):g}. The smallest of {len(rows)} p-values is {p_value:.2f}."
+        f"A million draws of {names} noise, at scales from {min(scales):g} to "
+        f"{max(scales):g}, were tested against their exact distribution. The smallest of {len(rows)} p-values is {p_value:.2f}."
     )
 
 
