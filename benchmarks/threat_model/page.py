@@ -29,7 +29,8 @@ def safety_noise():
     p_value = min(row["p_value"] for row in rows)
     return (
         f"A million draws of {names} noise, at scales from {min(scales):g} to "
-        f"{max(scales):g}, were tested against their exact distribution. The smallest of {len(rows)} p-values is {p_value:.2f}."
+        f"{max(scales):g}, were tested against the exact distribution. "
+        f"The smallest of {len(rows)} p-values is {p_value:.2f}."
     )
 
 
