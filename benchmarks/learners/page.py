@@ -1,11 +1,8 @@
 """Tables of docs/benchmarks/learners.md."""
 
-import math
-
 from benchmarks.record import load
 from benchmarks.reporting import (
     area,
-    cross_table,
     decimals,
     markdown,
     percent,
@@ -118,6 +115,8 @@ def in_short():
 def headlines():
     """More learners at epsilon 1 for replacing one row, on all data and MNIST."""
     tables = _at_one_epsilon() | {"MNIST, 60,000 images": _images("mnist")}
+    for name in ("Adult, 1,000 rows", "nonlinear, 5,000 rows"):
+        del tables[name]  # README.md has them
     return _all_data(tables, _HEADLINES)
 
 
@@ -233,77 +232,6 @@ def _kilobytes(value):
     return f"{value / 1e3:.1f}"
 
 
-#: Names of the parameters of DP-SGD that are varied.
-_VARIED = {
-    "lr": "learning rate",
-    "max_grad_norm": "clipping norm",
-    "batch_size": "lot size",
-    "max_epochs": "epochs",
-    "n_components": "components",
-    "n_hidden": "hidden units",
-}
-
-
-def dpsgd_ablations():
-    """Accuracy of DP-SGD with one parameter varied at a time."""
-    results = load("dpsgd")["ablations"]
-    lines = {}
-    for row in results["rows"]:
-        cell = f"{row[row['varied']]:g}: {percent(row['accuracy'])}"
-        lines.setdefault(_VARIED[row["varied"]], []).append(cell)
-    cells = [[name, "; ".join(found)] for name, found in lines.items()]
-    return f"{markdown(['varied', 'value: accuracy, %'], cells)}\n\n{source(results)}"
-
-
-def erm_regularisation():
-    """Test errors against the regularisation."""
-    results = load("erm")["regularisation"]
-
-    def line(row):
-        words = [row["data"], row["loss"], row["method"] or "not private"]
-        return ", ".join([*words, *(["epsilon 0.1"] if row["epsilon"] else [])])
-
-    errors = cross_table(
-        results["rows"],
-        "data, loss, method",
-        line,
-        column=lambda row: row["regularisation"],
-        cell=lambda row: percent(row["error"]),
-        heading=lambda one: f"$10^{{{math.log10(one):g}}}$",
-    )
-    return f"{errors}\n\nTest errors, %. {source(results)}"
-
-
-def erm_kernel():
-    """Test errors with random features of a Gaussian kernel."""
-    results = load("erm")["kernel"]
-    errors = cross_table(
-        results["rows"],
-        "data, inputs",
-        line=lambda row: (
-            f"{row['data']}, "
-            + (f"{row['n_features']} features" if row["n_features"] else "columns")
-        ),
-        column=lambda row: row["method"] or "",
-        cell=lambda row: percent(row["error"]),
-        heading=lambda method: f"{method}, epsilon 1" if method else "not private",
-    )
-    return f"{errors}\n\nTest errors of logistic regression, %. {source(results)}"
-
-
-def search_costs():
-    """Privacy cost of a private search."""
-    columns = {
-        "number of trials": "trials",
-        "epsilon of one fit (delta 0)": ("epsilon_of_one", decimals(2)),
-        "total epsilon": ("total", decimals(3)),
-        "total delta": ("delta", "{:g}".format),
-    }
-    results = load("private_search")["costs"]
-    rows = [row for row in results["rows"] if row["epsilon_of_one"] == _SHOWN]
-    return table(results, columns, rows=rows)
-
-
 #: Total epsilons of searches; the result file has more.
 _TOTALS = (0.2, 1.0)
 #: Ways to choose C, in words.
@@ -321,30 +249,25 @@ WAYS = {
 def search_tuning():
     """Accuracy of ways to choose C, at equal total epsilon."""
     results = load("private_search")["tuning"]
-    shown = [row for row in results["rows"] if row["target"] in _TOTALS]
-    lines = []
-    for data in dict.fromkeys(row["data"] for row in results["rows"]):
-        for way, words in WAYS.items():
-            rows = [one for one in shown if (one["data"], one["way"]) == (data, way)]
-            share = rows[-1]["epsilon_of_one"] / rows[-1]["target"]
-            lines.append(
-                [data, words, f"{share:.2f}"]
-                + [percent(row["accuracy"]) for row in rows]
-            )
-    columns = ["data", "choice of C", "epsilon of one fit / total"]
-    columns += [f"total epsilon {total:g}" for total in _TOTALS]
-    return table(results, columns, rows=lines)
+    names = list(dict.fromkeys(row["data"] for row in results["rows"]))
+    found = {
+        (row["way"], row["data"], row["target"]): row["accuracy"]
+        for row in results["rows"]
+    }
+    cases = [(name, total) for name in names for total in _TOTALS]
+    lines = [
+        [words, *(percent(found[way, name, total]) for name, total in cases)]
+        for way, words in WAYS.items()
+    ]
+    columns = [f"{name}, epsilon {total:g}" for name, total in cases]
+    return table(results, ["choice of C", *columns], rows=lines)
 
 
 LEARNER_TABLES = (
     replace_one,
     replace_one_adult,
-    dpsgd_ablations,
-    erm_regularisation,
-    erm_kernel,
     sizes_adult,
     sites,
     site_costs,
-    search_costs,
     search_tuning,
 )

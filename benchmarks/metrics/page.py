@@ -8,9 +8,7 @@ NAMES = {
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced accuracy",
     "sensitivity": "sensitivity",
-    "specificity": "specificity",
     "precision": "precision",
-    "prevalence": "prevalence",
     "brier_score": "Brier score",
     "calibration_error": "calibration error",
 }
@@ -33,6 +31,7 @@ def metrics_target():
             _number(one["sampling"]),
         ]
         for name, one in row["metrics"].items()
+        if name in NAMES
     ]
     columns = [
         f"{row['n_rows']:,} rows, {100 * row['share']:.1f} % positive, epsilon "

@@ -12,6 +12,8 @@ VOID = "void"
 NOT_MEASURED = "not measured"
 IMPOSSIBLE = "cannot be measured here"
 VERDICTS = (REPRODUCED, BETTER, NOT_REPRODUCED, VOID, NOT_MEASURED, IMPOSSIBLE)
+#: Verdicts of claims that were not measured.
+UNMEASURED = (NOT_MEASURED, IMPOSSIBLE)
 #: Largest difference of a figure that is reproduced.
 EPSILON_SHARE = 0.02
 POINTS = 1.0
@@ -33,11 +35,16 @@ class Row:
         if self.verdict not in VERDICTS:
             raise ValueError(f"{self.verdict!r} is none of {VERDICTS}.")
 
+    @property
+    def is_listed(self):
+        """Whether the claim was measured; tests are named by the reference."""
+        is_tested = self.verdict == REPRODUCED and self.source.startswith("tests/")
+        return self.verdict not in UNMEASURED and not is_tested
+
     def cells(self):
         """Return the cells of a line of the table."""
-        source = f"`{self.source}`" if self.source else ""
-        reason = ": ".join(filter(None, (source, self.remark)))
-        return [self.claim, self.printed, self.here, f"**{self.verdict}**", reason]
+        here = f"{self.here} ({self.remark})" if self.remark else self.here
+        return [self.claim, self.printed, here, self.verdict]
 
 
 def epsilon_verdict(printed, measured):
@@ -77,8 +84,13 @@ def claims_table(rows):
 
     @functools.wraps(rows)
     def table():
-        header = ["claim", "printed", "here", "verdict", "measured by: remark"]
-        return markdown(header, [row.cells() for row in rows()], rule="---")
+        shown = [row for row in rows() if row.is_listed]
+        header = ["claim", "printed", "here", "verdict"]
+        lines = markdown(header, [row.cells() for row in shown], rule="---")
+        sources = dict.fromkeys(
+            f"`{row.source}`" for row in shown if row.source[:6] not in ("", "tests/")
+        )
+        return f"{lines}\n\nMeasured by {', '.join(sources)}."
 
     table.rows = rows
     return table

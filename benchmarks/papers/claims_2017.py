@@ -95,7 +95,7 @@ def papers_2017_analysis():
             "MNIST",
             0.05,
             1000,
-            "on votes that the 2018 paper published; those of 2017 are not published",
+            "on votes published in 2018",
         ),
         ("SVHN", 0.1, 500, "at noise of scale 10; the text says 20"),
         ("SVHN", 0.1, 1000, "at noise of scale 10; the text says 20"),
@@ -153,12 +153,11 @@ def papers_2017_analysis():
         Row(
             "scale of the noise of a sanitised epsilon",
             "below 0.5 (MNIST), 1.0 (SVHN)",
-            f"{noise('MNIST', 0.05, (100, 1000))} (MNIST, 100 and 1000 queries); "
-            f"{noise('SVHN', 0.1, (500, 1000))} (SVHN, 500 and 1000, scale 10); "
-            f"{noise('SVHN', 0.05, (500, 1000))} (scale 20)",
+            f"{noise('MNIST', 0.05, (100, 1000))} (MNIST); "
+            f"{noise('SVHN', 0.1, (500, 1000))} (SVHN, scale 10)",
             NOT_REPRODUCED,
             source,
-            "its parameters do not depend on private data here; its cost is corrected",
+            "corrected cost",
         ),
     ]
     return rows
@@ -191,7 +190,6 @@ def papers_2017_images():
             percent(many["mean_accuracy"]),
             accuracy_verdict(83.86, 100 * many["mean_accuracy"]),
             command_of(noise),
-            "images are moved in training; "
             f"{percent(mnist['mean_accuracy'])} in the published votes",
         ),
         Row(
@@ -200,12 +198,12 @@ def papers_2017_images():
             f"{percent(mnist['scale_20'], 2)} with the published votes",
             accuracy_verdict(93.18, 100 * mnist["scale_20"]["mean"]),
             command_of(published),
-            f"{percent(many['scale_20'])} with own networks, by `{command_of(noise)}`",
+            f"{percent(many['scale_20'])} with own networks",
         ),
         Row(
             "gap between the first two classes, first version",
             "below 20 % of the teachers",
-            gaps + " (10, 100, 250 teachers; MNIST)",
+            gaps + " (10, 100, 250 teachers)",
             NOT_REPRODUCED,
             command_of(noise),
             "the final version says the opposite",
@@ -213,13 +211,12 @@ def papers_2017_images():
         Row(
             "gap, final version",
             "above 60 % of the teachers",
-            gaps + " (10, 100, 250 teachers; MNIST)",
+            "as above",
             REPRODUCED
             if min(r["gap"] for r in (*noise["rows"], mnist, of_svhn)) > 0.6
             else NOT_REPRODUCED,
             command_of(noise),
-            "the number is lost in that text, and taken from the survey; in the "
-            f"published votes {percent(mnist['gap'])} % (MNIST) and "
+            f"published votes: {percent(mnist['gap'])} % (MNIST), "
             f"{percent(of_svhn['gap'])} % (SVHN)",
         ),
         Row(
@@ -241,8 +238,7 @@ def papers_2017_images():
                 f"{decimals(2)(row['paper_epsilon'])} by the same bound",
                 student_verdict((accuracy, epsilon), ours),
                 command_of(students),
-                f"the GAN gets answers spread over a graph; "
-                f"{decimals(2)(row['epsilon'])} for all votes",
+                f"GAN with a graph; {decimals(2)(row['epsilon'])} for all votes",
             )
         )
     ablation = load("images")["ablation"]
@@ -255,16 +251,12 @@ def papers_2017_images():
             "votes",
             student_verdict((98.00, 2.04), student_figures(alone)),
             command_of(ablation),
-            "1000 linear teachers on a representation, GNMax",
+            "1000 linear teachers, GNMax",
         )
     )
     plurality, student = many["plurality"], only(students, n_queries=100)["accuracy"]
     on_votes = load("paper_students")["students"]
-    beside = "; ".join(
-        f"{percent(row['accuracy'])} against {percent(row['plurality'])} "
-        f"({row['data']}, {row['n_queries']})"
-        for row in on_votes["rows"]
-    )
+    of_published = only(on_votes, data="SVHN", n_queries=1000)
     rows.append(
         Row(
             "the student is more accurate than the plurality without noise",
@@ -272,8 +264,9 @@ def papers_2017_images():
             f"{percent(student)} against {percent(plurality)} (MNIST, 100 answers)",
             REPRODUCED if student["mean"] > plurality else NOT_REPRODUCED,
             command_of(students),
-            f"a graph student of the published votes: {beside}, by "
-            f"`{command_of(on_votes)}`",
+            "not so for a linear student with a graph on SVHN: "
+            f"{percent(of_published['accuracy'])} against "
+            f"{percent(of_published['plurality'])}",
         )
     )
     rows += [
@@ -311,8 +304,7 @@ def papers_2017_images():
                     (accuracy, epsilon), (100 * row["accuracy"]["mean"], bound)
                 ),
                 command_of(on_votes),
-                "published votes, scale 20; a linear student with a graph, no GAN, on "
-                "grey images; the first 6,419 of the 16,032 test rows are evaluated",
+                "a linear student with a graph, no GAN, on grey images",
             )
         )
     return rows
@@ -350,19 +342,13 @@ def _gain_verdict(gains, least):
 def papers_2017_queries():
     """Ways to need fewer queries: distillation, pairs, experts, uncertainty."""
     queries = load("paper_students")["queries"]
-    distillation = load("images")["distillation"]
     siamese = load("siamese")["student"]
     soft = load("paper_students")["distillation"]
-    with_noise = {
-        row["student"]: percent(row["accuracy"])
-        for row in distillation["rows"]
-        if row["n_queries"] == 1000
-    }
     gains_of_soft = [row for row in soft["rows"] if row["way"] != "labels"]
     without_noise = "; ".join(
-        f"{gain_in_points(row['gain'])} (${row['way']}$, "
-        f"{row['data']}, {row['n_queries']})"
+        f"{gain_in_points(row['gain'])} ({row['data']}, {row['n_queries']})"
         for row in gains_of_soft
+        if row["way"] == "T = 1"
     )
     at_1 = [100 * row["gain"]["mean"] for row in gains_of_soft if row["way"] == "T = 1"]
     largest = max(100 * row["gain"]["mean"] for row in gains_of_soft)
@@ -386,22 +372,16 @@ def papers_2017_queries():
     experts = gain_in_points(of_experts[0])
     cases = [case for case in CASES if case[2] > 50]
     of_unsure = [noisy(*case, "least confident, 1 batch") for case in cases]
-    unsure = "; ".join(
-        f"{gain_in_points(gain)} ({data}, {student}, {n_queries})"
-        for (data, student, n_queries), gain in zip(cases, of_unsure, strict=True)
-    )
+    points = [100 * gain["mean"] for gain in of_unsure]
     return [
         Row(
             "distillation without noise: more accurate than labels",
             "a figure",
-            f"{without_noise} points",
+            f"{without_noise} points at $T = 1$",
             REPRODUCED if min(at_1) > 0 else NOT_REPRODUCED,
             command_of(soft),
-            "a network as the student; on MNIST, probabilities of 50 networks; on "
-            "SVHN, shares of the published votes, where $T = 5$ loses. With noise: "
-            f"{with_noise['logistic']} by answers, {with_noise['distilled']} and "
-            f"{with_noise['distilled, T = 5']} at $T = 1$ and 5, by "
-            f"`{command_of(distillation)}`",
+            "with noise, [answers are better]"
+            "(benchmarks/images.md#histograms-instead-of-answers)",
         ),
         Row(
             "distillation without noise: the gain is too small for its cost",
@@ -418,7 +398,7 @@ def papers_2017_queries():
             "cross-entropy",
             REPRODUCED,
             command_of(siamese),
-            "MNIST, 100 answers",
+            "100 answers of MNIST",
         ),
         Row(
             "pairs of the same label: too complicated to save queries",
@@ -427,7 +407,7 @@ def papers_2017_queries():
             "cross-entropy",
             REPRODUCED,
             command_of(siamese),
-            "MNIST, 100 answers",
+            "100 answers of MNIST",
         ),
         Row(
             "queries chosen by binary experts",
@@ -435,17 +415,15 @@ def papers_2017_queries():
             f"{experts} points at 1700 + 500 queries of SVHN",
             _gain_verdict(of_experts, 1.5),
             command_of(queries),
-            "LNMax at scale 20 on the published votes, logistic student; the paper "
-            "does not name its data. With fewer queries, experts lose",
+            "with fewer queries, experts lose",
         ),
         Row(
             "the rows of which the student is least sure first",
             "+4 to +10 points",
-            unsure,
+            f"{min(points):+.1f} to {max(points):+.1f} points in {len(points)} cases",
             _gain_verdict(of_unsure, 4),
             command_of(queries),
-            "one batch after random queries, as in the paper; LNMax at scale 20 on the "
-            "published votes",
+            "one batch after random queries, as in the paper",
         ),
     ]
 
@@ -458,16 +436,13 @@ def papers_2017_tables():
     varied = load("tabular")["adult_2017_noise"]
     [row] = adult["rows"]
     on_published = _votes_2017("Adult", 0.05, 500)
-    plain = "; ".join(
-        f"{percent(one['not_private'])} ({one['balancing']})"
-        for one in balanced["rows"]
-    )
-    private = "; ".join(
-        f"{percent(one['accuracy'])} at {decimals(2)(one['epsilon_2017'])} "
-        f"({one['balancing']})"
-        for one in balanced["rows"]
-    )
+    split = only(balanced, balancing="drop others, split by patient")
     unbalanced = only(balanced, balancing="not balanced, split by patient")
+    private = "; ".join(
+        f"{percent(one['accuracy'])} at {decimals(2)(one['epsilon_2017'])} ({title})"
+        for one, title in ((split, "balanced"), (unbalanced, "not balanced"))
+    )
+    plain = f"{percent(split['not_private'])} (balanced)"
     floor = unbalanced["unanimous_epsilon_2017"]
     by_noise = [one for one in varied["rows"] if one["n_queries"] == 500]
     by_size = [one for one in varied["rows"] if one["gamma"] == 0.05]
@@ -476,7 +451,6 @@ def papers_2017_tables():
         return "; ".join(percent(one[name]["mean"]) for one in rows)
 
     scales = ", ".join(f"{1 / one['gamma']:.0f}" for one in by_noise)
-    features = "which 13 of 14 features is not known"
     selection = "the balanced selection is not published"
     return [
         Row(
@@ -485,7 +459,6 @@ def papers_2017_tables():
             percent(row["not_private"]),
             accuracy_verdict(85, 100 * row["not_private"]["mean"]),
             command_of(adult),
-            features,
         ),
         Row(
             "Adult, student of 500 answers",
@@ -493,7 +466,6 @@ def papers_2017_tables():
             percent(row["accuracy"]),
             accuracy_verdict(83, 100 * row["accuracy"]["mean"]),
             command_of(adult),
-            features,
         ),
         Row(
             "Adult, epsilon by Theorem 3, own forests",
@@ -520,7 +492,6 @@ def papers_2017_tables():
             if by_noise[0]["accuracy"]["mean"] < by_noise[-1]["accuracy"]["mean"]
             else NOT_REPRODUCED,
             command_of(varied),
-            f"right labels: {means(by_noise, 'all_labels')} at these scales",
         ),
         Row(
             "Diabetes, forest without privacy",
@@ -536,8 +507,6 @@ def papers_2017_tables():
             private,
             NOT_REPRODUCED,
             command_of(balanced),
-            f"the bound is at least {floor:.2f}, which unanimous teachers reach; here, "
-            "they agree so only on rows that are not balanced, where the most frequent "
-            f"class has {percent(unbalanced['most_frequent'])} %",
+            f"the bound is at least {floor:.2f}, which only unanimous teachers reach",
         ),
     ]

@@ -1,7 +1,7 @@
 """Tables of docs/benchmarks/petdl.md."""
 
 from benchmarks.record import load
-from benchmarks.reporting import decimals, markdown, percent, source, table
+from benchmarks.reporting import decimals, percent, source, table
 
 # Table 1 of the paper, other methods: accuracy in % and epsilon on three data sets.
 OTHERS = [
@@ -9,7 +9,6 @@ OTHERS = [
     ("2019 paper's table: PATE (2017)", "", (98.1, 8.03), (90.77, 8.19), None),
     ("2019 paper's table: PATE (2018)", "", (98.5, 1.97), (91.6, 4.96), None),
 ]
-_VARIANTS = ("", "", ", biased shards", " weighted, biased shards")
 _TEACHERS = {
     "network": "networks on pixels",
     "discriminant": "linear discriminants on a representation",
@@ -26,14 +25,8 @@ _MANY = 250  # teachers on MNIST; papers.md has fewer
 
 
 def petdl_claims():
-    """Tables 1 and 2 of the paper, compared with measurements."""
-    claims = load("petdl")["reachable"]["rows"]
+    """Other methods of the paper's Table 1, and measurements."""
     lines = [_claim(*one) for one in OTHERS]
-    for start, variant in zip(range(0, len(claims), 3), _VARIANTS, strict=True):
-        by_data = claims[start : start + 3]
-        pairs = [(one["claimed_accuracy"], one["claimed_epsilon"]) for one in by_data]
-        name = f"2019 paper: PETDL{variant}, noise on the loss"
-        lines.append(_claim(name, str(by_data[0]["n_teachers"]), *pairs))
     results = load("petdl")
     main = [
         row
@@ -97,35 +90,7 @@ def petdl_noise_on_loss():
     return table(results, columns)
 
 
-def petdl_components():
-    """Accuracy on components of images, by the parameters that the paper varies."""
-    results = load("petdl")["components"]
-    lines = {}
-    for row in results["rows"]:
-        shards = " of biased shards" if row["is_biased"] else ""
-        teacher = f"one of {row['n_teachers']} teachers{shards}"
-        lines.setdefault(teacher, {})[row["data"]] = percent(row["teachers"]["mean"])
-        lines.setdefault(_setting(row), {})[row["data"]] = percent(row["accuracy"])
-    names = list(dict.fromkeys(row["data"] for row in results["rows"]))
-    cells = [[line, *map(found.get, names)] for line, found in lines.items()]
-    return f"{markdown(['accuracy, %', *names], cells)}\n\n{source(results)}"
-
-
-def _setting(row):
-    noise = f"epsilon {row['target']:g}" if row["target"] else f"noise {row['noise']:g}"
-    words = [f"batches of {row['batch_size']}", noise]
-    if row["distillation_epochs"]:
-        words.append(f"network with epochs {row['distillation_epochs']}")
-        words.append(f"hint epochs {row['hint_epochs']}")
-    if row["is_biased"]:
-        words.append("biased shards")
-    if row["weighted"]:
-        words.append("weighted")
-    return ", ".join(words)
-
-
 PETDL_TABLES = (
     petdl_claims,
     petdl_noise_on_loss,
-    petdl_components,
 )

@@ -8,7 +8,6 @@ from benchmarks.reporting import (
     markdown,
     percent,
     source,
-    spread,
     table,
 )
 
@@ -55,6 +54,7 @@ LEARNED = {
     "not private, Cox": "not private, Cox",
     "not private, boosting": "not private, boosting",
 }
+MEASURED = 10_000  # rows on which coverage is measured; the result file has fewer, too
 COVERED = {
     "adult": "Adult, labels",
     "adult, narrow bins": "Adult, labels, bins of 0.02",
@@ -62,6 +62,7 @@ COVERED = {
     "days": "days in hospital",
 }
 EPSILONS = (0.25, 0.5, 1.0, 2.0)
+SHOWN = 1.0  # the epsilon of tables with one epsilon; the result files have more
 #: Learners of the guide, with their names in its table.
 SOURCES = {
     "DPNewton": "DPNewton, public rows",
@@ -78,13 +79,6 @@ TURNS = {
 }
 #: Made-up tables by the component that the class depends on.
 COMPONENTS = (1, 5, 12, 20)
-#: Learners whose predictions are compared with the share of a class.
-PREDICTED = (
-    "DPNewton",
-    "objective perturbation, columns",
-    "DP-SGD, columns",
-    "naive Bayes, no public rows",
-)
 #: Learners that only the result file has, or another page.
 OTHERS = (
     "PATE, mean scores",
@@ -116,26 +110,13 @@ def six_tables():
         ["AUC at epsilon 1", *DATA.values()],
         [[one, *(row[name] for name in DATA)] for one, row in lines.items()],
     )
-    names = [name for name in DATA if name != "obesity"]
-    learners = {name: _at_one(name) for name in names}
-    first = {name: next(iter(rows.values())) for name, rows in learners.items()}
-    shares = [["rows of the class", *(_share(first[one]["share"]) for one in names)]]
-    shares += [
-        [learner, *(_share(learners[name][learner]["predicted"]) for name in names)]
-        for learner in PREDICTED
-    ]
-    predicted = markdown(["share of the last class, %", *map(DATA.get, names)], shares)
-    return f"{auc}\n\n{predicted}\n\n{source(load('six_tables')['adult'])}"
+    return f"{auc}\n\n{source(load('six_tables')['adult'])}"
 
 
 def _at_one(name):
     """Return the rows of a table at epsilon 1 or without noise, by learner."""
     found, learners = _by_learner(load("six_tables")[name]["rows"])
     return {one: found.get((one, 1.0)) or found[one, None] for one in learners}
-
-
-def _share(value):
-    return f"{100 * value['mean']:.1f}"
 
 
 def six_tables_sources():
@@ -184,10 +165,11 @@ def components():
     lines = {}
     for place in COMPONENTS:
         for row in load("six_tables")[f"component {place}"]["rows"]:
-            key = row["learner"], f"{row['epsilon']:g}"
-            lines.setdefault(key, []).append(area(row["auc"]))
-    columns = ["AUC", "epsilon", *(f"component {place}" for place in COMPONENTS)]
-    rows = [[*key, *cells] for key, cells in lines.items()]
+            if row["epsilon"] == SHOWN:
+                auc = decimals(3)(row["auc"])
+                lines.setdefault(row["learner"], []).append(auc)
+    columns = ["AUC at epsilon 1", *(f"component {place}" for place in COMPONENTS)]
+    rows = [[learner, *cells] for learner, cells in lines.items()]
     return table(load("six_tables")["component 1"], columns, rows=rows)
 
 
@@ -196,30 +178,25 @@ def pate_defaults():
     results, lines = load("pate_defaults"), {}
     for name, title in PATE_DATA.items():
         for row in results[name]["rows"]:
-            of_tenth = ", a tenth" if row["data"].endswith("tenth") else ""
-            teacher = row["teacher"].replace("default", "")
-            key = title + of_tenth, teacher, f"{row['epsilon']:g}"
-            lines.setdefault(key, {})[row["mechanism"]] = row
+            case = row["data"], row["teacher"], row["epsilon"]
+            if case == (name, "default", SHOWN):
+                lines.setdefault(title, {})[row["mechanism"]] = row
     cells = []
-    for key, of_mechanisms in lines.items():
+    for title, of_mechanisms in lines.items():
         both = [of_mechanisms[one] for one in ("votes", "mean scores")]
-        constant = f"{both[0]['constant']['mean']:.3f}"
         cells.append(
             [
-                *key,
+                title,
                 *(area(one["auc"]) for one in both),
                 *(percent(one["accuracy"]) for one in both),
-                *(decimals(3)(one["log_loss"]) for one in both),
-                constant,
             ]
         )
-    columns = ["", "teacher", "epsilon"]
-    columns += [
+    columns = [
         f"{score}: {one}"
-        for score in ("AUC", "accuracy, %", "log loss")
+        for score in ("AUC", "accuracy, %")
         for one in ("votes", "scores")
     ]
-    return table(results["stroke"], [*columns, "log loss: constant"], rows=cells)
+    return table(results["stroke"], ["at epsilon 1", *columns], rows=cells)
 
 
 def codes():
@@ -229,30 +206,32 @@ def codes():
     lines = []
     for key in found["even"]:
         learner, epsilon = key
-        areas = [area(found[name][key]["auc"]) for name in CODED]
-        lines.append([learner, "" if epsilon is None else f"{epsilon:g}", *areas])
-    return table(results["even"], ["AUC", "epsilon", *CODED.values()], rows=lines)
+        if epsilon in (None, SHOWN):
+            areas = [decimals(3)(found[name][key]["auc"]) for name in CODED]
+            lines.append([learner, *areas])
+    return table(results["even"], ["AUC at epsilon 1", *CODED.values()], rows=lines)
 
 
 def outcomes():
     """R squared of numbers, and concordance of times."""
     results = load("outcomes")
-    rows = {
-        (row["learner"], row["epsilon"]): row
+    found = {
+        name: {
+            row["learner"]: row
+            for row in results[name]["rows"]
+            if row["epsilon"] in (None, SHOWN)
+        }
         for name in OUTCOMES
-        for row in results[name]["rows"]
     }
-    found = {name: _by_learner(results[name]["rows"])[0] for name in OUTCOMES}
     lines = []
-    for learner, epsilon in sorted(rows, key=lambda key: [*LEARNED].index(key[0])):
+    for learner, title in LEARNED.items():
         cells = []
-        for name in OUTCOMES:
-            row = found[name].get((learner, epsilon), {})
+        for rows in found.values():
+            row = rows.get(learner, {})
             score = row.get("r2", row.get("concordance"))
             cells.append("" if score is None else area(score))
-        shown = "" if epsilon is None else f"{epsilon:g}"
-        lines.append([LEARNED[learner], shown, *cells])
-    return table(results["days"], ["", "epsilon", *OUTCOMES.values()], rows=lines)
+        lines.append([title, *cells])
+    return table(results["days"], ["at epsilon 1", *OUTCOMES.values()], rows=lines)
 
 
 def coverage_of_sets():
@@ -260,12 +239,11 @@ def coverage_of_sets():
     results = load("outcomes")["coverage"]
     columns = {
         "data": ("data", COVERED.get),
-        "measured rows": ("n_rows", "{:,}".format),
         "covered": ("covered", area),
         "labels or days": ("size", lambda one: f"{one['mean']:.2f}"),
-        "draws": ("covered", lambda one: str(len(one["values"]))),
     }
-    return table(results, columns)
+    rows = [row for row in results["rows"] if row["n_rows"] == MEASURED]
+    return table(results, columns, rows=rows)
 
 
 def six_tables_time():
@@ -284,44 +262,6 @@ def _by_learner(rows):
     """Return rows by learner and epsilon, and learners in their order."""
     found = {(row["learner"], row["epsilon"]): row for row in rows}
     return found, list(dict.fromkeys(row["learner"] for row in rows))
-
-
-def readme():
-    """Accuracy of the code of README.md."""
-    columns = {
-        "code of README.md": "learner",
-        "private rows": ("n_private", "{:,}".format),
-        "public rows": ("n_public", "{:,}".format),
-        "accuracy": ("accuracy", percent),
-    }
-    return table(load("readme")["adult"], columns)
-
-
-def adult_2017():
-    """Comparison with the 2017 paper."""
-    results = load("tabular")["adult_2017"]
-    [row] = results["rows"]
-    composed = f"{row['strong_composition_2017']:.1f} (strong composition)"
-    lines = [
-        ["accuracy without privacy", "85", percent(row["not_private"])],
-        ["accuracy of the student", "83", percent(row["accuracy"])],
-        [
-            "epsilon by the 2017 bound (depends on the votes: not publishable)",
-            "2.66",
-            spread(row["epsilon_2017"]),
-        ],
-        [
-            "exact epsilon of the same votes (not publishable)",
-            "",
-            spread(row["exact_epsilon"]),
-        ],
-        [
-            "publishable epsilon of the same answers",
-            composed,
-            f"{row['publishable_epsilon']:.2f}",
-        ],
-    ]
-    return table(results, ["", "2017 paper", "sklearn_pate"], rows=lines)
 
 
 def adult():
@@ -385,46 +325,27 @@ def diabetes():
     return table(load("tabular")["diabetes"], columns)
 
 
+#: Ways of balancing that the page discusses; the result file has more.
+_BALANCING = (
+    "drop others, split by patient",
+    "repeat the readmitted, then split by row",
+    "not balanced, split by patient",
+)
+
+
 def diabetes_balanced():
     """Effect of balancing on the 2017 paper's experiment, and on its bound."""
     columns = {
         "Diabetes, settings of the 2017 paper": "balancing",
         "most frequent class": ("most_frequent", percent),
         "forest without privacy": ("not_private", percent),
-        "right plurality": ("plurality", percent),
-        "right noisy labels": ("answers", percent),
         "student": ("accuracy", percent),
         "epsilon by the 2017 bound (not publishable)": ("epsilon_2017", decimals(2)),
         "publishable epsilon": ("publishable_epsilon", decimals(2)),
     }
-    return table(load("tabular")["diabetes_balanced"], columns)
-
-
-def adult_2017_noise():
-    """Accuracy of the 2017 paper's experiment on Adult, by noise and queries."""
-    results = load("tabular")["adult_2017_noise"]
-    by_scale = {}
-    for row in results["rows"]:
-        by_scale.setdefault(round(1 / row["gamma"]), {})[row["n_queries"]] = row
-    numbers = sorted(by_scale[20])
-    head = [
-        "Adult, scale of the noise",
-        "right noisy labels",
-        *(f"student, {n:,} queries" for n in numbers),
-        "500 queries: epsilon by the 2017 bound (not publishable)",
-        "publishable epsilon",
-    ]
-    cells = [
-        [
-            str(scale),
-            percent(rows[500]["all_labels"]),
-            *(percent(rows[n]["accuracy"]) for n in numbers),
-            decimals(2)(rows[500]["epsilon_2017"]),
-            decimals(2)(rows[500]["publishable_epsilon"]),
-        ]
-        for scale, rows in by_scale.items()
-    ]
-    return f"{markdown(head, cells)}\n\n{source(results)}"
+    results = load("tabular")["diabetes_balanced"]
+    rows = [row for row in results["rows"] if row["balancing"] in _BALANCING]
+    return table(results, columns, rows=rows)
 
 
 def release_utility():
@@ -467,9 +388,6 @@ def _range(rows):
 
 
 TABULAR_TABLES = (
-    readme,
-    adult_2017,
-    adult_2017_noise,
     adult,
     adult_methods,
     diabetes,
