@@ -109,8 +109,8 @@ def hospitals():
     """Draw what each party of a study keeps and sends."""
     drawing = Drawing(
         "What each party sends",
-        "Each hospital keeps its rows, and sends sums with a part of the noise and with "
-        "masks. The collector adds them up: the masks cancel, and the noise stays. "
+        "Each hospital keeps its rows, and sends sums with a part of the noise and "
+        "with masks. The collector adds them up: the masks cancel, and the noise stays. "
         "Noisy sums, the model, its card and the report are public.",
         416,
     )
