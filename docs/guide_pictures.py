@@ -110,8 +110,8 @@ def hospitals():
     drawing = Drawing(
         "What each party sends",
         "Each hospital keeps its rows, and sends sums with a part of the noise and "
-        "with masks. The collector adds them up: the masks cancel, and the noise stays. "
-        "Noisy sums, the model, its card and the report are public.",
+        "with masks. The collector adds them up: the masks cancel, and the noise "
+        "stays. Noisy sums, the model, its card and the report are public.",
         416,
     )
     drawing.rect("private", 0, 0, WIDTH, 160)
