@@ -9,21 +9,27 @@ INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constrain
 .PHONY: help demo test-fast test test-thorough test-offline test-kernels test-oldest test-engines coverage lint format docs benchmarks dist clean
 
 help:
-	@echo "make demo        private classifiers beside no privacy: half a minute of work"
-	@echo "make test-fast   the quick tests, without torch, for every save"
-	@echo "make test        the tests, without the code of the documentation"
-	@echo "make test-thorough  these on larger grids too, and on new examples"
-	@echo "make test-offline tests on real data skip where there is none"
-	@echo "make test-kernels tests of neighbouring data under each kernel of OpenBLAS"
-	@echo "make test-oldest these tests with the oldest supported scikit-learn"
-	@echo "make test-engines tests of Spark and Ray; needs Java"
-	@echo "make coverage    the share of the package that the quick tests run"
-	@echo "make lint        check style, docstrings, import contracts, types and tables"
-	@echo "make format      apply the style"
-	@echo "make docs        build the site in docs/build; check it and all its code"
-	@echo "make benchmarks  repeat all measurements of the pages (some hours)"
-	@echo "make dist        build and test the files of a release"
-	@echo "make clean       remove virtual environments and caches"
+	@echo "To use the package, install it from this folder into an environment of your own:"
+	@echo "  pip install '.[data,publish,plot]'   dataframes, published models, pictures"
+	@echo
+	@echo "To try and to test it, each of these commands makes .venv when it is missing, with"
+	@echo "python3, or with another Python from 3.11 on: make demo PYTHON=python3.12"
+	@echo
+	@echo "make demo            private classifiers beside no privacy: half a minute of work"
+	@echo "make test-fast       the quick tests, without torch, for every save"
+	@echo "make test            the tests, without the code of the documentation"
+	@echo "make test-thorough   the tests on larger grids, and on new examples"
+	@echo "make test-offline    the tests without data files and network: tests on real data skip"
+	@echo "make test-kernels    tests of neighbouring data under each kernel of OpenBLAS"
+	@echo "make test-oldest     the tests with the oldest supported scikit-learn"
+	@echo "make test-engines    tests of Spark and Ray; needs Java"
+	@echo "make coverage        the share of the package that the quick tests run"
+	@echo "make lint            check style, docstrings, import contracts, types and tables"
+	@echo "make format          apply the style"
+	@echo "make docs            build the site in docs/build; check it and all its code"
+	@echo "make benchmarks      repeat all measurements of the pages (some hours)"
+	@echo "make dist            build and test the files of a release"
+	@echo "make clean           remove virtual environments and caches"
 
 # The installed version is that of __init__.py.
 $(VENV)/core: pyproject.toml $(CONSTRAINTS) sklearn_pate/__init__.py

@@ -5,7 +5,7 @@ With ``--check``, fail if a page differs from the result files, and write nothin
 
 from benchmarks.accounting.page import ACCOUNTING_TABLES
 from benchmarks.images.page import IMAGE_TABLES
-from benchmarks.learners.page import LEARNER_TABLES, headlines, in_short, one_result
+from benchmarks.learners.page import LEARNER_TABLES, headlines, in_short
 from benchmarks.metrics.page import METRICS_TABLES
 from benchmarks.papers.page import PAPER_TABLES, guide_papers
 from benchmarks.petdl.page import PETDL_TABLES
@@ -54,7 +54,6 @@ def coverage_of_tests():
 PAGES = {
     "README.md": (in_short,),
     "CONTRIBUTING.md": (coverage_of_tests,),
-    "docs/index.md": (one_result,),
     "docs/benchmarks.md": (versions, headlines),
     "docs/benchmarks/tables.md": TABULAR_TABLES,
     "docs/benchmarks/images.md": IMAGE_TABLES,

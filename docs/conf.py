@@ -1,6 +1,7 @@
 """Sphinx configuration of the site, built by ``make docs``."""
 
 import json
+import re
 import sys
 import tomllib
 import zlib
@@ -26,8 +27,21 @@ def write_outputs(folder, stored):
         (folder / f"{name}.txt").write_text(text)
 
 
+def write_names(folder, pages):
+    """Write a table of the names on each page of the API, with their summaries."""
+    for page in pages:
+        lines = []
+        for line in page.read_text().splitlines():
+            if line.startswith(".. currentmodule::"):
+                lines += [line, "", ".. autosummary::", "   :nosignatures:", ""]
+            elif re.fullmatch(r"   \w[\w.]*", line):  # a name in a table
+                lines.append(line)
+        (folder / f"names_{page.stem}.txt").write_text("\n".join(lines) + "\n")
+
+
 RESULTS = DOCS.parent / "benchmarks" / "results"
 write_outputs(DOCS / "outputs", RESULTS / "example_outputs.json")
+write_names(DOCS / "outputs", (DOCS / "api").glob("*.rst"))
 
 
 def write_inventory(library, names, path):

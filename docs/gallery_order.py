@@ -4,12 +4,13 @@ from sphinx_gallery.sorting import FileNameSortKey
 
 ORDER = (
     "plot_first_fit",
-    "plot_privacy_utility",
-    "plot_answer_cost",
+    "plot_privacy_report",
+    "plot_private_metrics",
     "plot_groups",
     "plot_hospital_stays",
-    "plot_private_metrics",
-    "plot_privacy_report",
+    "plot_teachers_vote",
+    "plot_privacy_utility",
+    "plot_answer_cost",
     "plot_pipeline_and_grid_search",
     "plot_private_search",
     "plot_hand_over",

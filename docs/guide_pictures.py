@@ -3,6 +3,8 @@
 import math
 from pathlib import Path
 
+from sklearn_pate import PATEClassifier
+from sklearn_pate.inspection import plan
 from sklearn_pate.inspection.report._sections import (
     WIDTH,
     Step,
@@ -143,6 +145,27 @@ def hospitals():
     return drawing.svg()
 
 
+def landing():
+    """Draw the fit of the landing page, with its numbers."""
+    planned = plan(PATEClassifier(epsilon=1.0), n_rows=20_000, n_classes=2)
+    rows, teachers, noise, released, _ = flow_of(
+        "scores", n_teachers=planned.n_teachers
+    )
+    files = (
+        "readmission.skops, the model, predicts for any patient; readmission.json has "
+        "its privacy statement"
+    )
+    return draw_data_flow(
+        [
+            rows._replace(title="20,000 private rows"),
+            teachers,
+            noise._replace(title="Noise for epsilon 1"),
+            released,
+            Step("public", "Published files", files),
+        ]
+    )
+
+
 def guesses():
     """Draw right guesses of an attacker without and with a release at epsilon 1."""
     numbers = {"n_queries": 50, "n_classes": 3}
@@ -173,7 +196,7 @@ def pictures():
     return {
         # The report of a fit has the same picture, with numbers.
         "data-flow": draw_data_flow(flow_of("teachers", class_count=True)),
-        "scores-flow": draw_data_flow(flow_of("scores")),
+        "landing": landing(),
         "newton-flow": draw_data_flow(NEWTON),
         "groups": groups(),
         "guesses": guesses(),

@@ -29,7 +29,8 @@ DOCS = Path(__file__).parent.parent / "docs"
 WITHOUT_CODE = {DOCS / "guide" / "index.md"}
 PAPERS = DOCS / "guide" / "papers.md"  # the only page that fetches data sets
 GUIDE = sorted({*(DOCS / "guide").glob("*.md")} - WITHOUT_CODE - {PAPERS})
-PAGES = [DOCS / "getting-started.md", DOCS / "comparison.md", *GUIDE]
+START = [DOCS / "index.md", DOCS / "getting-started.md", DOCS / "comparison.md"]
+PAGES = [*START, *GUIDE]
 BLOCK = re.compile(
     r"^```(?P<language>python|console)\n(?P<code>.*?)^```\n"
     r"(?:\n```text\n(?P<printed>.*?)^```\n)?",

@@ -28,7 +28,11 @@ EXPECTED = {
         "Strategies that adapt to answers: uncertainty, experts.",
         "80 interactive queries\nPrivacySpent(epsilon=3.487",
     ],
-    "plot_first_fit": ["This fit is (epsilon=4.000", "60 queries to 100 teachers"],
+    "plot_first_fit": [
+        "This fit is (epsilon=1.000",
+        "The mean score model of 424 teachers",
+        "'relation': 'replace-one'",
+    ],
     "plot_five_hospitals": [
         "teachers of each hospital: 50",
         "500 queries to 250 teachers",
@@ -81,6 +85,7 @@ EXPECTED = {
         "n_trials_distribution='logarithmic': planned PrivacySpent(epsilon=3.",
         "n_trials_distribution='disjoint': planned PrivacySpent(epsilon=2.000",
     ],
+    "plot_teachers_vote": ["This fit is (epsilon=4.000", "60 queries to 100 teachers"],
     "plot_texts": [
         "fitted on private notes: 4000 names of patients",
         "fitted on public notes: 0 names of patients",

@@ -142,14 +142,6 @@ def _all_data(tables, learners):
     return markdown(["", *learners], lines)
 
 
-def one_result():
-    """Learners at epsilon 1 for replacing one row of Adult."""
-    scores = _at_one("adult")
-    return markdown(
-        ["", "accuracy, %"], [[name, percent(scores[name])] for name in _IN_SHORT]
-    )
-
-
 def _sizes(name, n_rows):
     rows = load("sizes")[name]["rows"]
     return {one["learner"]: one["accuracy"] for one in rows if one["n_rows"] == n_rows}

@@ -22,7 +22,7 @@ from sklearn.datasets import fetch_file, get_data_home
 from sklearn.utils import Bunch
 
 from sklearn_pate._inputs._file_content import write_files
-from sklearn_pate.accounting._value_checks import check_option
+from sklearn_pate.accounting._value_checks import check_option, optional_module
 
 _BROKEN_DOWNLOAD = (OSError, KeyError, EOFError, zlib.error, zipfile.BadZipFile)
 _GZIP = b"\x1f\x8b"  # first bytes of every gzip file
@@ -257,7 +257,7 @@ class Table:
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame of int64 and categorical columns."""
-        import pandas as pd
+        pd = optional_module("pandas", "pandas")
 
         return pd.DataFrame(
             {
@@ -691,7 +691,7 @@ def fetch_adult(
     }[subset]
     target = np.array(labels)[kept]
     if as_frame:
-        import pandas as pd
+        pd = optional_module("pandas", "pandas")
 
         data = table.to_frame()[kept].reset_index(drop=True)
         target = pd.Series(target, name="income")
@@ -793,7 +793,7 @@ def fetch_diabetes130(
     groups = np.array(columns["patient_nbr"], dtype=np.int64)
     table = Table({name: columns[name] for name in feature_names}, _DIABETES_NUMERIC)
     if as_frame:
-        import pandas as pd
+        pd = optional_module("pandas", "pandas")
 
         data, target = table.to_frame(), pd.Series(target, name="readmitted")
     else:

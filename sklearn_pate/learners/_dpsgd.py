@@ -467,7 +467,7 @@ def _check_network(estimator: Any) -> None:
         from skorch import NeuralNetClassifier
     except ImportError as error:
         raise ImportError(
-            "DPSGDClassifier needs skorch and Opacus; install sklearn-pate[dpsgd]."
+            "DPSGDClassifier needs skorch and Opacus; pip install skorch opacus."
         ) from error
     if not isinstance(estimator, NeuralNetClassifier):
         raise ValueError(

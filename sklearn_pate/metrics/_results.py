@@ -91,7 +91,7 @@ def require_matplotlib(display: type) -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            f"{display.__name__} needs matplotlib; install sklearn-pate[plot]."
+            f"{display.__name__} needs matplotlib; pip install matplotlib."
         ) from error
     return plt
 

@@ -187,13 +187,12 @@ def import_skops() -> ModuleType:
         if error.name != "skops":
             raise
         raise ImportError(
-            "Saving and loading a PublishedClassifier needs skops; pip install "
-            "'sklearn-pate[publish]'."
+            "Saving and loading a PublishedClassifier needs skops; pip install skops."
         ) from error
     if tuple(int(part) for part in skops.__version__.split(".")[:2]) < OLDEST_SKOPS:
         raise ImportError(
             f"skops {skops.__version__} may run code in a forged file; pip install "
-            "'sklearn-pate[publish]' for a later version."
+            "--upgrade skops."
         )
     return skops_io
 

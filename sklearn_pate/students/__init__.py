@@ -64,7 +64,7 @@ def __getattr__(name: str) -> Any:
         if error.name not in ("torch", "skorch"):
             raise
         raise ImportError(
-            f"{name} needs torch and skorch; pip install 'sklearn-pate[deep]'."
+            f"{name} needs torch and skorch; pip install torch skorch."
         ) from error
     return getattr(module, name)
 

@@ -341,7 +341,7 @@ def test_lines_of_two_learners_share_axes_and_differ():
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch, fits):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    message = r"PrivacyUtilityDisplay needs matplotlib; install sklearn-pate\[plot\]"
+    message = r"PrivacyUtilityDisplay needs matplotlib; pip install matplotlib"
     with pytest.raises(ImportError, match=message):
         PrivacyUtilityDisplay.from_estimators(
             fits, *TEST, sensitive=True, scoring=unscored

@@ -125,7 +125,7 @@ def test_a_metric_of_a_class_is_drawn_by_its_name(of_three_classes, measured):
 def test_pictures_need_matplotlib(measured, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     for draw in (measured[2].plot, measured[2].plot_subgroups):
-        with pytest.raises(ImportError, match=r"PrivateMetrics needs matplotlib; inst"):
+        with pytest.raises(ImportError, match=r"PrivateMetrics needs matplotlib; pip"):
             draw()
 
 
