@@ -201,7 +201,7 @@ def papers_2017_images():
             f"{percent(many['scale_20'])} with own networks",
         ),
         Row(
-            "gap between the first two classes, first version",
+            "gap between the two classes with most votes, first version of the paper",
             "below 20 % of the teachers",
             gaps + " (10, 100, 250 teachers)",
             NOT_REPRODUCED,
@@ -209,7 +209,7 @@ def papers_2017_images():
             "the final version says the opposite",
         ),
         Row(
-            "gap, final version",
+            "the same gap, final version of the paper",
             "above 60 % of the teachers",
             "as above",
             REPRODUCED
@@ -235,7 +235,7 @@ def papers_2017_images():
                 f"MNIST, student of {n_queries} answers",
                 f"{accuracy:.2f} at {epsilon}",
                 f"{percent(row['accuracy'])} at "
-                f"{decimals(2)(row['paper_epsilon'])} by the same bound",
+                f"{decimals(2)(row['paper_epsilon'])} by the paper's bound",
                 student_verdict((accuracy, epsilon), ours),
                 command_of(students),
                 f"GAN with a graph; {decimals(2)(row['epsilon'])} for all votes",
@@ -299,7 +299,7 @@ def papers_2017_images():
             Row(
                 f"SVHN, student of {n_queries} answers",
                 f"{accuracy} at {epsilon}",
-                f"{percent(row['accuracy'])} at {bound:.2f} by the same bound",
+                f"{percent(row['accuracy'])} at {bound:.2f} by the paper's bound",
                 student_verdict(
                     (accuracy, epsilon), (100 * row["accuracy"]["mean"], bound)
                 ),
@@ -418,7 +418,7 @@ def papers_2017_queries():
             "with fewer queries, experts lose",
         ),
         Row(
-            "the rows of which the student is least sure first",
+            "queries chosen where the student is least confident",
             "+4 to +10 points",
             f"{min(points):+.1f} to {max(points):+.1f} points in {len(points)} cases",
             _gain_verdict(of_unsure, 4),
@@ -476,7 +476,7 @@ def papers_2017_tables():
             f"{row['publishable_epsilon']:.2f} for all votes",
         ),
         Row(
-            "Adult, the same on votes published in 2018",
+            "Adult, epsilon by Theorem 3, votes published in 2018",
             "2.66",
             f"{on_published['reproduced']:.2f}",
             epsilon_verdict(2.66, on_published["reproduced"]),

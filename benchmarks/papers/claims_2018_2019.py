@@ -103,9 +103,10 @@ def papers_2018():
             command_of(mechanisms),
         ),
         Row(
-            "cost of a checked answer: cost times probability of answering",
+            "cost of a checked query: cost of an answer times its probability",
             "an expectation",
-            "no upper bound; `ConfidentGNMax` counts all answers that may be given",
+            "the product is no upper bound; `ConfidentGNMax` counts the cost of "
+            "all answers that may be given",
             VOID,
             remark="[fault](proofs/faults.md#faults-that-the-tests-detect)",
         ),
@@ -354,7 +355,8 @@ def papers_2019_effects():
         Row(
             "the student is more accurate than its teachers on MNIST",
             "99.33 against 99.21",
-            f"{beside_teachers(many)} with 250; {beside_teachers(four)} with 4",
+            f"student {beside_teachers(many)} with 250 teachers; "
+            f"student {beside_teachers(four)} with 4",
             NOT_REPRODUCED,
             command_of(main),
             "at epsilon 1.5; the paper has 4 teachers",
