@@ -33,7 +33,7 @@ from sklearn_pate.inspection.report._sections import (
     data_flow_lines,
     draw_data_flow,
     epsilon_text,
-    may_be_published,
+    head_of,
     sections_of,
 )
 from sklearn_pate.metrics._results import ReleasedMetrics
@@ -62,8 +62,7 @@ def to_html(facts: dict[str, Any]) -> str:
             for text in banners.values()
         ),
         heading=escape(facts["title"]),
-        date=facts["date"],
-        may_be_published=escape(may_be_published(facts)),
+        head=escape(head_of(facts)),
         kind=kind,
         conclusion=escape(conclusion_of(facts)),
         sections="\n".join(map(_section, sections_of(facts))),
@@ -71,7 +70,7 @@ def to_html(facts: dict[str, Any]) -> str:
 
 
 def _section(section: Section) -> str:
-    kind = ' class="new-page"' if section.starts_page else ""
+    kind = f' class="{section.printed}"' if section.printed else ""
     blocks = "\n".join(map(_as_html, section.blocks))
     return f"<section{kind}>\n<h2>{escape(section.title)}</h2>\n{blocks}\n</section>"
 
@@ -147,7 +146,7 @@ def to_markdown(facts: dict[str, Any]) -> str:
     parts = [
         *(f"> **{_escaped(text)}**" for text in banners_of(facts).values()),
         f"# {_escaped(facts['title'])}",
-        f"Privacy report, written on {facts['date']}. {may_be_published(facts)}",
+        _escaped(head_of(facts)),
         f"**{_escaped(conclusion_of(facts))}**",
     ]
     for section in sections_of(facts):
