@@ -111,7 +111,7 @@ def test_pictures_of_the_guide_are_those_that_the_script_draws():
 
 
 def n_syllables(word):
-    """Count groups of vowels, without a silent e; a number is read as five syllables."""
+    """Count groups of vowels, without a silent e; five for a number."""
     if word.isdigit():
         return 5
     groups = re.findall(r"[aeiouy]+", re.sub(r"(?<=[^aeiouyl])e$", "", word.lower()))
