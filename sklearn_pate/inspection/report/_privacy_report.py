@@ -39,7 +39,8 @@ from sklearn_pate.inspection.report._sections import (
 from sklearn_pate.metrics._results import ReleasedMetrics
 from sklearn_pate.publication import Deployment
 
-_EXPONENT = re.compile(r"(?:delta=)?\d[\d.]*e-\d+")
+# Numbers and intervals that stay on one line.
+_ONE_LINE = re.compile(r"(?:delta=)?\d[\d.]*e-\d+|-?[\d.]+ to -?[\d.]+\d")
 _SHORT = 20  # rows of a table that is printed without a page break
 # Characters that start markup; underscores inside words do not.
 _SPECIAL = re.compile(r"([\\`*\[\]<>|&~#]|(?<!\w)_|_(?!\w))")
@@ -99,8 +100,8 @@ def _(block: Bullets) -> str:
 
 
 def _words(text: str) -> str:
-    """Escape a text, and keep numbers such as 1e-05 on one line."""
-    return _EXPONENT.sub(r'<span class="number">\g<0></span>', escape(text))
+    """Escape a text, and keep 1e-05 or "0.1 to 0.2" on one line."""
+    return _ONE_LINE.sub(r'<span class="number">\g<0></span>', escape(text))
 
 
 @_as_html.register
@@ -119,7 +120,7 @@ def _(block: Table) -> str:
 
 
 def _row(name: str, *values: str) -> str:
-    cells = "".join(f"<td>{escape(value)}</td>" for value in values)
+    cells = "".join(f"<td>{_words(value)}</td>" for value in values)
     return f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>'
 
 

@@ -46,7 +46,6 @@ _ZONES = {"private": "Private", "noise": "Mechanism", "public": "Public"}
 # Pixels: letters are 8 wide at most, on average of a line; each box has 26 above it
 # (arrow, zone), and 8 below.
 WIDTH, _LETTER, _LINE, _ABOVE, _BELOW = 440, 8, 17, 26, 8
-_ON_ONE_LINE = "\N{NO-BREAK SPACE}"
 # Subgroups in a table of metrics.
 _MOST_COLUMNS = 3
 _COUNTED = {"parties": "Parties", "neighbours": "Neighbours that vote"}
@@ -604,7 +603,7 @@ def _estimate(name: str, one: Mapping[str, float | None]) -> tuple[str, str, str
     meaning = TEXTS["meaning"].get(name.partition(" of ")[0], "")
     if _is_hidden(one):
         return estimate_text(one), "", meaning
-    interval = f"{one['low']:.3f} to {one['high']:.3f}".replace(" ", _ON_ONE_LINE)
+    interval = f"{one['low']:.3f} to {one['high']:.3f}"
     return f"{one['value']:.3f}", interval, meaning
 
 
