@@ -141,6 +141,29 @@ def test_pictures_of_the_guide_are_those_that_the_script_draws():
         assert (DOCS / "_static" / f"{name}.svg").read_text() == picture
 
 
+def n_syllables(word):
+    """Count groups of vowels, without a silent e; five for a number."""
+    if word.isdigit():
+        return 5
+    groups = re.findall(r"[aeiouy]+", re.sub(r"(?<=[^aeiouyl])e$", "", word.lower()))
+    return max(1, len(groups))
+
+
+def test_patients_understand_the_sentences_of_a_consent_form():
+    """Flesch reading ease of at least 60, which is plain English."""
+    page = (DOCS / "guide" / "signing.md").read_text()
+    shown = page.partition("Three sentences for a consent form:")[2]
+    text = re.search(r"```text\n(.*?)```", shown, re.DOTALL)[1]
+    sentences = text.strip().splitlines()
+    words = [re.findall(r"\w+", sentence) for sentence in sentences]
+    assert len(sentences) == text.count(".") == 3
+    assert max(map(len, words)) <= 20
+    n_words = sum(map(len, words))
+    syllables = sum(n_syllables(word) for sentence in words for word in sentence)
+    ease = 206.835 - 1.015 * n_words / len(sentences) - 84.6 * syllables / n_words
+    assert ease >= 60
+
+
 @pytest.mark.parametrize("kind", ["Lemma", "Theorem"])
 def test_every_numbered_result_has_one_proof_and_a_link_on_the_page_that_code_cites(
     kind,

@@ -98,6 +98,10 @@ class Assumption:
         for a defect, such as seeded noise, that voids the guarantee. Privacy cards do
         not contain the question.
 
+    for_engineer : bool, default=False
+        Whether the question is for the engineer who ran the fit. In a privacy report,
+        the engineer signs such assumptions.
+
     Examples
     --------
     The assumption of a third-party estimator:
@@ -117,6 +121,7 @@ class Assumption:
     code: str
     sentence: str
     question: str = ""
+    for_engineer: bool = False
 
     def __str__(self) -> str:
         return self.sentence

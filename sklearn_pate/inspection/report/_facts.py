@@ -76,7 +76,7 @@ TO_FILL_IN = "TO FILL IN"
 # A number with an exponent, and no point, that is the value of a name.
 _WITHOUT_POINT = re.compile(r'(?m)(\s*"\w+": \d+)(?=e-?\d+,?$)')
 FORMAT = "sklearn_pate privacy report"
-FORMAT_VERSION = 11
+FORMAT_VERSION = 12
 FALSE_ALARMS = (1, 10, 50, 100)  # of a thousand
 SEVERAL = (1, 2, 3, 5, 10)
 # Epsilons in the table of the profile, as shares of the stated one, and deltas below
@@ -536,6 +536,7 @@ def _metrics(metrics: ReleasedMetrics) -> dict[str, Any]:
     values = metrics.to_dict()
     return {
         **{name: values[name] for name in ("statement", "epsilon", "delta", "n_rows")},
+        "classes": values.get("classes"),
         "figures": values["figures"],
         "by_subgroup": [
             {"subgroup": printable(value), "figures": one}

@@ -33,13 +33,14 @@ from sklearn_pate.inspection.report._sections import (
     data_flow_lines,
     draw_data_flow,
     epsilon_text,
-    may_be_published,
+    head_of,
     sections_of,
 )
 from sklearn_pate.metrics._results import ReleasedMetrics
 from sklearn_pate.publication import Deployment
 
-_EXPONENT = re.compile(r"(?:delta=)?\d[\d.]*e-\d+")
+# Numbers and intervals that stay on one line.
+_ONE_LINE = re.compile(r"(?:delta=)?\d[\d.]*e-\d+|-?[\d.]+ to -?[\d.]+\d")
 _SHORT = 20  # rows of a table that is printed without a page break
 # Characters that start markup; underscores inside words do not.
 _SPECIAL = re.compile(r"([\\`*\[\]<>|&~#]|(?<!\w)_|_(?!\w))")
@@ -62,8 +63,7 @@ def to_html(facts: dict[str, Any]) -> str:
             for text in banners.values()
         ),
         heading=escape(facts["title"]),
-        date=facts["date"],
-        may_be_published=escape(may_be_published(facts)),
+        head=escape(head_of(facts)),
         kind=kind,
         conclusion=escape(conclusion_of(facts)),
         sections="\n".join(map(_section, sections_of(facts))),
@@ -71,7 +71,7 @@ def to_html(facts: dict[str, Any]) -> str:
 
 
 def _section(section: Section) -> str:
-    kind = ' class="new-page"' if section.starts_page else ""
+    kind = f' class="{section.printed}"' if section.printed else ""
     blocks = "\n".join(map(_as_html, section.blocks))
     return f"<section{kind}>\n<h2>{escape(section.title)}</h2>\n{blocks}\n</section>"
 
@@ -100,8 +100,8 @@ def _(block: Bullets) -> str:
 
 
 def _words(text: str) -> str:
-    """Escape a text, and keep numbers such as 1e-05 on one line."""
-    return _EXPONENT.sub(r'<span class="number">\g<0></span>', escape(text))
+    """Escape a text, and keep 1e-05 or "0.1 to 0.2" on one line."""
+    return _ONE_LINE.sub(r'<span class="number">\g<0></span>', escape(text))
 
 
 @_as_html.register
@@ -120,7 +120,7 @@ def _(block: Table) -> str:
 
 
 def _row(name: str, *values: str) -> str:
-    cells = "".join(f"<td>{escape(value)}</td>" for value in values)
+    cells = "".join(f"<td>{_words(value)}</td>" for value in values)
     return f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>'
 
 
@@ -147,7 +147,7 @@ def to_markdown(facts: dict[str, Any]) -> str:
     parts = [
         *(f"> **{_escaped(text)}**" for text in banners_of(facts).values()),
         f"# {_escaped(facts['title'])}",
-        f"Privacy report, written on {facts['date']}. {may_be_published(facts)}",
+        _escaped(head_of(facts)),
         f"**{_escaped(conclusion_of(facts))}**",
     ]
     for section in sections_of(facts):

@@ -1,7 +1,7 @@
 """Sections of a report, from blocks of text, lists and pictures."""
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from html import escape
@@ -46,8 +46,8 @@ _ZONES = {"private": "Private", "noise": "Mechanism", "public": "Public"}
 # Pixels: letters are 8 wide at most, on average of a line; each box has 26 above it
 # (arrow, zone), and 8 below.
 WIDTH, _LETTER, _LINE, _ABOVE, _BELOW = 440, 8, 17, 26, 8
-# Columns of a table of metrics.
-_MOST_COLUMNS = 4
+# Subgroups in a table of metrics.
+_MOST_COLUMNS = 3
 _COUNTED = {"parties": "Parties", "neighbours": "Neighbours that vote"}
 # Fields of a Deployment at the top.
 _ON_TOP = ("name", "prediction", "intended_use", "description", "one_row")
@@ -216,11 +216,11 @@ Block: TypeAlias = Text | Bullets | Table | Picture | Sources
 
 
 class Section(NamedTuple):
-    """Titled part of the report, on a new printed page if it starts one."""
+    """Titled part of the report, with the class of its element on printed pages."""
 
     title: str
     blocks: list[Block]
-    starts_page: bool = False
+    printed: Literal["", "new-page", "together"] = ""
 
 
 def sections_of(facts: dict[str, Any]) -> list[Section]:
@@ -228,6 +228,7 @@ def sections_of(facts: dict[str, Any]) -> list[Section]:
     sections = [_model_and_data(facts)]
     if facts["private"]:
         sections += [_protection(facts), _unit_of_privacy(facts), _limits(facts)]
+        sections += [_wrong_assumptions(facts), _for_signers(facts)]
     else:
         sections.append(_no_protection(facts))
         if facts["not_covered"]:
@@ -240,7 +241,7 @@ def sections_of(facts: dict[str, Any]) -> list[Section]:
     )
     if facts["private"] or has_evidence:
         sections.append(_evidence(facts))
-    return [*sections, _assumptions(facts), *_appendix(facts)]
+    return [*sections, *_assumptions(facts), *_appendix(facts)]
 
 
 def conclusion_of(facts: dict[str, Any]) -> str:
@@ -273,8 +274,14 @@ def banners_of(facts: dict[str, Any]) -> dict[str, str]:
     return banners
 
 
-def may_be_published(facts: dict[str, Any]) -> str:
-    """Write the sentence about publication of page and model."""
+def head_of(facts: dict[str, Any]) -> str:
+    """Write the line below the title: controller, date and publication."""
+    controller = _line(facts, "controller")
+    named = f"{': '.join(controller)}. " if controller else ""
+    return f"{named}Privacy report, written on {facts['date']}. " + _published(facts)
+
+
+def _published(facts: dict[str, Any]) -> str:
     if facts["internal"]:
         return "For the data holder only."
     if facts["to_fill_in"]:
@@ -308,9 +315,13 @@ def figure_text(value: float | Mapping[str, float]) -> str:
     return number_text(value)
 
 
+def _is_hidden(one: Mapping[str, float | None]) -> bool:
+    return one["value"] is None or (one["low"], one["high"]) == (0, 1)
+
+
 def estimate_text(one: Mapping[str, float | None]) -> str:
     """Write an estimate with its interval, which is 0 to 1 where the noise hides it."""
-    if one["value"] is None or (one["low"], one["high"]) == (0, 1):
+    if _is_hidden(one):
         return "hidden by the noise"
     return f"{one['value']:.3f} ({one['low']:.3f} to {one['high']:.3f})"
 
@@ -353,7 +364,8 @@ def unit_assumption(unit: str, unit_name: str) -> Assumption:
     return Assumption(
         "unit-named",
         texts["confirmed"].format(name=unit_name),
-        f"{question} The guarantee for this {unit_name} is then weaker: see the table.",
+        f"{question} Otherwise, the guarantee for this {unit_name} is weaker: see the "
+        "table.",
     )
 
 
@@ -415,14 +427,17 @@ def _not_covered(facts: dict[str, Any]) -> Section:
 def _model_and_data(facts: dict[str, Any]) -> Section:
     """Write the purpose of the model, its data, and public rows in its file."""
     codes = {one["code"] for one in facts["assumptions"]}
-    holds = "perhaps rows in the model"
-    if codes.isdisjoint((PUBLIC_ROWS.code, HELD_OUT_ROWS.code)):
+    holds, n_tables = "perhaps rows in the model", _model(facts)["n_tables"]
+    if n_tables:
+        holds = "synthetic rows"
+    elif codes.isdisjoint((PUBLIC_ROWS.code, HELD_OUT_ROWS.code)):
         holds = "no public rows"
     # Another representation holds whatever its fit keeps.
     elif facts["model"] == "ScoreFunction" and PUBLIC_REPRESENTATION.code not in codes:
         holds = "no rows in the model"
+    text = _words(holds, columns=counted(n_tables or 0, "column"))
     lines = [*filter(None, (_line(facts, name) for name in _ON_TOP))]
-    table = _table("model", [*lines, ("Public rows", _words(holds))])
+    table = _table("model", [*lines, ("Public rows", text)])
     return Section("Model and data", [table])
 
 
@@ -478,6 +493,39 @@ def _limits(facts: dict[str, Any]) -> Section:
     return Section("Limits of the guarantee", [Bullets(items)])
 
 
+def _wrong_assumptions(facts: dict[str, Any]) -> Section:
+    """Write the guarantee that is left if one assumption is false."""
+    codes = [one["code"] for one in facts["assumptions"]]
+    two = next(one for one in facts["promise"]["several"] if one["units"] == 2)
+    _, epsilon, delta, right = _line_of_several(two)
+    for_two = f"epsilon={epsilon}, delta={delta}" if delta else epsilon
+    none_right = str(facts["promise"]["guesses"]["of"])
+    rows = []
+    for code, (wrong, left) in TEXTS["wrong"].items():
+        if code in (facts["unit"], *codes):
+            is_for_two = left == "for two"
+            text = for_two if is_for_two else left
+            rows.append((wrong, text, right if is_for_two else none_right))
+    text = _text("wrong", unit=facts["unit"])
+    return Section("Cost of a wrong assumption", [text, _table("wrong", rows)])
+
+
+def _for_signers(facts: dict[str, Any]) -> Section:
+    """Answer questions of a data protection officer, with the numbers of this page."""
+    guesses, several = facts["promise"]["guesses"], facts["promise"]["several"]
+    words = {
+        "unit": facts["unit"],
+        "guesses": at_most(guesses),
+        "ten": at_most(several[-1]["guesses"]),
+        "k": several[-1]["units"],
+        "plural": TEXTS["unit"][facts["unit"]]["plural"],
+        "two": f"{facts['costs']['two']['epsilon']:.3f}",
+    }
+    items = ((name, text.format(**words)) for name, text in TEXTS["signers"].items())
+    blocks: list[Block] = [Bullets(tuple(items)), _text("no legal advice")]
+    return Section("Questions of a data protection officer", blocks)
+
+
 def _responsibilities(facts: dict[str, Any]) -> list[Section]:
     """Write the rest of the description by people, with lines to fill in."""
     others = [name for name in QUESTIONS if name not in (*_ON_TOP, "audits")]
@@ -517,20 +565,12 @@ def _metrics(facts: dict[str, Any]) -> list[Block]:
     metrics = facts["metrics"]
     if metrics is None:
         return []
-    of_all = {"subgroup": "All rows", "figures": metrics["figures"]}
-    columns = [
-        (one["subgroup"], named_estimates(one["figures"]))
-        for one in (of_all, *metrics["by_subgroup"])
-    ]
-    tables: list[Block] = []
-    for start in range(0, len(columns), _MOST_COLUMNS):
-        names, shown = zip(*columns[start : start + _MOST_COLUMNS], strict=True)
-        rows = tuple(
-            (name, *(estimate_text(one[name]) for one in shown)) for name in shown[0]
-        )
-        caption = "Metrics on private rows, with 95 % intervals"
-        more = ", more subgroups" if start else ""
-        tables.append(Table(f"{caption}{more}", ("Metric", *names), rows))
+    caption, *head = TEXTS["table"]["metrics"]
+    classes = metrics["classes"]
+    if classes is not None and len(classes) == 2:
+        caption += f"; a positive row has the label {printable(classes[1])}"
+    named = named_estimates(metrics["figures"]).items()
+    rows = ((capitalised(name), *_estimate(name, one)) for name, one in named)
     cost = _text(
         "metrics",
         metrics=_private(metrics),
@@ -538,30 +578,67 @@ def _metrics(facts: dict[str, Any]) -> list[Block]:
         how=_words("larger" if metrics["apart"] else "sum"),
         whole=_private(facts),
     )
-    return [*tables, cost]
+    of_all = Table(caption, tuple(head), tuple(rows))
+    return [of_all, *_subgroups(metrics["by_subgroup"]), cost]
 
 
-def _assumptions(facts: dict[str, Any]) -> Section:
-    items = tuple(
-        (capitalised(one["sentence"]), one["question"] if facts["private"] else "")
-        for one in facts["assumptions"]
-    )
+def _subgroups(by_subgroup: list[dict[str, Any]]) -> Iterator[Block]:
+    """Write metrics by subgroup, but for subgroups without a metric that is known."""
+    named = {one["subgroup"]: named_estimates(one["figures"]) for one in by_subgroup}
+    hidden = [name for name, of in named.items() if all(map(_is_hidden, of.values()))]
+    shown = [name for name in named if name not in hidden]
+    for start in range(0, len(shown), _MOST_COLUMNS):
+        names = shown[start : start + _MOST_COLUMNS]
+        rows = [
+            (capitalised(metric), *(estimate_text(named[one][metric]) for one in names))
+            for metric in named[names[0]]
+        ]
+        yield _table("subgroups", rows)._replace(head=("Metric", *names))
+    if hidden:
+        yield _text("hidden", subgroups=", ".join(hidden))
+
+
+def _estimate(name: str, one: Mapping[str, float | None]) -> tuple[str, str, str]:
+    """Write an estimate, its interval and the meaning of the metric."""
+    meaning = TEXTS["meaning"].get(name.partition(" of ")[0], "")
+    if _is_hidden(one):
+        return estimate_text(one), "", meaning
+    interval = f"{one['low']:.3f} to {one['high']:.3f}"
+    return f"{one['value']:.3f}", interval, meaning
+
+
+def _assumptions(facts: dict[str, Any]) -> list[Section]:
+    """Write the assumptions, those of the engineer apart, with lines to sign."""
+    lines: dict[bool, list[tuple[str, str]]] = {True: [], False: []}
+    for one in facts["assumptions"]:
+        question = one["question"] if facts["private"] else ""
+        engineer = facts["private"] and one["for_engineer"]
+        lines[engineer].append((capitalised(one["sentence"]), question))
     if not facts["private"]:
-        return Section("Assumptions", [_text("of no guarantee"), Bullets(items)])
-    blocks: list[Block] = [_text("to confirm"), Bullets(items, to_tick=True)]
-    if facts["model_file"] is not None:
-        date = facts["published"]
-        when = "" if date is None else f", published on {date}"
-        blocks.append(_text("signed file", when=when, **facts["model_file"]))
-    rows = tuple((role, "", "", "") for role in TEXTS["roles"])
-    signatures = Table("Confirmed by", tuple(TEXTS["sign"]), rows, to_sign=True)
-    return Section("Assumptions to sign", [*blocks, signatures])
+        bullets = Bullets(tuple(lines[False]))
+        return [Section("Assumptions", [_text("of no guarantee"), bullets])]
+    sections = []
+    for is_engineer, texts in zip((True, False), TEXTS["signed"].values(), strict=True):
+        if not lines[is_engineer]:
+            continue
+        blocks: list[Block] = [
+            Text(texts["text"]),
+            Bullets(tuple(lines[is_engineer]), to_tick=True),
+        ]
+        if facts["model_file"] is not None:
+            date = facts["published"]
+            when = "" if date is None else f", published on {date}"
+            blocks.append(_text("signed file", when=when, **facts["model_file"]))
+        rows = tuple((role, "", "", "") for role in texts["roles"])
+        blocks.append(Table("Confirmed by", tuple(TEXTS["sign"]), rows, to_sign=True))
+        sections.append(Section(texts["title"], blocks, "together"))
+    return sections
 
 
 def _appendix(facts: dict[str, Any]) -> list[Section]:
     """Write the sections for readers who check the statement."""
     sections = [
-        Section("Appendix", [_text("appendix")], starts_page=True),
+        Section("Appendix", [_text("appendix")], "new-page"),
         _method(facts),
     ]
     if facts["private"]:

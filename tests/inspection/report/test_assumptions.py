@@ -32,6 +32,7 @@ from tests.inspection.report.reported import (
     BOUNDS,
     Page,
     linear,
+    pate,
     report_on,
     rows,
 )
@@ -146,8 +147,44 @@ def test_the_question_stands_beside_its_assumption():
         assert f"{capitalised(assumption.sentence)}. {assumption.question}" in page
 
 
+def test_the_engineer_signs_the_lines_about_code():
+    own_basis = DPNewtonClassifier(representation=FunctionTransformer(), epsilon=3.0)
+    private, public = slice(N_PRIVATE), PublicData(X[N_PRIVATE:])
+    report = report_on(own_basis.fit(X[private], Y[private], X_public=public))
+    text = report.to_markdown()
+    engineer, _, others = text.partition("## Assumptions to sign")
+    engineer = engineer.partition("## Assumptions for the engineer")[2]
+    codes = {True: [], False: []}
+    for one in report.to_dict()["assumptions"]:
+        codes[one["for_engineer"]].append(one["code"])
+        assert (one["question"] in engineer) is one["for_engineer"]
+        assert (one["question"] in others) is not one["for_engineer"]
+    assert codes[True] == ["representation-public", "representation-row-alone"]
+    assert "| Engineer, who ran the fit |" in engineer
+    assert "| Data protection officer, consulted |" in others
+    assert "Controller, who decides" not in engineer
+
+
+def test_without_lines_about_code_no_engineer_signs():
+    text = report_on(linear(method="gaussian")).to_markdown()
+    assert ("the engineer" in text) is ("Engineer, who ran the fit" in text)
+    assert "ngineer" not in report_on(pate()).to_markdown()
+
+
+def test_boxes_and_signatures_are_printed_on_one_page():
+    page = Page(report_on(linear()).to_html())
+    for tag, attrs, parents in page.elements:
+        if tag == "table" and attrs.get("class") == "signatures":
+            assert parents[-2] == "section"
+    n_signed = sum(one.get("class") == "signatures" for one in page.find("table"))
+    together = [one for one in page.find("section") if one.get("class") == "together"]
+    assert len(together) == n_signed > 0
+
+
 def sentences_of_table(table):
     """List the sentences of all texts in a table."""
+    if isinstance(table, bool):
+        return []
     if isinstance(table, str):
         return re.split(r"(?<=[.?!]) ", table)
     values = table.values() if isinstance(table, dict) else table

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import make_blobs
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_pate import DPNewtonClassifier, PublicData
+from sklearn_pate import DPNewtonClassifier, PrivateMarginals, PublicData
 from sklearn_pate.mechanisms import NoisyHistogram
 from sklearn_pate.publication import Deployment
 from tests.inspection.report.reported import (
@@ -210,16 +210,26 @@ def test_a_report_with_lines_to_fill_in_is_a_draft():
     assert all(heading in banner for heading in asked)
 
 
+def test_the_head_names_the_controller_or_has_room_for_the_name():
+    unknown = report_on(pate()).to_markdown()
+    assert "Controller: to fill in: organisation responsible by law. Privacy" in unknown
+    known = report_on(pate(), deployment=Deployment(controller="City Hospital"))
+    assert "\n\nController: City Hospital. Privacy report" in known.to_markdown()
+    assert "Controller" not in report_on(seeded()).to_markdown()
+
+
 def test_the_page_states_whether_the_model_holds_public_rows():
     X, y = make_blobs(1500, centers=2, random_state=0)
     X, y, X_public = X[:1000], y[:1000], PublicData(X[1000:])
     newton = DPNewtonClassifier(epsilon=3.0).fit(X, y, X_public=X_public)
     chosen = DPNewtonClassifier(epsilon=3.0, representation=StandardScaler())
+    synthetic = DPNewtonClassifier(synthetic=PrivateMarginals((-20, 20)), epsilon=3.0)
     for clf, text in (
         (newton, "holds no public row, but statistics"),
         (chosen.fit(X, y, X_public=X_public), "may hold public rows"),
         (pate(), "may hold public rows"),
-        (linear(), "names no public rows"),
+        (linear(), "names no public rows, and no synthetic rows"),
+        (synthetic.fit(X, y), "drawn from noisy counts of 2 columns"),
     ):
         assert text in table_of(report_on(clf), "Prediction")["Public rows"]
 
@@ -227,3 +237,38 @@ def test_the_page_states_whether_the_model_holds_public_rows():
 def test_something_else_is_refused():
     with pytest.raises(ValueError, match=r"must be a Deployment; create one by"):
         report_on(pate(), deployment={"name": "Beds"})
+
+
+@pytest.mark.parametrize("unit", ["row", "group", "party"])
+def test_a_wrong_assumption_about_people_costs_what_two_units_cost(unit):
+    relation = "add-remove-or-change" if unit == "group" else "replace-one"
+    report = report_on(Stated(unit=unit, relation=relation, **SIZED))
+    [wrong] = [
+        table
+        for table in markdown_tables(report.to_markdown())
+        if table[0][0] == "False assumption"
+    ]
+    two = report.to_dict()["promise"]["several"][1]
+    shown = f"epsilon={two['epsilon']:.3f}, delta={two['delta']:g}"
+    assert wrong[1][1:] == [shown, str(two["guesses"]["right_at_most"])]
+    assert wrong[2] == [
+        "A label was known only from the private rows",
+        "none for a person who alone has it",
+        "1000",
+    ]
+
+
+def test_people_in_rows_that_were_wrongly_called_public_have_no_guarantee():
+    text = report_on(pate()).to_markdown()
+    line = (
+        "| The public rows are not public | none for the people in these rows | 1000 |"
+    )
+    assert line in text
+    assert line not in report_on(linear()).to_markdown()
+
+
+def test_withdrawal_has_the_bound_for_several_units():
+    report = report_on(pate())
+    ten = report.to_dict()["promise"]["several"][-1]
+    right = f"at most {ten['guesses']['right_at_most']} of 1000"
+    assert f"For 10 rows together, {right} guesses are right." in report.to_markdown()

@@ -11,6 +11,7 @@ from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.metrics import private_metrics
 from sklearn_pate.publication import Deployment
 from tests.inspection.report.registry_schema import violations
+from tests.inspection.report.reported import markdown_tables
 from tests.metrics.scores import scored_rows
 from tests.private import of_thousand, write_epsilon
 from tests.seeding import equal_noise
@@ -43,16 +44,31 @@ def report(metrics, **options):
 def test_each_metric_is_shown_with_its_interval_also_by_subgroup():
     metrics = measured()
     text = report(metrics).to_markdown()
-    assert "| Metric | All rows | under 40 | 40 to 60 | other or missing |" in text
-    for name, heading in (("roc_auc", "AUC"), ("brier_score", "brier score")):
-        cells = [metrics, *(metrics.by_subgroup[one] for one in BANDS[:2])]
-        line = " | ".join(map(repr, (one[name] for one in cells)))
-        assert f"| {heading} | {line} | hidden by the noise |" in text
+    assert "Metrics of private rows; a positive row has the label 1:" in text
+    assert "| Metric | Value | 95 % interval | Meaning |" in text
+    assert "| Metric | under 40 | 40 to 60 |" in text
+    assert "hides all metrics of these subgroups: other or missing." in text
+    for name, heading in (("roc_auc", "AUC"), ("brier_score", "Brier score")):
+        value, interval = repr(metrics[name]).split(" ", 1)
+        interval = interval.strip("()")
+        assert f"| {heading} | {value} | {interval} | " in text
+        cells = (metrics.by_subgroup[one][name] for one in BANDS[:2])
+        assert f"| {heading} | {' | '.join(map(repr, cells))} |" in text
+
+
+def test_every_metric_has_a_meaning():
+    _, *rows = next(
+        table
+        for table in markdown_tables(report(measured()).to_markdown())
+        if table[0][-1] == "Meaning"
+    )
+    assert len(rows) == len(measured())
+    assert all(row[-1] for row in rows)
 
 
 def test_more_subgroups_have_a_further_table():
     text = report(measured(5)).to_html()
-    assert text.count("<caption>Metrics on private rows, with 95 % intervals") == 2
+    assert text.count("<caption>Metrics by subgroup, with 95 % intervals") == 2
     assert "&lt;b&gt;50&lt;/b&gt;" in text
     assert "<b>50</b>" not in text
 
@@ -123,7 +139,7 @@ def test_figures_on_public_rows_and_metrics_stand_side_by_side():
         quality_is_public=True,
     ).to_markdown()
     assert "| accuracy of a survey | 0.8 |" in text
-    assert "| accuracy | 0." in text
+    assert "| Accuracy | 0." in text
 
 
 def test_the_record_for_a_registry_has_the_metrics_and_both_costs():
