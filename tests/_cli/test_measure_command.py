@@ -153,7 +153,7 @@ def test_a_report_has_the_metrics_of_the_file(folder, capsys):
     assert main(["report", "model.skops", "--metrics", "metrics.json"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     metrics = PrivateMetrics.load("metrics.json")
-    assert f"| AUC | {metrics['roc_auc']!r} |" in printed
+    assert f"| AUC | {metrics['roc_auc'].value:.3f} | " in printed
     assert "together they are" in printed
     values = json.loads((folder / "metrics.json").read_text())
     values["figures"]["roc_auc"]["value"] = 0.99
