@@ -19,7 +19,7 @@ from sklearn_pate._cli._options import (
     open_ledger,
     plain_warnings,
 )
-from sklearn_pate._cli._sum_commands import run_study_of_sums
+from sklearn_pate._cli._sum_commands import run_study_of_sums, save_released
 from sklearn_pate._cli._tables import (
     labels_like,
     read_estimator,
@@ -45,7 +45,6 @@ from sklearn_pate.accounting._value_checks import (
 )
 from sklearn_pate.distributed import cast_votes
 from sklearn_pate.distributed._study import check_site, check_sites, read_fields
-from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.publication._model_file import (
     import_skops,
     paths_of,
@@ -319,11 +318,7 @@ def run_fit_votes(given: argparse.Namespace) -> None:
     with plain_warnings(given.parser):
         # The privacy is spent on the next line.
         pate.fit_from_votes(PublicData(public), votes, privacy_unit=study.privacy_unit)
-        released = pate.publish()
-        released.save(given.output, overwrite=given.overwrite)
-        if given.report:
-            report = PrivacyReport.from_estimator(released, model_file=given.output)
-            report.save(given.report, overwrite=given.overwrite)
+        save_released(pate.publish(), given)
     print(pate.privacy_spent_)
     print(
         f"\nWritten: {', '.join(map(str, outputs[:2]))}. These files may be published."

@@ -140,12 +140,16 @@ def run_collect(given: argparse.Namespace) -> None:
     if is_measured:
         result.save(given.output, overwrite=given.overwrite)
     else:
-        released = result.publish()
-        released.save(given.output, overwrite=given.overwrite)
-        if given.report:
-            report = PrivacyReport.from_estimator(released, model_file=given.output)
-            report.save(given.report, overwrite=given.overwrite)
+        save_released(result.publish(), given)
     print(f"{spent}\n\nWritten: {', '.join(map(str, outputs))}.")
+
+
+def save_released(released: PublishedClassifier, given: argparse.Namespace) -> None:
+    """Write a model with its card, and the report if it is asked for."""
+    released.save(given.output, overwrite=given.overwrite)
+    if given.report:
+        report = PrivacyReport.from_estimator(released, model_file=given.output)
+        report.save(given.report, overwrite=given.overwrite)
 
 
 def _request_path(output: str, number: int) -> Path:
@@ -157,11 +161,8 @@ def _request_path(output: str, number: int) -> Path:
 def _load_study(given: argparse.Namespace) -> Study:
     """Read the study, and compare model and public rows with it."""
     with plain_warnings(given.parser):
-        model, public = (
-            _read_estimator(given.estimator),
-            read_public(given.public),
-        )
-        return Study.load(given.study, model, public)
+        model = _read_estimator(given.estimator)
+        return Study.load(given.study, model, read_public(given.public))
 
 
 def _read_estimator(path: Path) -> Any:

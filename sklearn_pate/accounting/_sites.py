@@ -12,6 +12,11 @@ from sklearn_pate.accounting._ledger import FitEntry
 from sklearn_pate.accounting._statement import PrivacySpent
 
 
+def noise_ratio(n_sites: int, n_colluding: int) -> float:
+    """Return the noise of all sites over that of the sites which are counted."""
+    return math.sqrt(n_sites / (n_sites - n_colluding))
+
+
 @dataclass(frozen=True)
 class SharedRelease:
     """What a fit or a measurement here has in common with other sites."""
@@ -30,7 +35,7 @@ class SharedRelease:
     @property
     def wider(self) -> float:
         """Ratio of the noise of all sites to that which is counted."""
-        return math.sqrt(self.n_sites / (self.n_sites - self.n_colluding))
+        return noise_ratio(self.n_sites, self.n_colluding)
 
     def in_equal_parts(self, n_teachers: int, *, exact: bool) -> int:
         """Return a number of teachers that is the same at each site.

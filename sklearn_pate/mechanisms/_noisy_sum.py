@@ -31,7 +31,7 @@ from sklearn_pate.accounting._calibrate import (
 from sklearn_pate.accounting._cost import Cost, GaussianTest
 from sklearn_pate.accounting._ledger import FitEntry
 from sklearn_pate.accounting._rdp import DEFAULT_ORDERS, RdpCurve
-from sklearn_pate.accounting._sites import shared_release
+from sklearn_pate.accounting._sites import noise_ratio, shared_release
 from sklearn_pate.accounting._statement import N_ROWS_OF_SITES, OF_SITES, Assumption
 from sklearn_pate.accounting._value_checks import check_count, check_not_masked, counted
 from sklearn_pate.mechanisms._noise import NoiseSource
@@ -554,7 +554,7 @@ class SharedNoise(Mechanism):
     def of(cls, mechanism: Mechanism, n_sites: int, n_colluding: int) -> Self:
         """Return the release that costs no more than a mechanism with its noise."""
         cls(mechanism, n_sites, n_colluding)._summed()
-        wider = math.sqrt(n_sites / (n_sites - n_colluding))
+        wider = noise_ratio(n_sites, n_colluding)
         whole = _with_noise(mechanism, lambda one: six_digits(one * wider, np.ceil))
         shared = cls(whole, n_sites, n_colluding)
         shared._check_ready()
@@ -608,8 +608,8 @@ class SharedNoise(Mechanism):
 
     def _exact(self, n_queries: int, n_classes: int) -> GaussianTest:
         self._check_ready()
-        counted = math.sqrt(1 - self.n_colluding / self.n_sites)
-        honest = _with_noise(self.mechanism, lambda one: one * counted)
+        wider = noise_ratio(self.n_sites, self.n_colluding)
+        honest = _with_noise(self.mechanism, lambda one: one / wider)
         mu = honest.cost(n_queries, n_classes).mu
         if mu is None:  # a subclass that releases more
             raise ValueError(self._no_sum)

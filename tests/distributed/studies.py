@@ -4,10 +4,20 @@ import base64
 import json
 
 import numpy as np
+import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PrivacyLedger
 from sklearn_pate.distributed import Collector, Site, Study
+
+#: Marks of tests of studies: small, and so of little use.
+OF_STUDIES = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings(
+        "ignore::sklearn_pate.PrivacyUtilityWarning",
+        "ignore::sklearn_pate.PublicDataWarning",
+    ),
+]
 
 NAMES = ["north", "south", "east"]
 PARTS = {"north": slice(0, 1500), "south": slice(1500, 2000), "east": slice(2000, 3000)}

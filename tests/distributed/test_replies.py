@@ -18,6 +18,7 @@ from sklearn_pate.distributed import Site
 from sklearn_pate.students import UncertaintyQueries
 from tests.distributed.studies import (
     NAMES,
+    OF_STUDIES,
     VOTES,
     collector_of,
     ledger_at,
@@ -30,13 +31,7 @@ from tests.distributed.studies import (
 )
 from tests.private import NoiseSource
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings(
-        "ignore::sklearn_pate.PrivacyUtilityWarning",
-        "ignore::sklearn_pate.PublicDataWarning",
-    ),
-]
+pytestmark = OF_STUDIES
 
 
 def test_a_reply_alone_is_uniform(rows, tmp_path):

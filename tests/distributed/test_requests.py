@@ -18,6 +18,7 @@ from sklearn_pate.learners import DPLogisticRegression
 from tests.distributed.studies import (
     NAMES,
     NEWTON,
+    OF_STUDIES,
     PARTS,
     VOTES,
     collector_of,
@@ -30,13 +31,7 @@ from tests.distributed.studies import (
 )
 from tests.private import NoiseSource
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings(
-        "ignore::sklearn_pate.PrivacyUtilityWarning",
-        "ignore::sklearn_pate.PublicDataWarning",
-    ),
-]
+pytestmark = OF_STUDIES
 
 
 def test_a_replaced_key_changes_the_fingerprint(rows, tmp_path):

@@ -19,6 +19,7 @@ from sklearn_pate.students import UncertaintyQueries
 from tests.distributed.studies import (
     NAMES,
     NEWTON,
+    OF_STUDIES,
     PARTS,
     VOTES,
     collector_of,
@@ -30,13 +31,7 @@ from tests.distributed.studies import (
 )
 from tests.private import NoiseSource, SharedNoise, checked_statements, shared_release
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings(
-        "ignore::sklearn_pate.PrivacyUtilityWarning",
-        "ignore::sklearn_pate.PublicDataWarning",
-    ),
-]
+pytestmark = OF_STUDIES
 
 
 @pytest.mark.parametrize(
