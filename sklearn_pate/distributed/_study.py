@@ -189,6 +189,7 @@ class Study:
     >>> model = collector.result()
     >>> bool(model.score(X[8500:], y[8500:]) > 0.6)
     True
+    >>> folder.cleanup()
     """
 
     def __init__(
@@ -520,6 +521,7 @@ class Site:
     >>> site = Site(study, "north", X, X[:, 0] > 0, ledger=ledger)
     >>> len(site.public_key)
     64
+    >>> folder.cleanup()
     """
 
     def __init__(
