@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -13,11 +12,15 @@ from string import Formatter
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
+from sklearn.inspection import permutation_importance
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._estimators._model_digest import model_fingerprint
+from sklearn_pate._inputs._containers import as_table, column_names
+from sklearn_pate._inputs._labels import public_table
 from sklearn_pate.accounting._calibrate import six_digits
 from sklearn_pate.accounting._cost import NEIGHBOURS
 from sklearn_pate.accounting._ledger import PrivacyLedger, read_entries
@@ -25,6 +28,7 @@ from sklearn_pate.accounting._profile import PrivacyProfile, lower_hull
 from sklearn_pate.accounting._statement import (
     FITTED_APART,
     FROZEN_IS_PUBLIC,
+    PUBLIC_ROWS,
     QUALITY_ROWS_PUBLIC,
     THOUSAND,
     Assumption,
@@ -76,7 +80,9 @@ TO_FILL_IN = "TO FILL IN"
 # A number with an exponent, and no point, that is the value of a name.
 _WITHOUT_POINT = re.compile(r'(?m)(\s*"\w+": \d+)(?=e-?\d+,?$)')
 FORMAT = "sklearn_pate privacy report"
-FORMAT_VERSION = 12
+FORMAT_VERSION = 13
+# Columns in the picture of importance, and public rows that are shuffled.
+_N_COLUMNS, _N_SHUFFLED = 12, 2000
 FALSE_ALARMS = (1, 10, 50, 100)  # of a thousand
 SEVERAL = (1, 2, 3, 5, 10)
 # Epsilons in the table of the profile, as shares of the stated one, and deltas below
@@ -297,6 +303,7 @@ class ReportInputs:
     metrics: ReleasedMetrics | None
     ledger: dict[str, Any] | None
     model_file: dict[str, str] | None
+    importance: dict[str, Any] | None
 
     @classmethod
     def read(
@@ -311,6 +318,7 @@ class ReportInputs:
         ledger: PrivacyLedger | None,
         model_file: Any,
         deployment: Deployment | None,
+        X_public: Any,
     ) -> Self:
         """Check the arguments of :meth:`PrivacyReport.from_estimator`."""
         learner, steps = _unwrapped(clf)
@@ -333,6 +341,7 @@ class ReportInputs:
             metrics,
             _ledger_facts(ledger, spent),
             None if model_file is None else name_file(learner, model_file),
+            None if X_public is None else _importance(clf, X_public),
         )
 
     @cached_property
@@ -382,7 +391,7 @@ def _heading(given: ReportInputs) -> dict[str, Any]:
 def _privacy(given: ReportInputs) -> dict[str, Any]:
     whole, private = given.whole, given.is_private
     unit_name = given.deployment.get("unit_name")
-    assumptions = _assumptions(whole, given.steps, given.quality, unit_name)
+    assumptions = _assumptions(given, unit_name)
     return {
         "private": private,
         **_stated(whole, given.of_model),
@@ -423,6 +432,48 @@ def _evidence(given: ReportInputs) -> dict[str, Any]:
         "quality": given.quality,
         "metrics": None if given.metrics is None else _metrics(given.metrics),
         "ledger": given.ledger,
+        "importance": given.importance,
+    }
+
+
+def _importance(clf: Any, X_public: Any) -> dict[str, Any]:
+    """Compute the mean change of predictions of public rows if a column is shuffled."""
+    X = as_table(public_table(X_public), "X_public", private=False)
+    if len(X.shape) > 2:
+        raise ValueError(
+            f"X_public of shape {X.shape} must be a table, as importance is that of "
+            "columns. Leave X_public out."
+        )
+    of_classes = hasattr(clf, "predict_proba")
+
+    def predicted(rows: Any) -> NDArray[Any]:
+        found = clf.predict_proba(rows) if of_classes else clf.predict(rows)
+        return np.reshape(found, (len(found), -1))
+
+    def unchanged(_: Any, rows: Any, before: NDArray[Any]) -> float:
+        change = np.abs(predicted(rows) - before).sum(axis=1).mean()
+        # What one class gains is what others lose.
+        return -float(change) / (2 if of_classes else 1)
+
+    found = permutation_importance(
+        clf,
+        X,
+        predicted(X),
+        scoring=unchanged,
+        random_state=0,
+        max_samples=min(X.shape[0], _N_SHUFFLED),
+    )
+    names = column_names(X)
+    if names is None:
+        names = [f"column {place}" for place in range(X.shape[1])]
+    order = np.argsort(-found.importances_mean, kind="stable")[:_N_COLUMNS]
+    return {
+        "of": "probability" if of_classes else "prediction",
+        "n_columns": X.shape[1],
+        "columns": [
+            {"name": str(names[place]), "change": float(found.importances_mean[place])}
+            for place in order
+        ],
     }
 
 
@@ -692,25 +743,22 @@ def _pairs(spent: PrivacySpent) -> list[dict[str, Any]]:
     ]
 
 
-def _assumptions(
-    spent: PrivacySpent,
-    steps: Sequence[tuple[str, Any]],
-    figures: dict[str, Any] | None,
-    unit_name: str | None,
-) -> list[Assumption]:
-    assumptions = list(spent.assumptions)
+def _assumptions(given: ReportInputs, unit_name: str | None) -> list[Assumption]:
+    assumptions = list(given.whole.assumptions)
     if unit_name is not None:
-        assumptions.append(unit_assumption(spent.unit, unit_name))
+        assumptions.append(unit_assumption(given.whole.unit, unit_name))
     frozen = any(
         isinstance(part, FrozenEstimator)
-        for _, step in steps
+        for _, step in given.steps
         if hasattr(step, "get_params")
         for part in (step, *step.get_params().values())
     )
     if frozen:
         assumptions.append(FROZEN_IS_PUBLIC)
-    if figures is not None and figures["public"]:
+    if given.quality is not None and given.quality["public"]:
         assumptions.append(QUALITY_ROWS_PUBLIC)
+    if given.importance is not None:
+        assumptions.append(PUBLIC_ROWS)
     return list(dict.fromkeys(assumptions))
 
 

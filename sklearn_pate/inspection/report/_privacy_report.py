@@ -22,6 +22,7 @@ from sklearn_pate.inspection.report._sections import (
     MARKED_STYLE,
     PAGE,
     STYLE,
+    Bars,
     Bullets,
     Picture,
     Section,
@@ -31,6 +32,7 @@ from sklearn_pate.inspection.report._sections import (
     banners_of,
     conclusion_of,
     data_flow_lines,
+    draw_bars,
     draw_data_flow,
     epsilon_text,
     head_of,
@@ -133,6 +135,14 @@ def _(block: Picture) -> str:
 
 
 @_as_html.register
+def _(block: Bars) -> str:
+    return (
+        f"<figure>\n{draw_bars(block.bars)}\n"
+        f"<figcaption>{escape(block.caption)}</figcaption>\n</figure>"
+    )
+
+
+@_as_html.register
 def _(block: Sources) -> str:
     items = "\n".join(
         f'<li>{escape(text)} <a href="{escape(link)}" target="_blank" '
@@ -190,6 +200,12 @@ def _(block: Table) -> str:
 def _(block: Picture) -> str:
     lines = [f"1. {_escaped(line)}" for line in data_flow_lines(block.steps)]
     return "\n".join([_escaped(block.caption), "", *lines])
+
+
+@_as_markdown.register
+def _(block: Bars) -> str:
+    lines = [f"1. {_escaped(name)}: {value:.3g}" for name, value in block.bars]
+    return "\n".join([f"{_escaped(block.caption)}:", "", *lines])
 
 
 @_as_markdown.register
@@ -268,6 +284,7 @@ class PrivacyReport:
         ledger: PrivacyLedger | None = None,
         model_file: str | os.PathLike[str] | None = None,
         deployment: Deployment | None = None,
+        X_public: Any = None,
     ) -> Self:
         """Create the report of a fit.
 
@@ -319,6 +336,11 @@ class PrivacyReport:
             the card of a PublishedClassifier. The report has a line to fill in for each
             missing field.
 
+        X_public : dataframe or array-like of shape (n_public, n_features), default=None
+            Public rows. The report draws how much predictions of these rows change if
+            one column is shuffled. **Never pass private rows**: no privacy statement
+            covers the picture.
+
         Returns
         -------
         report : PrivacyReport
@@ -350,6 +372,7 @@ class PrivacyReport:
             ledger=ledger,
             model_file=model_file,
             deployment=deployment,
+            X_public=X_public,
         )
         return cls(collect_facts(given))
 

@@ -1,11 +1,14 @@
 """Sections of a report, from blocks of text, lists and pictures."""
 
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from html import escape
 from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
 
 from sklearn_pate.accounting._ledger import WHY_SHARES
 from sklearn_pate.accounting._statement import (
@@ -153,6 +156,22 @@ def draw_data_flow(steps: Sequence[Step]) -> str:
     return svg_picture("Data flow", " ".join(data_flow_lines(steps)), y, drawn)
 
 
+def draw_bars(bars: Sequence[tuple[str, float]]) -> str:
+    """Draw a bar below each name, as long as its value."""
+    longest = max(*(value for _, value in bars), np.finfo(float).tiny)
+    drawn = []
+    for place, (name, value) in enumerate(bars):
+        y, width = 2 * _ABOVE * place, round(WIDTH * value / longest)
+        line = textwrap.shorten(name, WIDTH // _LETTER - 12, placeholder=" ...")
+        drawn.append(svg_text(0, y + _LINE, f"{line}: {value:.3g}"))
+        drawn.append(
+            f'<rect class="flow-bar" x="0" y="{y + _ABOVE}" width="{width}" '
+            'height="12"/>'
+        )
+    text = "; ".join(f"{name}: {value:.3g}" for name, value in bars)
+    return svg_picture("Importance", text, 2 * _ABOVE * len(bars), drawn)
+
+
 def svg_text(x: int, y: int, text: str, *, bold: bool = False) -> str:
     """Write a line of text."""
     title = ' class="flow-title"' if bold else ""
@@ -166,12 +185,13 @@ def svg_arrow(x: int, top: int, bottom: int) -> str:
 
 def svg_picture(title: str, description: str, height: int, parts: Iterable[str]) -> str:
     """Return an SVG element of the width of a data flow, with a text alternative."""
+    name = re.sub(r"\W+", "-", title.lower())
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="flow" role="img" '
         f'width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" '
-        'aria-labelledby="flow-title flow-desc">'
-        f'<title id="flow-title">{escape(title)}</title>'
-        f'<desc id="flow-desc">{escape(description)}</desc>'
+        f'aria-labelledby="{name}-title {name}-desc">'
+        f'<title id="{name}-title">{escape(title)}</title>'
+        f'<desc id="{name}-desc">{escape(description)}</desc>'
         f"<style>{FLOW_STYLE}</style>{''.join(parts)}</svg>"
     )
 
@@ -206,13 +226,20 @@ class Picture(NamedTuple):
     caption: str
 
 
+class Bars(NamedTuple):
+    """Bars of (name, value) pairs."""
+
+    bars: tuple[tuple[str, float], ...]
+    caption: str
+
+
 class Sources(NamedTuple):
     """List of (reference, address) pairs."""
 
     items: tuple[tuple[str, str], ...]
 
 
-Block: TypeAlias = Text | Bullets | Table | Picture | Sources
+Block: TypeAlias = Text | Bullets | Table | Picture | Bars | Sources
 
 
 class Section(NamedTuple):
@@ -241,6 +268,8 @@ def sections_of(facts: dict[str, Any]) -> list[Section]:
     )
     if facts["private"] or has_evidence:
         sections.append(_evidence(facts))
+    if facts["importance"] is not None:
+        sections.append(_importance(facts["importance"]))
     return [*sections, *_assumptions(facts), *_appendix(facts)]
 
 
@@ -558,6 +587,18 @@ def _evidence(facts: dict[str, Any]) -> Section:
         if not quality["public"]:
             blocks.append(_text("no guarantee of figures", is_warning=True))
     return Section("Evidence", [*blocks, *_metrics(facts)])
+
+
+def _importance(importance: dict[str, Any]) -> Section:
+    """Draw how much each column changes predictions."""
+    bars = tuple((one["name"], one["change"]) for one in importance["columns"])
+    caption = _words(
+        "importance",
+        n_shown=len(bars),
+        columns=counted(importance["n_columns"], "column"),
+    )
+    text = _text("uses", change=_words(f"change of {importance['of']}"))
+    return Section("What the model uses", [text, Bars(bars, caption)])
 
 
 def _metrics(facts: dict[str, Any]) -> list[Block]:
