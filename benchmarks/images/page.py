@@ -70,7 +70,11 @@ def images_distillation():
         "accuracy, %": ("accuracy", percent),
         "right plurality, %": ("answers_right", percent),
     }
-    return _images("distillation", columns, lambda row: row["n_queries"] == 1000)
+    return _images("distillation", columns, _of_distillation)
+
+
+def _of_distillation(row):
+    return row["n_queries"] == 1000 and "T = " not in row["student"]
 
 
 def images_svhn():
