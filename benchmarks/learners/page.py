@@ -147,15 +147,14 @@ def sites():
     epsilon = found["adult"]["epsilon_of_noise"]
     lines = []
     for title, score, write in (
-        ("Adult, accuracy in %", "accuracy", percent),
-        ("Adult, AUC", "auc", area),
-        ("Diabetes, AUC", "auc", area),
+        ("Adult", "auc", area),
+        ("Diabetes", "auc", area),
     ):
         learners = {}
-        for row in found[title.partition(",")[0].lower()]["rows"]:
+        for row in found[title.lower()]["rows"]:
             learners.setdefault(row["learner"], []).append(write(row[score]))
         lines += [[f"{title}: {name}", *cells] for name, cells in learners.items()]
-    columns = ["", "all rows", f"all rows, epsilon {epsilon:.2f}", "five sites"]
+    columns = ["AUC", "all rows", f"all rows, epsilon {epsilon:.2f}", "five sites"]
     sources = "\n".join(source(results) for results in found.values())
     return f"{markdown(columns, lines)}\n\n{sources}"
 

@@ -30,7 +30,6 @@ PATE_DATA = {
 #: Tables with columns of codes.
 CODED = {
     "even": "300 codes",
-    "few frequent": "few frequent",
     "rare class": "rare class",
     "no effect": "no effect",
     "diabetes": "Diabetes, by patient",
@@ -183,19 +182,9 @@ def pate_defaults():
     cells = []
     for title, of_mechanisms in lines.items():
         both = [of_mechanisms[one] for one in ("votes", "mean scores")]
-        cells.append(
-            [
-                title,
-                *(area(one["auc"]) for one in both),
-                *(percent(one["accuracy"]) for one in both),
-            ]
-        )
-    columns = [
-        f"{score}: {one}"
-        for score in ("AUC", "accuracy, %")
-        for one in ("votes", "scores")
-    ]
-    return table(results["stroke"], ["at epsilon 1", *columns], rows=cells)
+        cells.append([title, *(area(one["auc"]) for one in both)])
+    columns = ["AUC at epsilon 1", "votes", "mean scores"]
+    return table(results["stroke"], columns, rows=cells)
 
 
 def codes():
@@ -281,11 +270,10 @@ def adult():
         "accuracy": lambda row: f"**{percent(row['accuracy'])}**",
         "teachers": "n_teachers",
         "queries": "n_queries",
-        "noise sigma": ("sigma", decimals(0)),
         "student": "student",
     }
     plain = [
-        [row["student"], percent(row["accuracy"]), *[""] * 4]
+        [row["student"], percent(row["accuracy"]), *[""] * 3]
         for row in results["rows"]
         if "n_queries" not in row
     ]
