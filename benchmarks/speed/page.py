@@ -18,20 +18,6 @@ def overhead_fits():
     return table(load("overhead")["fits"], columns)
 
 
-def overhead():
-    """Peak memory of polls."""
-    results = load("overhead")
-    columns = {
-        "": lambda row: "forests" if row in forests else "simulated votes",
-        "teachers": ("n_teachers", "{:,}".format),
-        "public rows": ("n_public", "{:,}".format),
-        "peak memory of all processes, MiB": ("peak_mebibytes", decimals(0)),
-    }
-    forests = results["memory"]["rows"]
-    rows = [forests[0], forests[-1], *results["counts"]["rows"]]
-    return table(results["memory"], columns, rows=rows)
-
-
 def cluster():
     """Time, traffic and memory of fits of files on two workers of dask."""
     results = load("cluster")
@@ -96,7 +82,6 @@ def newton_speed():
 
 
 SPEED_TABLES = (
-    overhead,
     overhead_fits,
     newton_speed,
     cluster,
