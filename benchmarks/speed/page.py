@@ -19,7 +19,7 @@ def overhead_fits():
 
 
 def cluster():
-    """Time, traffic and memory of fits of files on two workers of dask."""
+    """Time and traffic of fits of files on two workers of dask."""
     results = load("cluster")
     rows = []
     for row in results["logistic"]["rows"]:
@@ -33,7 +33,7 @@ def cluster():
                 f"{fit['bytes_received'] / 1e3:,.0f}",
             ]
         )
-    logistic = table(
+    return table(
         results["logistic"],
         [
             "rows",
@@ -43,13 +43,6 @@ def cluster():
             "sent to the client, kB",
         ],
         rows=rows,
-    )
-    [row] = results["boosting"]["rows"]
-    fit, alone = row["fit"]["seconds"], row["alone"]["seconds"]
-    return (
-        "With 2,000 boosting teachers on 1e7 rows, a whole fit of files takes "
-        f"{fit:.0f} seconds, {fit / alone:.2f} times the training of the teachers in "
-        f"memory.\n\n{logistic}"
     )
 
 
