@@ -92,28 +92,9 @@ def adaptive_classes():
     return table(results, columns, rows=rows)
 
 
-def adaptive_mechanisms():
-    """Exact cost of other mechanisms, with what one adversary reaches."""
-    columns = {
-        "mechanism": "mechanism",
-        "queries": "n_queries",
-        "classes": "n_classes",
-        "reached": ("reached", decimals(3)),
-        "exact": ("exact", decimals(3)),
-        "Renyi": ("renyi", decimals(3)),
-    }
-    results = load("adaptive_cost")["mechanisms"]
-    # The first setting of each mechanism; the result file has more.
-    firsts = {}
-    for row in results["rows"]:
-        firsts.setdefault(row["mechanism"].partition("(")[0], row)
-    return table(results, columns, rows=firsts.values())
-
-
 ACCOUNTING_TABLES = (
     accounting_votes,
     accounting_mechanisms,
     accounting_worst_case,
     adaptive_classes,
-    adaptive_mechanisms,
 )

@@ -3,21 +3,12 @@
 from benchmarks.record import load
 from benchmarks.reporting import (
     area,
-    decimals,
     markdown,
     percent,
     source,
     table,
 )
 
-#: Units on Diabetes, in words.
-_UNITS = {
-    None: "",
-    "row": "encounter",
-    "row-add-remove": "encounter",
-    "group": "patient",
-    "group-add-remove": "patient",
-}
 #: Learners of the tables of README.md and of the landing page.
 _IN_SHORT = (
     "DPNewton",
@@ -31,6 +22,7 @@ _IN_SHORT = (
 #: Learners of the table of docs/benchmarks.md.
 _HEADLINES = (*_IN_SHORT[:3], "Private-kNN", "PETDL", *_IN_SHORT[3:])
 _SHOWN = 1.0  # the epsilon of tables with one epsilon
+_ADULT = (0.5, 1.0)  # the epsilons of the table of Adult; the result file has more
 
 
 def by_learner(name):
@@ -41,48 +33,14 @@ def by_learner(name):
     return learners
 
 
-def replace_one():
-    """Comparison of all learners at one epsilon for replacing a row or patient."""
-    tables = {
-        name: by_learner(f"replace-one-{name}")
-        for name in ("adult", "kddcup99", "diabetes")
-    }
-    lines = []
-    for learner, shown in tables["adult"].items():
-        target = None if None in shown else _SHOWN
-        rows = [found.get(learner, {}).get(target) for found in tables.values()]
-        if not any(rows[1:]):
-            continue
-        lines.append(
-            [
-                learner,
-                "" if target is None else decimals(2)(rows[0]["epsilon"]),
-                _UNITS[rows[2] and rows[2]["unit"]],
-                *_scores([row and row["score"] for row in rows[1:]]),
-            ]
-        )
-    columns = ["", "own epsilon on Adult", "unit on Diabetes"]
-    columns += ["KDDCup99, accuracy", "Diabetes, AUC"]
-    return table(load("private_learners")["replace-one-kddcup99"], columns, rows=lines)
-
-
-def _scores(scores):
-    writers = (percent, area)
-    return [
-        "" if score is None else write(score)
-        for score, write in zip(scores, writers, strict=True)
-    ]
-
-
 def replace_one_adult():
     """Accuracy of all learners on Adult, by the epsilon of replacing a row."""
     learners = by_learner("replace-one-adult")
-    targets = sorted({one for rows in learners.values() for one in rows if one})
     lines = [
-        [learner] + [percent(rows.get(one, rows.get(None))["score"]) for one in targets]
+        [learner] + [percent(rows.get(one, rows.get(None))["score"]) for one in _ADULT]
         for learner, rows in learners.items()
     ]
-    columns = ["accuracy, %", *(f"epsilon {one:g}" for one in targets)]
+    columns = ["accuracy, %", *(f"epsilon {one:g}" for one in _ADULT)]
     results = load("private_learners")["replace-one-adult"]
     versions = {}
     for row in results["rows"]:
@@ -189,39 +147,40 @@ def sites():
     epsilon = found["adult"]["epsilon_of_noise"]
     lines = []
     for title, score, write in (
-        ("Adult, accuracy in %", "accuracy", percent),
-        ("Adult, AUC", "auc", area),
-        ("Diabetes, AUC", "auc", area),
+        ("Adult", "auc", area),
+        ("Diabetes", "auc", area),
     ):
         learners = {}
-        for row in found[title.partition(",")[0].lower()]["rows"]:
+        for row in found[title.lower()]["rows"]:
             learners.setdefault(row["learner"], []).append(write(row[score]))
         lines += [[f"{title}: {name}", *cells] for name, cells in learners.items()]
-    columns = ["", "all rows", f"all rows, epsilon {epsilon:.2f}", "five sites"]
+    columns = ["AUC", "all rows", f"all rows, epsilon {epsilon:.2f}", "five sites"]
     sources = "\n".join(source(results) for results in found.values())
     return f"{markdown(columns, lines)}\n\n{sources}"
 
 
 def site_costs():
-    """Bytes, time and memory of each round of a fit over several sites."""
-    columns = {
-        "": "learner",
-        "sites": ("n_sites", str),
-        "round": lambda row: {0: "start", None: "model"}.get(
-            row["round"], str(row["round"])
-        ),
-        "request, kB": ("request_bytes", _kilobytes),
-        "reply of a site, kB": ("reply_bytes", _kilobytes),
-        "slowest site, s": ("slowest_site", decimals(2)),
-        "all sites, s": ("all_sites", decimals(1)),
-        "collector, s": ("collector", decimals(3)),
-        "memory of a site, MiB": ("memory", decimals(0)),
-    }
-    return table(load("sites")["costs"], columns)
-
-
-def _kilobytes(value):
-    return f"{value / 1e3:.1f}"
+    """Bytes, time and memory of a fit over several sites, all rounds together."""
+    results, fits = load("sites")["costs"], {}
+    for row in results["rows"]:
+        fits.setdefault((row["learner"], row["n_sites"]), []).append(row)
+    lines = []
+    for (learner, n_sites), rows in fits.items():
+        rounds = [row for row in rows if row["round"]]
+        lines.append(
+            [
+                learner,
+                str(n_sites),
+                str(len(rounds)),
+                f"{sum(row['reply_bytes'] for row in rounds) / 1e3:.1f}",
+                f"{sum(row['slowest_site'] for row in rounds):.1f}",
+                f"{sum(row.get('collector', 0) for row in rows):.1f}",
+                f"{max(row.get('memory', 0) for row in rows):.0f}",
+            ]
+        )
+    columns = ["", "sites", "rounds", "sent by a site, kB", "slowest site, s"]
+    columns += ["collector, s", "memory of a site, MiB"]
+    return table(results, columns, rows=lines)
 
 
 #: Total epsilons of searches; the result file has more.
@@ -256,7 +215,6 @@ def search_tuning():
 
 
 LEARNER_TABLES = (
-    replace_one,
     replace_one_adult,
     sizes_adult,
     sites,

@@ -18,22 +18,8 @@ def overhead_fits():
     return table(load("overhead")["fits"], columns)
 
 
-def overhead():
-    """Peak memory of polls."""
-    results = load("overhead")
-    columns = {
-        "": lambda row: "forests" if row in forests else "simulated votes",
-        "teachers": ("n_teachers", "{:,}".format),
-        "public rows": ("n_public", "{:,}".format),
-        "peak memory of all processes, MiB": ("peak_mebibytes", decimals(0)),
-    }
-    forests = results["memory"]["rows"]
-    rows = [forests[0], forests[-1], *results["counts"]["rows"]]
-    return table(results["memory"], columns, rows=rows)
-
-
 def cluster():
-    """Time, traffic and memory of fits of files on two workers of dask."""
+    """Time and traffic of fits of files on two workers of dask."""
     results = load("cluster")
     rows = []
     for row in results["logistic"]["rows"]:
@@ -47,7 +33,7 @@ def cluster():
                 f"{fit['bytes_received'] / 1e3:,.0f}",
             ]
         )
-    logistic = table(
+    return table(
         results["logistic"],
         [
             "rows",
@@ -57,13 +43,6 @@ def cluster():
             "sent to the client, kB",
         ],
         rows=rows,
-    )
-    [row] = results["boosting"]["rows"]
-    fit, alone = row["fit"]["seconds"], row["alone"]["seconds"]
-    return (
-        "With 2,000 boosting teachers on 1e7 rows, a whole fit of files takes "
-        f"{fit:.0f} seconds, {fit / alone:.2f} times the training of the teachers in "
-        f"memory.\n\n{logistic}"
     )
 
 
@@ -96,7 +75,6 @@ def newton_speed():
 
 
 SPEED_TABLES = (
-    overhead,
     overhead_fits,
     newton_speed,
     cluster,

@@ -30,7 +30,6 @@ PATE_DATA = {
 #: Tables with columns of codes.
 CODED = {
     "even": "300 codes",
-    "few frequent": "few frequent",
     "rare class": "rare class",
     "no effect": "no effect",
     "diabetes": "Diabetes, by patient",
@@ -48,8 +47,7 @@ LEARNED = {
     "DPNewton, a range": "DPNewton, bins of a range",
     "PATE, mean scores": "PATE, mean scores",
     "PATE, votes": "PATE, votes",
-    "diffprivlib, linear": "diffprivlib, linear",
-    "diffprivlib, linear, numbers alone": "diffprivlib, linear, numbers alone",
+    "diffprivlib, linear, numbers alone": "diffprivlib, linear",
     "not private, ridge": "not private, ridge",
     "not private, Cox": "not private, Cox",
     "not private, boosting": "not private, boosting",
@@ -184,19 +182,9 @@ def pate_defaults():
     cells = []
     for title, of_mechanisms in lines.items():
         both = [of_mechanisms[one] for one in ("votes", "mean scores")]
-        cells.append(
-            [
-                title,
-                *(area(one["auc"]) for one in both),
-                *(percent(one["accuracy"]) for one in both),
-            ]
-        )
-    columns = [
-        f"{score}: {one}"
-        for score in ("AUC", "accuracy, %")
-        for one in ("votes", "scores")
-    ]
-    return table(results["stroke"], ["at epsilon 1", *columns], rows=cells)
+        cells.append([title, *(area(one["auc"]) for one in both)])
+    columns = ["AUC at epsilon 1", "votes", "mean scores"]
+    return table(results["stroke"], columns, rows=cells)
 
 
 def codes():
@@ -206,7 +194,7 @@ def codes():
     lines = []
     for key in found["even"]:
         learner, epsilon = key
-        if epsilon in (None, SHOWN):
+        if epsilon in (None, SHOWN) and "votes" not in learner:
             areas = [decimals(3)(found[name][key]["auc"]) for name in CODED]
             lines.append([learner, *areas])
     return table(results["even"], ["AUC at epsilon 1", *CODED.values()], rows=lines)
@@ -264,6 +252,10 @@ def _by_learner(rows):
     return found, list(dict.fromkeys(row["learner"] for row in rows))
 
 
+#: Numbers of queries of a table; the result file has more.
+_QUERIES = (250, 500, 1000, 2000, 4999)
+
+
 def adult():
     """Accuracy by the number of queries, and the best number for each epsilon."""
     results = load("tabular")["adult"]
@@ -278,16 +270,19 @@ def adult():
         "accuracy": lambda row: f"**{percent(row['accuracy'])}**",
         "teachers": "n_teachers",
         "queries": "n_queries",
-        "noise sigma": ("sigma", decimals(0)),
         "student": "student",
     }
     plain = [
-        [row["student"], percent(row["accuracy"]), *[""] * 4]
+        [row["student"], percent(row["accuracy"]), *[""] * 3]
         for row in results["rows"]
         if "n_queries" not in row
     ]
     by_queries = cross_table(
-        [row for row in private if row["target_epsilon"] == 1.0],
+        [
+            row
+            for row in private
+            if row["target_epsilon"] == 1.0 and row["n_queries"] in _QUERIES
+        ],
         "student at epsilon 1, by the number of queries",
         line=lambda row: row["student"],
         column=lambda row: row["n_queries"],
@@ -323,29 +318,6 @@ def diabetes():
         "accuracy": ("accuracy", percent),
     }
     return table(load("tabular")["diabetes"], columns)
-
-
-#: Ways of balancing that the page discusses; the result file has more.
-_BALANCING = (
-    "drop others, split by patient",
-    "repeat the readmitted, then split by row",
-    "not balanced, split by patient",
-)
-
-
-def diabetes_balanced():
-    """Effect of balancing on the 2017 paper's experiment, and on its bound."""
-    columns = {
-        "Diabetes, settings of the 2017 paper": "balancing",
-        "most frequent class": ("most_frequent", percent),
-        "forest without privacy": ("not_private", percent),
-        "student": ("accuracy", percent),
-        "epsilon by the 2017 bound (not publishable)": ("epsilon_2017", decimals(2)),
-        "publishable epsilon": ("publishable_epsilon", decimals(2)),
-    }
-    results = load("tabular")["diabetes_balanced"]
-    rows = [row for row in results["rows"] if row["balancing"] in _BALANCING]
-    return table(results, columns, rows=rows)
 
 
 def release_utility():
@@ -391,7 +363,6 @@ TABULAR_TABLES = (
     adult,
     adult_methods,
     diabetes,
-    diabetes_balanced,
     six_tables,
     components,
     pate_defaults,
