@@ -86,8 +86,8 @@ def guide_papers():
     rows = results["install"]["rows"] + results["blocks"]["rows"]
     minutes = sum(row["seconds"] for row in rows) / 60
     return (
-        f"From a clone to the last result, the code took {minutes:.1f} minutes on one "
-        "core, with packages and data on the machine."
+        f"Clone, installation and code took {minutes:.1f} minutes on one core, "
+        "without downloads."
     )
 
 
