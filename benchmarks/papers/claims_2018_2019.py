@@ -68,7 +68,7 @@ def papers_2018():
         Row(
             "GNMax, data-independent cost",
             "$a / \\sigma^2$",
-            f"about $0.64\\, a / \\sigma^2$: {bound['tight']:.2f} in place of "
+            f"about $0.64\\, a / \\sigma^2$: epsilon {bound['tight']:.2f}, not "
             f"{bound['classical']:.2f}",
             BETTER,
             command_of(worst),
@@ -97,7 +97,7 @@ def papers_2018():
         ),
         Row(
             "Gaussian noise costs less than Laplace noise at equal agreement",
-            "yes",
+            "",
             f"in {n_lower} of {len(compared)} comparisons",
             REPRODUCED if n_lower > len(compared) / 2 else NOT_REPRODUCED,
             command_of(mechanisms),
@@ -105,14 +105,14 @@ def papers_2018():
         ),
         Row(
             "cost of a checked query: its expectation",
-            "formula",
+            "",
             "no upper bound; `ConfidentGNMax` counts all possible answers",
             VOID,
             remark="[fault](proofs/faults.md#faults-that-the-tests-detect)",
         ),
         Row(
             "cost of a release with smooth sensitivity",
-            "formula",
+            "",
             "no upper bound; here, the exact cost",
             VOID,
             remark="[proof](proofs/local-cost.md#what-can-be-released-about-it)",
@@ -142,7 +142,7 @@ def papers_2018():
         ),
         Row(
             "Interactive-GNMax saves privacy cost",
-            "table",
+            "",
             "; ".join(
                 f"{row['mechanism']}: {percent(row['accuracy'])} at "
                 f"{decimals(2)(row['epsilon'])}"
@@ -157,7 +157,7 @@ def papers_2018():
         ),
         Row(
             "answers on which teachers agree are more often right",
-            "yes",
+            "",
             f"{agreed}",
             REPRODUCED
             if all(
@@ -258,7 +258,7 @@ def papers_2019_baselines():
         ),
         Row(
             "DP-SGD adds noise to the loss",
-            "text",
+            "",
             "the 2016 paper adds noise to clipped gradients",
             VOID,
         ),
@@ -338,14 +338,14 @@ def papers_2019_effects():
         ),
         Row(
             "accuracy rises with epsilon",
-            "figures",
+            "",
             f"{budget} at 1.5, 5, 25 (MNIST, 50 teachers)",
             REPRODUCED,
             command_of(main),
         ),
         Row(
             "more teachers are better",
-            "figures",
+            "",
             f"{teachers} at 1.5 with 4, 10, 50, 250 (MNIST)",
             REPRODUCED,
             command_of(main),
@@ -361,7 +361,7 @@ def papers_2019_effects():
         ),
         Row(
             "hints help after few epochs only",
-            "figures",
+            "",
             "; ".join(f"{one:+.1f}" for one in by_epochs) + " after 1, 3, 10 epochs",
             REPRODUCED
             if by_epochs[0] > 0 and max(map(abs, by_epochs[1:])) <= POINTS
@@ -379,7 +379,7 @@ def papers_2019_effects():
         ),
         Row(
             "accuracy falls with compression",
-            "figures",
+            "",
             f"{by_size} (MNIST)",
             REPRODUCED,
             command_of(sizes),
@@ -450,7 +450,7 @@ def _rows_of_components():
             and all(row[name] == value for name, value in values.items())
         ]
 
-    def row_of(claim, here, holds, printed="figures"):
+    def row_of(claim, here, holds, printed=""):
         verdict = REPRODUCED if holds else NOT_REPRODUCED
         return Row(claim, printed, here, verdict, command_of(results), remark)
 

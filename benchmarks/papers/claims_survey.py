@@ -106,7 +106,7 @@ def papers_survey():
         _kernel_row(),
         Row(
             "private tuning on disjoint parts",
-            "algorithm",
+            "",
             f"{percent(disjoint['accuracy'])}; by a fixed rule without tuning: "
             f"{percent(single['one fit']['accuracy'])}",
             REPRODUCED,
@@ -122,7 +122,7 @@ def papers_survey():
         ),
         Row(
             "the moments accountant is tight",
-            "text",
+            "",
             f"{decimals(2)(eight['epsilon'])} in place of "
             f"{decimals(2)(eight['rdp_epsilon'])} by moments",
             BETTER,
@@ -132,7 +132,7 @@ def papers_survey():
         *_rows_of_dp_sgd(),
         Row(
             "more teachers cost less, up to a limit",
-            "text",
+            "",
             f"{teachers} % right pluralities with 10, 50, 250 teachers",
             REPRODUCED,
             command_of(limits),
@@ -191,7 +191,7 @@ def _kernel_row():
     nonlinear = "500,000 nonlinear rows"
     return Row(
         "kernel methods",
-        "algorithm",
+        "",
         f"error of 500 random Gaussian features, epsilon 1: "
         f"{error(nonlinear, 'gaussian', 500)} %; of the columns without privacy: "
         f"{error(nonlinear, None, None)} %",
@@ -211,7 +211,7 @@ def _rows_of_dp_sgd():
         found = {row[name]: 100 * row["accuracy"]["mean"] for row in rows}
         return Row(
             f"DP-SGD: {claim}",
-            "text",
+            "",
             "as above"
             if is_repeated
             else f"{'; '.join(f'{one:.1f}' for one in found.values())} for {noun} of "
