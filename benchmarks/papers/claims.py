@@ -10,10 +10,7 @@ BETTER = "better"
 NOT_REPRODUCED = "not reproduced"
 VOID = "void"
 NOT_MEASURED = "not measured"
-IMPOSSIBLE = "cannot be measured here"
-VERDICTS = (REPRODUCED, BETTER, NOT_REPRODUCED, VOID, NOT_MEASURED, IMPOSSIBLE)
-#: Verdicts of claims that were not measured.
-UNMEASURED = (NOT_MEASURED, IMPOSSIBLE)
+VERDICTS = (REPRODUCED, BETTER, NOT_REPRODUCED, VOID, NOT_MEASURED)
 #: Largest difference of a figure that is reproduced.
 EPSILON_SHARE = 0.02
 POINTS = 1.0
@@ -39,7 +36,7 @@ class Row:
     def is_listed(self):
         """Whether the claim was measured; tests are named by the reference."""
         is_tested = self.verdict == REPRODUCED and self.source.startswith("tests/")
-        return self.verdict not in UNMEASURED and not is_tested
+        return self.verdict != NOT_MEASURED and not is_tested
 
     def cells(self):
         """Return the cells of a line of the table."""

@@ -2,7 +2,6 @@
 
 from benchmarks.papers.claims import (
     BETTER,
-    IMPOSSIBLE,
     NEEDS_SVHN,
     NOT_MEASURED,
     NOT_REPRODUCED,
@@ -46,7 +45,7 @@ def papers_2018():
             Row(
                 f"{row['data']}, Confident-GNMax "
                 f"{', '.join(f'{one:g}' for one in parameters)}, "
-                f"{row['n_queries']} queries: epsilon by Theorem 6",
+                f"{row['n_queries']} queries: bound",
                 f"{row['printed']:.2f}",
                 f"{row['reproduced']:.2f}",
                 epsilon_verdict(row["printed"], row["reproduced"]),
@@ -69,10 +68,11 @@ def papers_2018():
         Row(
             "GNMax, data-independent cost",
             "$a / \\sigma^2$",
-            f"about $0.64\\, a / \\sigma^2$: epsilon {bound['tight']:.2f} in place of "
-            f"{bound['classical']:.2f} (286 answers, $\\sigma = 40$)",
+            f"about $0.64\\, a / \\sigma^2$: epsilon {bound['tight']:.2f}, not "
+            f"{bound['classical']:.2f}",
             BETTER,
             command_of(worst),
+            "286 answers, scale 40",
         ),
         Row(
             "Algorithm 1: Confident-GNMax",
@@ -97,23 +97,23 @@ def papers_2018():
         ),
         Row(
             "Gaussian noise costs less than Laplace noise at equal agreement",
-            "yes",
-            f"in {n_lower} of {len(compared)} comparisons, for all votes",
+            "",
+            f"in {n_lower} of {len(compared)} comparisons",
             REPRODUCED if n_lower > len(compared) / 2 else NOT_REPRODUCED,
             command_of(mechanisms),
+            "all votes",
         ),
         Row(
-            "cost of a checked query: cost of an answer times its probability",
-            "an expectation",
-            "the product is no upper bound; `ConfidentGNMax` counts the cost of "
-            "all answers that may be given",
+            "cost of a checked query: its expectation",
+            "",
+            "no upper bound; `ConfidentGNMax` counts all possible answers",
             VOID,
             remark="[fault](proofs/faults.md#faults-that-the-tests-detect)",
         ),
         Row(
-            "Renyi cost of a release with noise by smooth sensitivity",
-            "a formula",
-            "no upper bound; the exact cost is used",
+            "cost of a release with smooth sensitivity",
+            "",
+            "no upper bound; here, the exact cost",
             VOID,
             remark="[proof](proofs/local-cost.md#what-can-be-released-about-it)",
         ),
@@ -121,32 +121,31 @@ def papers_2018():
         Row(
             "MNIST, student by virtual adversarial training",
             "98.5 at 1.97",
-            f"{percent(best['accuracy'])} at {decimals(2)(best['epsilon'])} for all "
-            "votes",
+            f"{percent(best['accuracy'])} at {decimals(2)(best['epsilon'])}",
             student_verdict((98.5, 1.97), student_figures(best)),
             command_of(ours),
-            "1000 linear teachers, GNMax, FixMatch on a graph",
+            "all votes; 1000 linear teachers, GNMax, FixMatch on a graph",
         ),
         Row(
             "SVHN, student by virtual adversarial training",
             "91.6 at 4.96",
             "",
-            IMPOSSIBLE,
+            NOT_MEASURED,
             remark=NEEDS_SVHN,
         ),
         Row(
             "Glyph: Confident-GNMax and Interactive-GNMax",
             "a table",
             "",
-            IMPOSSIBLE,
+            NOT_MEASURED,
             remark="the data set is not public",
         ),
         Row(
             "Interactive-GNMax saves privacy cost",
-            "a table",
+            "",
             "; ".join(
-                f"{row['mechanism']}: student {percent(row['accuracy'])} at "
-                f"{decimals(2)(row['epsilon'])} for all votes"
+                f"{row['mechanism']}: {percent(row['accuracy'])} at "
+                f"{decimals(2)(row['epsilon'])}"
                 for row in interactive["rows"]
             ),
             REPRODUCED
@@ -154,11 +153,11 @@ def papers_2018():
             and saving["accuracy"]["mean"] >= confident["accuracy"]["mean"] - 0.01
             else NOT_REPRODUCED,
             command_of(interactive),
-            "640 queries of MNIST, published votes",
+            "all votes; MNIST, 640 queries, published votes",
         ),
         Row(
             "answers on which teachers agree are more often right",
-            "yes",
+            "",
             f"{agreed}",
             REPRODUCED
             if all(
@@ -167,7 +166,7 @@ def papers_2018():
             )
             else NOT_REPRODUCED,
             command_of(agreement),
-            "right pluralities of answered against refused queries",
+            "right pluralities, answered against refused queries",
         ),
     ]
 
@@ -178,7 +177,7 @@ def papers_2019_claims():
     for row in _rows_of_claims():
         data, _, variant = row.claim.partition(", ")
         if variant:
-            lines.setdefault(variant, {})[data] = f"{row.printed}; {row.here}"
+            lines.setdefault(variant, {})[data] = f"{row.printed} ({row.here})"
     names = ("MNIST", "SVHN", "CIFAR-10")
     cells = [[variant, *map(found.get, names)] for variant, found in lines.items()]
     return markdown(["void claims", *names], cells, rule="---")
@@ -192,7 +191,7 @@ def _rows_of_claims():
     rows = []
     for i, row in enumerate(reachable["rows"]):
         variant, n_teachers = names[i // 3], row["n_teachers"]
-        here = f"at most {percent(row['right'], 0)} %"
+        here = percent(row["right"], 0)
         source = reachable
         if row["data"] == "MNIST":
             source = attack
@@ -250,25 +249,24 @@ def papers_2019_baselines():
         Row(
             "DP-SGD, CIFAR-10",
             "73.00 at 8.00",
-            f"{percent(cifar['accuracy'])} at 8.00 for replacing an image; DPNewton "
-            f"{percent(newton['accuracy'])}",
+            f"{percent(cifar['accuracy'])} at 8.00; DPNewton: "
+            f"{percent(newton['accuracy'])}; without privacy: "
+            + percent(only(recipe, learner="not private, logistic")["accuracy"]),
             accuracy_verdict(73, 100 * cifar["accuracy"]["mean"]),
             command_of(recipe),
-            "a linear map on components of public images; without privacy "
-            + percent(only(recipe, learner="not private, logistic")["accuracy"]),
+            "replacing an image; linear map on components of public images",
         ),
         Row(
             "DP-SGD adds noise to the loss",
-            "text",
-            "the paper of 2016 adds noise to clipped gradients",
+            "",
+            "the 2016 paper adds noise to clipped gradients",
             VOID,
         ),
         Row(
             "PATE of 2017, SVHN",
             "90.77 at 8.19",
-            "the paper of 2017 prints 90.66",
+            "the 2017 paper prints 90.66",
             NOT_REPRODUCED,
-            remark="a wrong quotation",
         ),
     ]
 
@@ -325,10 +323,10 @@ def papers_2019_effects():
         Row(
             "PETDL is more accurate than PATE",
             "in all rows",
-            f"{against} (PETDL against PATE, MNIST)",
+            f"{against}",
             NOT_REPRODUCED,
             command_of(pate),
-            "equal teachers and numbers of queries",
+            "MNIST; as many teachers and queries",
         ),
         Row(
             "one query for a batch of public rows",
@@ -340,49 +338,48 @@ def papers_2019_effects():
         ),
         Row(
             "accuracy rises with epsilon",
-            "figures",
-            f"{budget} at 1.5, 5 and 25 (50 teachers, MNIST)",
+            "",
+            f"{budget} at 1.5, 5, 25 (MNIST, 50 teachers)",
             REPRODUCED,
             command_of(main),
         ),
         Row(
             "more teachers are better",
-            "figures",
-            f"{teachers} at 1.5 with 4, 10, 50 and 250 (MNIST)",
+            "",
+            f"{teachers} at 1.5 with 4, 10, 50, 250 (MNIST)",
             REPRODUCED,
             command_of(main),
         ),
         Row(
-            "the student is more accurate than its teachers on MNIST",
+            "MNIST: student more accurate than teachers",
             "99.33 against 99.21",
-            f"student {beside_teachers(many)} with 250 teachers; "
-            f"student {beside_teachers(four)} with 4",
+            f"{beside_teachers(many)} with 250 teachers; "
+            f"{beside_teachers(four)} with the paper's 4",
             NOT_REPRODUCED,
             command_of(main),
-            "at epsilon 1.5; the paper has 4 teachers",
+            "epsilon 1.5",
         ),
         Row(
-            "hints help after few epochs, and make no difference after many",
-            "figures",
-            "; ".join(f"{one:+.1f}" for one in by_epochs)
-            + " points after 1, 3 and 10 epochs",
+            "hints help after few epochs only",
+            "",
+            "; ".join(f"{one:+.1f}" for one in by_epochs) + " after 1, 3, 10 epochs",
             REPRODUCED
             if by_epochs[0] > 0 and max(map(abs, by_epochs[1:])) <= POINTS
             else NOT_REPRODUCED,
             command_of(hints),
-            "250 teachers, MNIST",
+            "MNIST, 250 teachers",
         ),
         Row(
-            "weights by confidence help on biased shards",
-            "+1.43 points on MNIST",
+            "MNIST: weights help on biased shards",
+            "+1.43",
             "; ".join(f"{one:+.1f}" for one in of_weights)
-            + " points (10 teachers at 1.17 and 25; 100 at 1.5)",
+            + " (10 teachers at 1.17 and 25; 100 at 1.5)",
             REPRODUCED if min(of_weights) >= 1 else NOT_REPRODUCED,
             command_of(weighted),
         ),
         Row(
             "accuracy falls with compression",
-            "figures",
+            "",
             f"{by_size} (MNIST)",
             REPRODUCED,
             command_of(sizes),
@@ -402,7 +399,7 @@ def papers_2019_effects():
                 f"{percent(row['accuracy'])} with {row['n_parameters'] / 1000:.1f}",
                 accuracy_verdict(printed, 100 * row["accuracy"]["mean"]),
                 command_of(sizes),
-                "250 teachers, epsilon 1.5 for all votes",
+                "250 teachers, epsilon 1.5",
             )
             for name, size, printed, row in (
                 ("student", "23.0", 99.33, middle),
@@ -414,7 +411,7 @@ def papers_2019_effects():
                 f"{data}, {name}, {size} million parameters",
                 printed,
                 "",
-                IMPOSSIBLE if data == "SVHN" else NOT_MEASURED,
+                NOT_MEASURED,
                 remark=NEEDS_SVHN if data == "SVHN" else "no such network was trained",
             )
             for data, name, size, printed in (
@@ -443,7 +440,7 @@ def papers_2019_effects():
 def _rows_of_components():
     """Effects on components of images, with linear teachers in place of networks."""
     results = load("petdl")["components"]
-    remark = "linear teachers"
+    remark = "reduced"
 
     def swept(data, varied, **values):
         return [
@@ -453,7 +450,7 @@ def _rows_of_components():
             and all(row[name] == value for name, value in values.items())
         ]
 
-    def row_of(claim, here, holds, printed="figures"):
+    def row_of(claim, here, holds, printed=""):
         verdict = REPRODUCED if holds else NOT_REPRODUCED
         return Row(claim, printed, here, verdict, command_of(results), remark)
 
@@ -482,7 +479,7 @@ def _rows_of_components():
     by_size, by_noise = means(sizes["CIFAR-10"]), means(noises["CIFAR-10"])
     rows.append(
         row_of(
-            "CIFAR-10, smaller batches are more accurate",
+            "CIFAR-10: smaller batches are more accurate",
             f"{listed(by_size)} with batches of "
             f"{', '.join(str(row['batch_size']) for row in sizes['CIFAR-10'])}",
             by_size[0] > by_size[-1] + POINTS,
@@ -492,15 +489,14 @@ def _rows_of_components():
         of_student, of_teachers = means(in_range[data]), teachers(in_range[data])
         rows.append(
             row_of(
-                f"{data}, the student is more accurate than its teachers with batches "
-                f"{limits}",
+                f"{data}: student more accurate than teachers, batches {limits}",
                 f"{listed(of_student)} against {of_teachers:.1f}",
                 min(of_student) > of_teachers,
             )
         )
     rows.append(
         row_of(
-            "CIFAR-10, accuracy falls with the noise",
+            "CIFAR-10: accuracy falls with noise",
             f"{listed(by_noise)} with noise of "
             f"{', '.join(format(row['noise'], 'g') for row in noises['CIFAR-10'])}",
             by_noise[0] > by_noise[-1] + POINTS,
@@ -510,7 +506,7 @@ def _rows_of_components():
         of_student, of_teachers = means(noises[data]), teachers(noises[data])
         rows.append(
             row_of(
-                f"{data}, the student is more accurate than its teachers at any noise",
+                f"{data}: student more accurate than teachers, any noise",
                 f"{listed(of_student)} against {of_teachers:.1f}",
                 min(of_student) > of_teachers,
             )
@@ -518,9 +514,8 @@ def _rows_of_components():
     hints = difference(swept("CIFAR-10", "hint_epochs"), "hint_epochs")
     rows.append(
         row_of(
-            "CIFAR-10, hints help after few epochs, and make no difference after many",
-            f"{'; '.join(f'{one:+.1f}' for one in hints)} points after 1, 3 and 10 "
-            "epochs",
+            "CIFAR-10: hints help after few epochs only",
+            f"{'; '.join(f'{one:+.1f}' for one in hints)} after 1, 3, 10 epochs",
             hints[0] > POINTS and abs(hints[-1]) <= POINTS,
         )
     )
@@ -528,11 +523,11 @@ def _rows_of_components():
         gains = difference(swept(data, "weighted"), "weighted")
         rows.append(
             row_of(
-                f"{data}, weights by confidence help on biased shards",
-                f"{'; '.join(f'{one:+.1f}' for one in gains)} points (10 teachers at "
-                "2.5, 25 and 100)",
+                f"{data}: weights help on biased shards",
+                f"{'; '.join(f'{one:+.1f}' for one in gains)} at 2.5, 25, 100 with 10 "
+                "teachers",
                 min(gains) > 0,
-                f"{printed} points",
+                printed,
             )
         )
     return rows

@@ -53,7 +53,7 @@ def papers_survey():
             for key, error in found.items()
             if key[place] == first and key[2] is not None
         ]
-        return f"in {sum(two < one for one, two in pairs)} of {len(pairs)} cases"
+        return f"{sum(two < one for one, two in pairs)} of {len(pairs)} cases"
 
     by_epsilon, by_size = lower(epsilon), lower(size)
     two, eight = only(dpsgd, target=2.0), only(dpsgd, target=8.0)
@@ -74,44 +74,44 @@ def papers_survey():
             "tests/learners/test_dp_linear.py",
         ),
         Row(
-            "Adult, KDDCup99: objective perturbation has lower errors",
-            "Figures 2 and 3",
-            f"in {by_epsilon[0]} of {by_epsilon[1]} settings",
+            "objective perturbation has lower errors",
+            "Figures 2, 3",
+            f"{by_epsilon[0]} of {by_epsilon[1]} settings",
             verdict,
             command_of(epsilon),
         ),
         Row(
-            "Adult, KDDCup99: errors rise as epsilon falls",
-            "Figures 2 and 3",
+            "errors rise as epsilon falls",
+            "Figures 2, 3",
             f"{falls(epsilon, 'epsilon', 0.01, 1.0)}, from 0.01 to 1",
             REPRODUCED,
             command_of(epsilon),
         ),
         Row(
-            "KDDCup99: errors fall with the number of rows",
-            "Figures 4 and 5",
+            "KDDCup99: errors fall with more rows",
+            "Figures 4, 5",
             f"{falls(size, 'n_rows', 2_000, 60_000)}, from 2,000 to 60,000 rows",
             REPRODUCED,
             command_of(size),
         ),
         Row(
-            "KDDCup99: objective perturbation consistently has lower errors",
-            "Figures 4 and 5",
-            f"in {by_size[0]} of {by_size[1]} settings",
+            "KDDCup99: objective perturbation always has lower errors",
+            "Figures 4, 5",
+            f"{by_size[0]} of {by_size[1]} settings",
             REPRODUCED if by_size[0] == by_size[1] else NOT_REPRODUCED,
             command_of(size),
-            "many differences are within their standard deviations",
+            "many differences are below a standard deviation",
         ),
         *_rows_of_regularisation(),
         _kernel_row(),
         Row(
             "private tuning on disjoint parts",
-            "an algorithm",
-            f"{percent(disjoint['accuracy'])} on Adult at epsilon 1; "
-            f"{percent(single['one fit']['accuracy'])} by a fixed rule, without tuning",
+            "",
+            f"{percent(disjoint['accuracy'])}; by a fixed rule without tuning: "
+            f"{percent(single['one fit']['accuracy'])}",
             REPRODUCED,
             command_of(tuning),
-            "with permute-and-flip",
+            "Adult, epsilon 1, permute-and-flip",
         ),
         Row(
             "DP-SGD, MNIST",
@@ -122,21 +122,21 @@ def papers_survey():
         ),
         Row(
             "the moments accountant is tight",
-            "text",
+            "",
             f"{decimals(2)(eight['epsilon'])} in place of "
             f"{decimals(2)(eight['rdp_epsilon'])} by moments",
             BETTER,
             command_of(dpsgd),
-            "equal noise, composed privacy losses",
+            "equal noise",
         ),
         *_rows_of_dp_sgd(),
         Row(
             "more teachers cost less, up to a limit",
-            "text",
-            f"{teachers} % right pluralities with 10, 50 and 250 teachers",
+            "",
+            f"{teachers} % right pluralities with 10, 50, 250 teachers",
             REPRODUCED,
             command_of(limits),
-            "SVHN: teachers of 37 images are too weak",
+            "SVHN; 250 teachers have 37 images each",
         ),
     ]
 
@@ -159,13 +159,12 @@ def _rows_of_regularisation():
     ]
     lower = sum(objective[0] < output[0] for objective, output in pairs)
     remark = (
-        f"the best one is stronger than without privacy in {stronger} of "
-        f"{len(private)} cases"
+        f"the best is stronger than without privacy in {stronger} of {len(private)}"
     )
     return [
         Row(
-            "Adult, KDDCup99, epsilon 0.1: the regularisation changes the error",
-            "Tables 1 and 2",
+            "regularisation changes the error at epsilon 0.1",
+            "Tables 1, 2",
             f"by over a point in {n_large} of {len(found)} cases",
             REPRODUCED if n_large > 0.9 * len(found) else NOT_REPRODUCED,
             command_of(results),
@@ -173,8 +172,8 @@ def _rows_of_regularisation():
         ),
         Row(
             "at its best regularisation, objective perturbation has lower errors",
-            "Tables 1 and 2",
-            f"in {lower} of {len(pairs)} cases",
+            "Tables 1, 2",
+            f"{lower} of {len(pairs)} cases",
             REPRODUCED if lower == len(pairs) else NOT_REPRODUCED,
             command_of(results),
         ),
@@ -192,14 +191,14 @@ def _kernel_row():
     nonlinear = "500,000 nonlinear rows"
     return Row(
         "kernel methods",
-        "an algorithm",
-        f"error {error(nonlinear, 'gaussian', 500)} % at epsilon 1 with 500 random "
-        f"features of a Gaussian kernel; {error(nonlinear, None, None)} % without "
-        "privacy on the columns",
+        "",
+        f"error of 500 random Gaussian features, epsilon 1: "
+        f"{error(nonlinear, 'gaussian', 500)} %; of the columns without privacy: "
+        f"{error(nonlinear, None, None)} %",
         REPRODUCED,
         command_of(results),
-        "60,000 nonlinear rows; on Adult "
-        f"{error('Adult', 'gaussian', 500)} and {error('Adult', None, None)} %",
+        "60,000 nonlinear rows; Adult: "
+        f"{error('Adult', 'gaussian', 500)}, {error('Adult', None, None)} %",
     )
 
 
@@ -212,7 +211,7 @@ def _rows_of_dp_sgd():
         found = {row[name]: 100 * row["accuracy"]["mean"] for row in rows}
         return Row(
             f"DP-SGD: {claim}",
-            "text",
+            "",
             "as above"
             if is_repeated
             else f"{'; '.join(f'{one:.1f}' for one in found.values())} for {noun} of "

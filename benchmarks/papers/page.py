@@ -59,25 +59,29 @@ def papers_2017_unsure():
     }
     shown = [case for case in CASES if case[1] == "logistic"]
     lines = []
-    for labels in ("true", "LNMax"):
-        for data, student, n_queries in shown:
-            found = {
-                row["queries"]: row
-                for row in results["rows"]
-                if (row["data"], row["student"], row["n_queries"], row["labels"])
-                == (data, student, n_queries, labels)
-            }
-            lines.append(
-                [
-                    f"{labels}; {data}, {n_queries}",
-                    percent(found["random"]["accuracy"]["mean"]),
-                    *(
-                        gain_in_points(found[name]["gain"]) if name in found else ""
-                        for name in names
-                    ),
-                ]
-            )
-    return markdown(["labels; data, queries", "random, %", *names.values()], lines)
+    for case in shown:
+        found = {
+            (row["queries"], row["labels"]): row
+            for row in results["rows"]
+            if (row["data"], row["student"], row["n_queries"]) == case
+        }
+
+        def both(name, write, found=found):
+            rows = [found.get((name, labels)) for labels in ("true", "LNMax")]
+            return "; ".join(write(row) for row in rows if row is not None)
+
+        data, _, n_queries = case
+        lines.append(
+            [
+                f"{data}, {n_queries}",
+                both("random", lambda row: percent(row["accuracy"]["mean"])),
+                *(
+                    both(name, lambda row: gain_in_points(row["gain"]))
+                    for name in names
+                ),
+            ]
+        )
+    return markdown(["data, queries", "random, %", *names.values()], lines)
 
 
 def guide_papers():
@@ -86,8 +90,8 @@ def guide_papers():
     rows = results["install"]["rows"] + results["blocks"]["rows"]
     minutes = sum(row["seconds"] for row in rows) / 60
     return (
-        f"From a clone to the last result, the code took {minutes:.1f} minutes on one "
-        "core, with packages and data on the machine."
+        f"Clone, installation and code took {minutes:.1f} minutes on one core, "
+        "without downloads."
     )
 
 

@@ -119,7 +119,7 @@ def split_inputs(
     type, or no row is left to learn from; with public rows, also where a column of
     numbers holds text alone, or a list. With groups as the unit, numbers of rows and
     groups, which are private there, decide about the error of more teachers than
-    groups, about that of public rows without PublicData, and about a warning.
+    groups, and about that of public rows without PublicData.
     """
     unit, synthetic = estimator.privacy_unit, estimator.synthetic
     check_unit(unit, groups)
