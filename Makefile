@@ -169,7 +169,7 @@ benchmarks: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-s
 	  private_metrics tabular mean_scores six_tables pate_defaults codes outcomes \
 	  cluster newton_speed \
 	  release_utility adaptive_cost accounting safety audits learner_audits \
-	  rounding_attack readme guide_papers example_outputs pictures pages; do \
+	  rounding_attack readme guide_papers example_outputs pictures rules pages; do \
 	  $(RUN) -m benchmarks $$name || exit 1; \
 	done
 

@@ -13,6 +13,7 @@ from benchmarks.record import ROOT, MissingTableError, command, load, names
 from benchmarks.reporting import (
     percent,
 )
+from benchmarks.rules import older
 from benchmarks.speed.page import SPEED_TABLES
 from benchmarks.tables.page import (
     TABULAR_TABLES,
@@ -37,7 +38,14 @@ def versions():
     packages = ", ".join(
         f"{package} {' or '.join(sorted(used))}" for package, used in found.items()
     )
-    return f"All were measured on {' or '.join(machines)}, with {packages}."
+    sentence = f"All were measured on {' or '.join(machines)}, with {packages}."
+    if not (found := older()):
+        return sentence
+    tables = "; ".join(f"{name}: {', '.join(some)}" for name, some in found.items())
+    return (
+        f"{sentence}\n\nThese tables were measured before rules changed that decide "
+        f"accuracy, and were not measured again: {tables}."
+    )
 
 
 def coverage_of_tests():

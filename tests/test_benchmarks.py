@@ -30,7 +30,7 @@ def test_make_benchmarks_runs_every_benchmark_and_then_writes_the_pages():
     run = rule.partition(";")[0].replace("\\", " ").split()
     # `make coverage` measures the coverage.
     assert sorted([*run, "coverage_of_tests"]) == sorted(scripts())
-    assert run[-2:] == ["pictures", "pages"]
+    assert run[-3:] == ["pictures", "rules", "pages"]
 
 
 @pytest.mark.parametrize("argument", ["accounting.py", "record"])
