@@ -38,7 +38,7 @@ def versions():
     packages = ", ".join(
         f"{package} {' or '.join(sorted(used))}" for package, used in found.items()
     )
-    sentence = f"All were measured on {' or '.join(machines)}, with {packages}."
+    sentence = f"All results were measured on {' or '.join(machines)}, with {packages}."
     if not (found := older()):
         return sentence
     tables = "; ".join(f"{name}: {', '.join(some)}" for name, some in found.items())

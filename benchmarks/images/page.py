@@ -17,7 +17,7 @@ def _images(name, columns, shown=lambda _: True):
 
 def _shuffles(results):
     n_shuffles = len(results["rows"][0]["accuracy"]["values"])
-    return f" Shuffles of the test rows: {n_shuffles}."
+    return f" Test rows were shuffled {n_shuffles} times."
 
 
 def images_pate_g():

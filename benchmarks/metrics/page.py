@@ -55,11 +55,11 @@ def metrics_coverage():
     n_draws = sorted({row["n_draws"] for row in rows})
     text = (
         f"Each of {len(found)} metrics was released {n_draws[0]:,} to "
-        f"{n_draws[-1]:,} times. For {low} of the {len(found)}, fewer than "
+        f"{n_draws[-1]:,} times. For {low} of these metrics, fewer than "
         f"{100 * LEAST:g} % of the intervals contained the metric of the population. "
         f"{len(two_sided)} metrics had intervals narrower than {NARROW:g} that mostly "
-        f"end neither at 0 nor at 1. For {high} of these, more than {100 * MOST:g} % "
-        f"of the intervals contained the metric."
+        f"end neither at 0 nor at 1. For {high} of the {len(two_sided)}, more than "
+        f"{100 * MOST:g} % of the intervals contained the metric of the population."
     )
     return f"{text}\n\n{source(results)}"
 

@@ -48,7 +48,7 @@ def petdl_claims():
         len(rows[0]["accuracy"]["values"]) for rows in (main, svhn)
     )
     note = (
-        f" Shuffles of the test rows: {n_shuffles}; of SVHN: {n_of_svhn}. "
+        f" Test rows were shuffled {n_shuffles} times, and {n_of_svhn} times for SVHN. "
         f"PATE: {source(results['pate'])}"
     )
     return table(results["main"], ["", *data_sets], rows=lines, note=note)

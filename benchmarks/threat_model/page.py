@@ -30,7 +30,7 @@ def safety_noise():
     return (
         f"A million draws of {names} noise, at scales from {min(scales):g} to "
         f"{max(scales):g}, were tested against the exact distribution. "
-        f"The smallest of {len(rows)} p-values is {p_value:.2f}."
+        f"The smallest p-value of the {len(rows)} tests is {p_value:.2f}."
     )
 
 
