@@ -162,16 +162,25 @@ benchmarks: export DP_EBM_PYTHON := .venv-ebm/bin/python
 benchmarks: export SYNTHESISER_PYTHON := .venv-synthesiser/bin/python
 benchmarks: export SCATTERING_PYTHON := .venv-scattering/bin/python
 benchmarks: export SURVIVAL_PYTHON := .venv-survival/bin/python
-benchmarks: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-synthesiser/installed .venv-scattering/installed .venv-survival/installed
+BENCHMARKS := rules engines overhead images paper_students image_recipe petdl petdl_paper \
+  petdl_components dpsgd siamese erm private_search private_learners sizes sites \
+  private_metrics tabular mean_scores six_tables pate_defaults codes outcomes \
+  cluster newton_speed \
+  release_utility adaptive_cost accounting safety audits learner_audits \
+  rounding_attack readme guide_papers example_outputs pictures pages
+
+# After a stop, the command goes on with the script that was stopped.
+benchmarks: $(BENCHMARKS:%=benchmarks/work/%.done)
+	rm benchmarks/work/*.done
+
+benchmarks/work/%.done: benchmarks/work/installed
+	$(RUN) -m benchmarks $*
+	touch $@
+
+benchmarks/work/installed: $(VENV)/test .venv-diffprivlib/installed .venv-ebm/installed .venv-synthesiser/installed .venv-scattering/installed .venv-survival/installed
 	$(INSTALL) --editable '.[bench,engines]'
-	for name in engines overhead images paper_students image_recipe petdl petdl_paper \
-	  petdl_components dpsgd siamese erm private_search private_learners sizes sites \
-	  private_metrics tabular mean_scores six_tables pate_defaults codes outcomes \
-	  cluster newton_speed \
-	  release_utility adaptive_cost accounting safety audits learner_audits \
-	  rounding_attack readme guide_papers example_outputs pictures rules pages; do \
-	  $(RUN) -m benchmarks $$name || exit 1; \
-	done
+	mkdir -p benchmarks/work
+	touch $@
 
 $(VENV)/dist: $(VENV)/core
 	$(INSTALL) --editable '.[dist]'

@@ -7,6 +7,7 @@ lists the tables that were measured with older rules.
 
 import datetime
 import hashlib
+import shutil
 import warnings
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.datasets import load_digits, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.record import MissingTableError, command, load, save
+from benchmarks.record import WORK, MissingTableError, command, load, save
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData
 from sklearn_pate.metrics import private_metrics
 from sklearn_pate.testing import seeded_noise
@@ -118,5 +119,7 @@ def main():
         if rows.get(rule, {}).get("fingerprint") != found:
             today = datetime.date.today().isoformat()
             rows[rule] = {"fingerprint": found, "since": today}
-            print(f"{rule}: new rules")
+            print(f"{rule}: new rules; finished runs are dropped")
+            shutil.rmtree(WORK, ignore_errors=True)
+            WORK.mkdir()
     save("rules", "fingerprints", rows)

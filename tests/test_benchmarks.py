@@ -10,8 +10,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+import sklearn
 from scipy.io import savemat
 
+from benchmarks import rules
 from benchmarks.__main__ import FOLDER as BENCHMARKS
 from benchmarks.__main__ import main, scripts
 from benchmarks.record import load, names
@@ -26,11 +28,33 @@ def test_every_printed_command_names_a_benchmark():
 
 
 def test_make_benchmarks_runs_every_benchmark_and_then_writes_the_pages():
-    rule = (BENCHMARKS.parent / "Makefile").read_text().partition("for name in ")[2]
-    run = rule.partition(";")[0].replace("\\", " ").split()
+    makefile = (BENCHMARKS.parent / "Makefile").read_text()
+    listed = makefile.partition("BENCHMARKS := ")[2].partition("\n\n")[0]
+    run = listed.replace("\\", " ").split()
     # `make coverage` measures the coverage.
     assert sorted([*run, "coverage_of_tests"]) == sorted(scripts())
-    assert run[-3:] == ["pictures", "rules", "pages"]
+    assert run[0] == "rules"
+    assert run[-2:] == ["pictures", "pages"]
+
+
+@pytest.mark.slow
+def test_the_stored_fingerprints_are_those_of_the_rules():
+    versions = load("rules")["fingerprints"]["versions"]
+    if versions["scikit-learn"] != sklearn.__version__:
+        pytest.skip("the fingerprints are of another scikit-learn")
+    kept = {rule: one["fingerprint"] for rule, one in rules.stored().items()}
+    # If they differ: python -m benchmarks rules.
+    assert kept == {rule: rules.fingerprint(rule) for rule in rules.RULES}
+
+
+def test_tables_before_a_change_of_their_rules_are_older(monkeypatch):
+    dates = {"newton": "2026-11-02", "votes": "2026-11-01"}
+    stored = {rule: {"since": since} for rule, since in dates.items()}
+    monkeypatch.setattr(rules, "stored", lambda: stored)
+    monkeypatch.setattr(rules, "RULES_OF", {"one": ("newton", "votes")})
+    measured = {"before": {"date": "2026-11-01"}, "after": {"date": "2026-11-02"}}
+    monkeypatch.setattr(rules, "load", lambda name: measured)
+    assert rules.older() == {"one": ["before"]}
 
 
 @pytest.mark.parametrize("argument", ["accounting.py", "record"])
