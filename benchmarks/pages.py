@@ -43,8 +43,8 @@ def versions():
         return sentence
     tables = "; ".join(f"{name}: {', '.join(some)}" for name, some in found.items())
     return (
-        f"{sentence}\n\nThese tables were measured before rules changed that decide "
-        f"accuracy, and were not measured again: {tables}."
+        f"{sentence}\n\nRules that decide accuracy changed after these tables were "
+        f"measured: {tables}."
     )
 
 
