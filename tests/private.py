@@ -28,6 +28,7 @@ PLACES = {
     "_estimators._hidden_layer": ["hidden_representation"],
     "_estimators._isolation": ["autologging_off", "muted", "one_thread"],
     "_estimators._model_digest": ["model_fingerprint"],
+    "_estimators._renamed": ["renamed_parameters"],
     "_inputs._containers": ["check_container", "read_input_shape"],
     "_inputs._features": [
         "_REMEDIES",
