@@ -184,7 +184,7 @@ dist: export SOURCE_DATE_EPOCH := $(shell git log -1 --pretty=%ct)
 # The wheel is built from the source distribution, in a separate environment.
 dist: $(VENV)/dist
 	rm -rf dist
-	umask 022; $(RUN) -m build
+	umask 022; $(RUN) -m build --quiet
 	$(RUN) -m twine check --strict dist/*
 	umask 022; $(RUN) .ci/check_dist.py
 

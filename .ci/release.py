@@ -2,13 +2,14 @@
 
 It commits the version and the date, builds and checks the files in dist/, runs the
 quick tests from the source distribution, and prints what is left for a person with the
-keys. A failure leaves the tree as it was. With a version that ends in ".dev0", only the
+keys. A failure leaves the tree as it was, without dist/. With a version that ends in ".dev0", only the
 version is written and committed.
 """
 
 import datetime
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -51,6 +52,7 @@ def main():
             test_source_distribution()
     except BaseException:
         git("reset", "--hard", "--quiet", before)
+        shutil.rmtree(ROOT / "dist", ignore_errors=True)
         print("The release failed; all files are as they were.", file=sys.stderr)
         raise
     if not version.is_devrelease:
