@@ -2,8 +2,8 @@
 
 It commits the version and the date, builds and checks the files in dist/, runs the
 quick tests from the source distribution, and prints what is left for a person with the
-keys. A failure leaves the tree as it was, without dist/. With a version that ends in ".dev0", only the
-version is written and committed.
+keys. A failure leaves the tree as it was, without dist/. With a version that ends in
+".dev0", only the version is written and committed.
 """
 
 import datetime
