@@ -6,7 +6,7 @@ CONSTRAINTS := constraints.txt
 RUN := $(VENV)/bin/python
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 
-.PHONY: help demo test-fast test test-thorough test-offline test-kernels test-oldest test-engines coverage lint format docs benchmarks dist clean
+.PHONY: help demo test-fast test test-thorough test-offline test-kernels test-oldest test-engines coverage lint format docs benchmarks dist release clean
 
 help:
 	@echo "To use the package, install it from this folder into an environment of your own:"
@@ -29,6 +29,7 @@ help:
 	@echo "make docs            build the site in docs/build; check it and all its code"
 	@echo "make benchmarks      repeat all measurements of the pages (some hours)"
 	@echo "make dist            build and test the files of a release"
+	@echo "make release         prepare a release: VERSION=0.1.0 README_HOME=https://.../"
 	@echo "make clean           remove virtual environments and caches"
 
 # The installed version is that of __init__.py.
@@ -192,9 +193,13 @@ dist: export SOURCE_DATE_EPOCH := $(shell git log -1 --pretty=%ct)
 # The wheel is built from the source distribution, in a separate environment.
 dist: $(VENV)/dist
 	rm -rf dist
-	umask 022; $(RUN) -m build
+	umask 022; $(RUN) -m build --quiet
 	$(RUN) -m twine check --strict dist/*
 	umask 022; $(RUN) .ci/check_dist.py
+
+# Commits the version, builds and tests; prints what is left for a person with the keys.
+release: $(VENV)/dist $(VENV)/test-fast
+	$(RUN) .ci/release.py $(VERSION)
 
 clean:
 	rm -rf .venv .venv-* build demo dist docs/build docs/outputs docs/auto_examples docs/api/generated docs/api/backreferences *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -28,6 +28,7 @@ PLACES = {
     "_estimators._hidden_layer": ["hidden_representation"],
     "_estimators._isolation": ["autologging_off", "muted", "one_thread"],
     "_estimators._model_digest": ["model_fingerprint"],
+    "_estimators._renamed": ["renamed_parameters"],
     "_inputs._containers": ["check_container", "read_input_shape"],
     "_inputs._features": [
         "_REMEDIES",
@@ -286,7 +287,7 @@ PLACES = {
         "TOLERANCE",
     ],
     "mechanisms._plurality": ["Response"],
-    "metrics": ["_estimates", "_private_metrics", "_results"],
+    "metrics": ["_estimates", "_outcome_metrics", "_private_metrics", "_results"],
     "metrics._estimates": ["BinShapes", "GRID_OF_SCORES", "_AT_ONCE", "score_rows"],
     "model_selection._split": ["FitArguments", "GROUP_SCORE", "RowSplit", "split_rows"],
     "model_selection._trials": [
@@ -298,6 +299,7 @@ PLACES = {
         "best_on_disjoint_rows",
         "draw_number_of_trials",
     ],
+    "outcomes": ["_several"],
     "outcomes._regressor": ["PredictionsOfBins"],
     "outcomes._survival": ["SurvivalOutcome", "concordance", "survival_of"],
     "publication": ["_model_file", "_privacy_card"],

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -28,6 +29,17 @@ def test_the_version_is_the_same_everywhere():
     installed = importlib.metadata.version("sklearn-pate")
     assert installed == version, "install again: make .venv/test"
     assert read("CITATION.cff")["version"] == version
+
+
+def test_a_release_finds_the_version_and_its_section_in_the_changelog():
+    release = runpy.run_path(str(ROOT / ".ci" / "release.py"))
+    for name in release["VERSIONED"]:
+        [(_, version, _)] = re.findall(release["LINE"], (ROOT / name).read_text())
+        assert version == sklearn_pate.__version__
+    number, is_dev, _ = version.partition(".dev")
+    date = r"unreleased" if is_dev else r"\d{4}-\d\d-\d\d"
+    _, first = (ROOT / "CHANGELOG.md").read_text().split("\n## ", 1)
+    assert re.match(rf"{re.escape(number)} \({date}\)\n", first)
 
 
 def test_every_file_of_the_package_is_distributed():

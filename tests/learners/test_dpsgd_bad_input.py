@@ -164,7 +164,9 @@ def test_a_large_delta_warns():
 
 def test_a_missing_dependency_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "opacus", None)
-    with pytest.raises(ImportError, match=r"install sklearn-pate\[dpsgd\]"):
+    with pytest.raises(
+        ImportError, match="needs skorch and Opacus; pip install skorch"
+    ):
         DPSGDClassifier(network()).fit(X, Y)
 
 

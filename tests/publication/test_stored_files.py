@@ -1,4 +1,4 @@
-"""Files of every format that earlier versions wrote, whole and broken."""
+"""Files of every format that released versions wrote, whole and broken."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ from sklearn.utils.fixes import parse_version
 
 from sklearn_pate import PrivacyLedger, PublishedClassifier, Votes
 from sklearn_pate.exceptions import LedgerError
-from sklearn_pate.metrics import PrivateMetrics
+from sklearn_pate.metrics import OutcomeMetrics, PrivateMetrics
 from sklearn_pate.outcomes import (
     PublishedMultiOutput,
     PublishedRegressor,
@@ -21,19 +21,45 @@ from sklearn_pate.outcomes import (
 from tests._cli.site_files import SITES, fit_votes
 from tests.private import (
     _ledger,
+    _outcome_metrics,
     _privacy_card,
     _results,
+    _several,
     _site_commands,
     _votes,
     main,
     read_released,
 )
-from tests.publication.write_stored import ANSWERS, MODELS, STORED, fresh
+from tests.publication.write_stored import OTHERS, STORED, folder_of, fresh
 
-READ = json.loads(ANSWERS.read_text())
-OF_MODELS = {name: READ[name] for name in MODELS}
-OF_MODELS["with_metrics"] = READ["metrics"]["model"]
+FOLDERS = sorted(STORED.iterdir(), key=lambda folder: parse_version(folder.name))
+NEWEST = FOLDERS[-1]
+#: What readers have to find in the files of each folder.
+ANSWERS = {
+    folder: json.loads((folder / "answers.json").read_text()) for folder in FOLDERS
+}
 MODULES = {"scikit-learn": "sklearn"}
+OF_MODELS = {
+    folder / name: found
+    for folder, answers in ANSWERS.items()
+    for name, found in [
+        *((name, answers[name]) for name in answers if name not in OTHERS),
+        ("with_metrics", answers["metrics"]["model"]),
+    ]
+}
+OF_OUTCOMES = {
+    folder / name: found
+    for folder, answers in ANSWERS.items()
+    for name, found in answers["outcomes"].items()
+}
+
+
+def name_of(path):
+    """Name a test by release and file."""
+    return path.relative_to(STORED).as_posix()
+
+
+every_folder = pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
 
 
 def load(path, **parameters):
@@ -53,7 +79,6 @@ def skip_unless_later(card):
             pytest.skip(f"{name} is older than the version that wrote the file")
 
 
-ENDS = "json", "skops"
 LOADERS = {
     "outcome_number": PublishedRegressor,
     "outcome_time": PublishedSurvival,
@@ -62,15 +87,15 @@ LOADERS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LOADERS)
-def test_a_stored_model_of_an_outcome_predicts_as_it_did(name):
-    path, answers = STORED / f"{name}.skops", READ["outcomes"][name]
+@pytest.mark.parametrize("stored", OF_OUTCOMES, ids=name_of)
+def test_a_stored_model_of_an_outcome_predicts_as_it_did(stored):
+    path, answers = stored.with_suffix(".skops"), OF_OUTCOMES[stored]
     card = json.loads(path.with_suffix(".json").read_text())
     skip_unless_later(card if "versions" in card else card["cards"][0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InconsistentVersionWarning)
-        loaded = LOADERS[name].load(path, trusted=answers["trusted"])
-    assert loaded.predict(fresh(name)) == pytest.approx(
+        loaded = LOADERS[path.stem].load(path, trusted=answers["trusted"])
+    assert loaded.predict(fresh(path.stem)) == pytest.approx(
         np.array(answers["predictions"]), rel=1e-9
     )
     assert loaded.card["epsilon"] == answers["epsilon"]
@@ -78,13 +103,13 @@ def test_a_stored_model_of_an_outcome_predicts_as_it_did(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", OF_MODELS)
-def test_a_stored_model_predicts_and_states_as_it_did(name):
-    path, answers = STORED / f"{name}.skops", OF_MODELS[name]
+@pytest.mark.parametrize("stored", OF_MODELS, ids=name_of)
+def test_a_stored_model_predicts_and_states_as_it_did(stored):
+    path, answers = stored.with_suffix(".skops"), OF_MODELS[stored]
     card = json.loads(path.with_suffix(".json").read_text())
     skip_unless_later(card)
     loaded = load(path, trusted=answers["trusted"])
-    assert loaded.predict(fresh(name)).tolist() == answers["predictions"]
+    assert loaded.predict(fresh(path.stem)).tolist() == answers["predictions"]
     assert loaded.card["epsilon"] == answers["epsilon"]
     for one in (loaded, read_released(path)):
         assert one.privacy_spent_.in_one_line() == card["statement"]
@@ -92,64 +117,96 @@ def test_a_stored_model_predicts_and_states_as_it_did(name):
         assert (one.privacy_spent_.epsilon < 10) == is_private
 
 
-def test_stored_metrics_are_read():
-    metrics, answers = PrivateMetrics.load(STORED / "metrics.json"), READ["metrics"]
+@every_folder
+def test_stored_metrics_are_read(folder):
+    metrics = PrivateMetrics.load(folder / "metrics.json")
+    answers = ANSWERS[folder]["metrics"]
     assert metrics.privacy_spent_.epsilon == pytest.approx(answers["epsilon"], rel=1e-9)
     assert metrics["accuracy"].value == pytest.approx(answers["accuracy"], abs=1e-9)
     assert metrics.n_rows_ == answers["n_rows"]
-    other = load(STORED / "with_metrics.skops").metrics_
+    other = load(folder / "with_metrics.skops").metrics_
     assert {**other} == {**metrics}
 
 
+@every_folder
+@pytest.mark.parametrize("name", ["outcome_number", "outcome_time"])
+def test_stored_metrics_of_an_outcome_are_those_of_its_card(folder, name):
+    metrics = OutcomeMetrics.load(folder / f"{name}_metrics.json")
+    card = json.loads((folder / f"{name}.json").read_text())
+    assert metrics.to_dict() == card["metrics"]
+
+
 @pytest.mark.slow
-def test_a_stored_study_and_its_votes_become_a_model(tmp_path, monkeypatch):
-    shutil.copytree(STORED / "study", tmp_path, dirs_exist_ok=True)
+@every_folder
+def test_a_stored_study_and_its_votes_become_a_model(folder, tmp_path, monkeypatch):
+    shutil.copytree(folder / "study", tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     votes = Votes.merge([Votes.load(f"{site}.votes") for site in SITES])
-    assert repr(votes) == READ["study"]["votes"]
+    assert repr(votes) == ANSWERS[folder]["study"]["votes"]
     assert main(fit_votes()) == 0
     assert load("model.skops").classes_.tolist() == ["no", "yes"]
 
 
-def test_a_stored_ledger_is_read_and_goes_on(ledger):
-    found = PrivacyLedger(ledger)
+@every_folder
+def test_a_stored_ledger_is_read_and_goes_on(folder, tmp_path):
+    found = PrivacyLedger(copied_ledger(folder, tmp_path))
+    answers = ANSWERS[folder]["ledger"]
     [entry] = found.entries()
-    assert entry.epsilon == pytest.approx(READ["ledger"]["epsilon"], rel=1e-9)
-    assert found.spent == pytest.approx(READ["ledger"]["spent"], rel=1e-9)
+    assert entry.epsilon == pytest.approx(answers["epsilon"], rel=1e-9)
+    assert found.spent == pytest.approx(answers["spent"], rel=1e-9)
 
 
-@pytest.fixture
-def ledger(tmp_path):
+def copied_ledger(folder, tmp_path):
     for end in ("", ".key"):
-        shutil.copy(STORED / f"ledger.sqlite{end}", tmp_path)
+        shutil.copy(folder / f"ledger.sqlite{end}", tmp_path)
     return tmp_path / "ledger.sqlite"
 
 
-def test_stored_files_have_the_versions_that_are_written_now(ledger):
+def test_the_newest_files_have_the_formats_that_are_written_now(tmp_path):
     """If this fails, write the files again: see write_stored.py."""
     card = {"format": _privacy_card.FORMAT}
     card["format_version"] = _privacy_card.FORMAT_VERSION
-    expected = {f"{name}.json": card for name in OF_MODELS}
+    models = [path.name for path in OF_MODELS if path.parent == NEWEST]
+    expected = {f"{name}.json": card for name in models}
+    for name in ("outcome_number", "outcome_time"):
+        expected[f"{name}.json"] = card
+        expected[f"{name}_metrics.json"] = _outcome_metrics._FORMAT
+    expected["outcomes.json"] = _several._FORMAT
     expected["metrics.json"] = _results._FORMAT
     expected["study/study.json"] = _site_commands._FORMAT
     for name, form in expected.items():
-        values = json.loads((STORED / name).read_text())
+        values = json.loads((NEWEST / name).read_text())
         assert {one: values[one] for one in form} == form, name
     for site in SITES:
-        content = (STORED / f"study/{site}.votes").read_bytes()
+        content = (NEWEST / f"study/{site}.votes").read_bytes()
         assert content.startswith(_votes._FIRST_LINE)
-    connection = sqlite3.connect(ledger)
+    connection = sqlite3.connect(copied_ledger(NEWEST, tmp_path))
     assert connection.execute("PRAGMA user_version").fetchone() == (
         _ledger.FORMAT_VERSION,
     )
     connection.close()
 
 
-def test_no_file_is_stored_without_an_answer():
-    models = [f"{name}.{end}" for name in (*OF_MODELS, *LOADERS) for end in ENDS]
+def test_only_a_minor_release_in_development_has_its_files_written():
+    assert folder_of("0.1.0.dev0") == STORED / "0.1"
+    assert folder_of("0.2.0.dev0") == STORED / "0.2"
+    for version in ("0.1.0", "0.1.0rc1", "0.1.1.dev0", "0.1.1", "1.0.0"):
+        with pytest.raises(SystemExit, match="files of a released version are never"):
+            folder_of(version)
+
+
+@every_folder
+def test_no_file_is_stored_without_an_answer(folder):
+    models = [
+        f"{path.name}.{end}"
+        for path in (*OF_MODELS, *OF_OUTCOMES)
+        for end in ("json", "skops")
+        if path.parent == folder
+    ]
     others = ["answers.json", "metrics.json", "ledger.sqlite", "ledger.sqlite.key"]
+    others += ["outcome_number_metrics.json", "outcome_time_metrics.json"]
     others += ["study.json", "public.csv", *(f"{site}.votes" for site in SITES)]
-    files = [path.name for path in STORED.rglob("*") if path.is_file()]
+    files = [path.name for path in folder.rglob("*") if path.is_file()]
     assert sorted(files) == sorted([*models, *others])
 
 
@@ -188,7 +245,7 @@ def of_version(step):
 
 def of_file(name):
     """Put another stored file in its place."""
-    return lambda content: (STORED / name).read_bytes()
+    return lambda content: (NEWEST / name).read_bytes()
 
 
 DAMAGED = "strict JSON"
@@ -246,8 +303,8 @@ READERS = {
     ids=[f"{number}-{one[0]}" for number, one in enumerate(BROKEN)],
 )
 def test_a_broken_file_is_refused_in_one_sentence(name, change, message, tmp_path):
-    file = (STORED / name).name
-    for one in (STORED / name).parent.glob(f"{file.partition('.')[0]}.*"):
+    file = (NEWEST / name).name
+    for one in (NEWEST / name).parent.glob(f"{file.partition('.')[0]}.*"):
         shutil.copy(one, tmp_path)
     path = tmp_path / file
     path.write_bytes(change(path.read_bytes()))
@@ -265,7 +322,10 @@ def test_a_broken_file_is_refused_in_one_sentence(name, change, message, tmp_pat
         ("application_id = 7", "is not a ledger; pass another file"),
     ],
 )
-def test_a_ledger_of_another_version_or_application_is_refused(ledger, pragma, message):
+def test_a_ledger_of_another_version_or_application_is_refused(
+    pragma, message, tmp_path
+):
+    ledger = copied_ledger(NEWEST, tmp_path)
     connection = sqlite3.connect(ledger)
     connection.execute(f"PRAGMA {pragma}")
     connection.commit()

@@ -2,8 +2,9 @@
 
 After a change of a format, run ``python -m tests.publication.write_stored`` with the
 oldest supported versions of all packages, as later versions read what earlier ones
-wrote. Arguments name the files to write; the default is all. The noise is new in each
-run.
+wrote. The files are those of the version in development: files of a released version
+stay as they are. Arguments name the files to write; the default is all. The noise is
+new in each run.
 """
 
 import json
@@ -17,7 +18,9 @@ import pandas as pd
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.fixes import parse_version
 
+import sklearn_pate
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData, Votes
 from sklearn_pate.learners import (
     Clusters,
@@ -46,12 +49,27 @@ from tests.private import main
 from tests.seeding import seeded_noise
 
 STORED = Path(__file__).parent / "stored"
-ANSWERS = STORED / "answers.json"
 X, Y = make_blobs(2400, centers=[[-6, -6], [0, 0], [6, 6]], random_state=0)
 NAMES = np.array(["ill", "unsure", "well"])
 FRESH = [[-6.0, -5.0], [0.5, 0.0], [6.0, 7.0]]
 BOUNDS = {"feature_bounds": (-15.0, 15.0)}
 PUBLIC = {"n_queries": 20, "random_state": 0}
+
+
+def folder_of(version):
+    """Return the folder of files of a version, or exit if it may have been released.
+
+    A patch release writes the formats of its minor release.
+    """
+    parsed = parse_version(version)
+    folder = STORED / f"{parsed.major}.{parsed.minor}"
+    if not parsed.is_devrelease or parsed.micro:
+        raise SystemExit(
+            f"Version {version} would replace {folder}, and files of a released "
+            "version are never written again; use the .dev0 version of the next minor "
+            "release."
+        )
+    return folder
 
 
 def fit(learner, y=Y, *, public=True):
@@ -188,15 +206,15 @@ MODELS = {
 }
 
 
-def write_model(kind):
+def write_model(folder, kind):
     """Save a published model; return what a reader finds."""
     made = MODELS[kind]()
-    return save(made if hasattr(made, "card") else made.publish(), kind)
+    return save(made if hasattr(made, "card") else made.publish(), folder, kind)
 
 
-def save(published, kind):
+def save(published, folder, kind):
     """Save a published model under the name of its kind."""
-    trusted = published.save(STORED / f"{kind}.skops", overwrite=True)
+    trusted = published.save(folder / f"{kind}.skops", overwrite=True)
     return {
         "predictions": published.predict(fresh(kind)).tolist(),
         "epsilon": published.card["epsilon"],
@@ -212,20 +230,20 @@ def fresh(kind):
     return frame(rows) if "table" in kind else rows
 
 
-def write_metrics():
+def write_metrics(folder):
     """Save metrics, and a model with these metrics."""
     fitted = fit(DPNewtonClassifier(classes=[0, 1, 2], random_state=0))
     metrics = private_metrics(fitted, X[:2000], Y[:2000], epsilon=2.0, bins=[0.25, 0.5])
-    metrics.save(STORED / "metrics.json", overwrite=True)
+    metrics.save(folder / "metrics.json", overwrite=True)
     return {
-        "model": save(fitted.publish(metrics=metrics), "with_metrics"),
+        "model": save(fitted.publish(metrics=metrics), folder, "with_metrics"),
         "epsilon": metrics.privacy_spent_.epsilon,
         "accuracy": metrics["accuracy"].value,
         "n_rows": metrics.n_rows_,
     }
 
 
-def write_outcomes():
+def write_outcomes(folder):
     """Save models of a number and of a time with metrics, and of several outcomes."""
     clf, public = DPNewtonClassifier(random_state=0), PublicData(X[2000:2080])
     times = np.empty(len(X), dtype=[("event", bool), ("time", float)])
@@ -244,14 +262,15 @@ def write_outcomes():
         measured = {}
         if model is not several:
             metrics = private_metrics(model, X[:2000], y[:2000], epsilon=2.0)
+            metrics.save(folder / f"{name}_metrics.json", overwrite=True)
             measured = {"metrics": metrics}
-        found[name] = save(model.publish(**measured), name)
+        found[name] = save(model.publish(**measured), folder, name)
     return found
 
 
-def write_study():
+def write_study(folder):
     """Write a study with its public rows, and the votes of its sites."""
-    folder, here = STORED / "study", Path.cwd()
+    folder, here = folder / "study", Path.cwd()
     folder.mkdir(exist_ok=True)
     os.chdir(folder)
     write_site_files(Path())
@@ -269,10 +288,10 @@ def write_study():
     return {"votes": repr(Votes.merge(parts))}
 
 
-def write_ledger():
+def write_ledger(folder):
     """Write a ledger with the entry of one fit, and its key."""
-    path = STORED / "ledger.sqlite"
-    for one in STORED.glob("ledger.sqlite*"):
+    path = folder / "ledger.sqlite"
+    for one in folder.glob("ledger.sqlite*"):
         one.unlink()
     ledger = PrivacyLedger(path, epsilon=10.0, delta=1e-5)
     fit(pate(ledger=ledger))
@@ -288,8 +307,13 @@ OTHERS = {
 }
 
 if __name__ == "__main__":
-    STORED.mkdir(exist_ok=True)
-    answers = json.loads(ANSWERS.read_text()) if ANSWERS.exists() else {}
+    written = folder_of(sklearn_pate.__version__)
+    written.mkdir(parents=True, exist_ok=True)
+    path = written / "answers.json"
+    answers = json.loads(path.read_text()) if path.exists() else {}
     for name in sys.argv[1:] or [*MODELS, *OTHERS]:
-        answers[name] = write_model(name) if name in MODELS else OTHERS[name]()
-    ANSWERS.write_text(json.dumps(answers, indent=1) + "\n")
+        is_model = name in MODELS
+        answers[name] = (
+            write_model(written, name) if is_model else OTHERS[name](written)
+        )
+    path.write_text(json.dumps(answers, indent=1) + "\n")

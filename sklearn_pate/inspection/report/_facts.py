@@ -14,7 +14,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
-from sklearn.inspection import permutation_importance
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -438,6 +437,8 @@ def _evidence(given: ReportInputs) -> dict[str, Any]:
 
 def _importance(clf: Any, X_public: Any) -> dict[str, Any]:
     """Compute the mean change of predictions of public rows if a column is shuffled."""
+    from sklearn.inspection import permutation_importance  # imports much
+
     X = as_table(public_table(X_public), "X_public", private=False)
     if len(X.shape) > 2:
         raise ValueError(
