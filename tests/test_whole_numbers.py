@@ -27,7 +27,7 @@ from sklearn_pate.accounting.bounds import (
     laplace_2017_strong_composition,
 )
 from sklearn_pate.accounting.plurality import release_parameters, sanitize
-from sklearn_pate.distributed import cast_votes, shard_of
+from sklearn_pate.distributed import Study, cast_votes, shard_of
 from sklearn_pate.inspection import (
     AnswerCostDisplay,
     audit_mechanism,
@@ -151,6 +151,13 @@ CALLS = {
     ),
     "cast_votes": lambda shard=0, seed=0: cast_votes(
         LogisticRegression(), X, Y, X_PUBLIC, classes=[0, 1], shard=shard, seed=seed
+    ),
+    "Study": lambda n_rows=8000, n_colluding=1: Study(
+        DPNewtonClassifier(classes=[0, 1], random_state=0),
+        X_PUBLIC,
+        sites=["north", "south"],
+        n_rows=n_rows,
+        n_colluding=n_colluding,
     ),
     "PrivateMarginals.draw_uniform": lambda n_rows=2: PrivateMarginals(
         (0, 7)

@@ -950,8 +950,9 @@ class Collector:
         """
         if self.n_sums < self.study.n_sums:
             raise ValueError(
-                f"{self.n_sums} of {self.study.n_sums} sums are known; send the next "
-                "request to the sites first."
+                f"The collector has {self.n_sums} of "
+                f"{counted(self.study.n_sums, 'sum')}; send the next request to the "
+                "sites first."
             )
         replay = _Replay(self._rounds)
         try:

@@ -31,6 +31,10 @@ SEVERAL_IN = {
     ("_results.py", "len(self.classes_)"),  # more than two
     ("_rdp.py", "n_times"),  # "composed {n_times!r} times"
     ("_ledger.py", "n_times"),  # below one, as more would fit
+    ("_sites.py", "n_sites"),  # two sites or more, also below
+    ("_noisy_sum.py", "n_sites"),
+    ("_study.py", "len(self.study.sites)"),
+    ("_study.py", "n_numbers"),  # more than the most that are allowed
 }
 PLURAL = re.compile(
     r" (?!is |has |needs |was |does |this |its |as )"

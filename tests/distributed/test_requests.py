@@ -159,7 +159,7 @@ def test_replies_that_do_not_belong_together_release_nothing(rows, tmp_path):
         collector.add([json.dumps(wrong).encode(), *replies[1:]])
     with pytest.raises(ValueError, match="A reply is not a reply"):
         collector.add([request, *replies[1:]])
-    with pytest.raises(ValueError, match="0 of 5 sums are known"):
+    with pytest.raises(ValueError, match="has 0 of 5 sums; send"):
         collector.result()
     collector.add(replies)
     with pytest.raises(ValueError, match="is to another request"):
