@@ -36,7 +36,7 @@ PLACES = {
         "check_numbers",
         "takes_missing",
     ],
-    "_inputs._file_content": ["strict_json"],
+    "_inputs._file_content": ["digest_of_rows", "strict_json"],
     "_inputs._known_columns": ["KnownColumns", "warn_of_text"],
     "_inputs._labels": ["check_classes", "check_label_type", "class_indices"],
     "_inputs._odd_values": [
@@ -203,6 +203,7 @@ PLACES = {
     ],
     "datasets": ["_fetch"],
     "datasets._fetch": ["DataFile", "read_data_file", "rows_of_mat"],
+    "distributed._masks": ["SiteKey"],
     "inspection": ["_audits"],
     "inspection._audits": [
         "clopper_pearson",

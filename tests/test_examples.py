@@ -35,7 +35,7 @@ EXPECTED = {
     ],
     "plot_five_hospitals": [
         "1.29 times that of a fit on all rows in one place",
-        "whose noise 5 sites draw in equal parts (not counted: 2)",
+        "(not counted: 2)",
         "Add or remove one group",
         "epsilon 1: 0.",
     ],

@@ -210,6 +210,12 @@ def test_ids_of_public_rows_are_not_kept():
     assert told(known.warn, frame.assign(name="somebody else")) == []
 
 
+def test_a_category_of_one_public_row_is_not_kept():
+    wards = ["north", "south", "the ward of one person"]
+    ward = np.repeat(wards, [len(PUBLIC) - 3, 2, 1])
+    assert KnownColumns.of(PUBLIC[[]].assign(ward=ward)).words == {0: wards[:2]}
+
+
 def test_measuring_on_private_rows_tells_nothing(models):
     rows, _ = OTHERS["decimal commas"]
     measure = partial(private_metrics, models["newton"], y=Y[300:], epsilon=1)

@@ -30,6 +30,13 @@ def test_answers_after_a_gaussian_release_cost_what_both_profiles_do():
     assert (answers + first).epsilon(DELTA) == both.epsilon(DELTA)
 
 
+def test_several_gaussian_releases_before_answers_have_squares_of_mu_that_add_up():
+    one, other = NoisyHistogram(30.0).cost(1, 2), NoisyHistogram(40.0).cost(2, 2)
+    answers = GNMax(40.0).cost(50, 2)
+    both = (one + other) + answers
+    assert (one + (other + answers)).epsilon(DELTA) == both.epsilon(DELTA)
+
+
 def test_without_a_gaussian_release_only_curves_add_up():
     one = LNMax(0.05).cost(20, 2)
     both = one + one

@@ -160,6 +160,8 @@ def test_a_budget_cannot_be_changed_afterwards(path, ledger):
         ValueError, match=r"differ from the budget of .* fixed at 3.0 and"
     ):
         PrivacyLedger(path, epsilon=4, delta=1e-6)
+    with pytest.raises(ValueError, match="differ from the budget of"):
+        PrivacyLedger(path, epsilon=3, delta=1e-7)
     with pytest.raises(ValueError, match="differ from the Renyi orders of"):
         PrivacyLedger(path, epsilon=3, delta=1e-6, orders=[30])
 

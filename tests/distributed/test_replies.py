@@ -29,7 +29,7 @@ from tests.distributed.studies import (
     sites_of,
     study_of,
 )
-from tests.private import NoiseSource
+from tests.private import NoiseSource, SiteKey
 
 pytestmark = OF_STUDIES
 
@@ -59,6 +59,24 @@ def test_masks_cancel_over_all_sites_and_over_no_fewer(rows, tmp_path):
     for few in ([0, 1], [0, 2], [1, 2]):
         part = sum(numbers[k] for k in few).view(np.int64)
         assert np.median(np.abs(part)) > 2**58
+
+
+def test_masks_of_another_request_study_or_key_are_other_masks():
+    keys = [SiteKey(bytes([place]) * 32, b"study", "north") for place in range(3)]
+    public = {"north": keys[0].public, "south": keys[1].public}
+
+    def masks(key=keys[0], public_keys=public, study=b"study", request=b"request"):
+        return key.masks(public_keys, "north", study, request, 4)
+
+    other = [
+        masks(request=b"another"),
+        masks(study=b"another"),
+        masks(public_keys={**public, "south": keys[2].public}),
+        masks(keys[2], {**public, "north": keys[2].public}),
+    ]
+    assert masks().tolist() == masks().tolist()
+    assert not np.any(np.isin(other, masks()))
+    assert len(np.unique(other)) == 16
 
 
 def test_the_noise_of_all_sites_has_the_stated_variance(rows, tmp_path, monkeypatch):

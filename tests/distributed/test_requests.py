@@ -262,6 +262,12 @@ def test_a_machine_with_other_features_is_told(rows, tmp_path):
         Study.load(tmp_path / "study.json", NEWTON, rows[2])
 
 
+@pytest.mark.parametrize(("n_sites", "n_colluding"), [(2, 1), (3, 1), (4, 1), (5, 2)])
+def test_fewer_than_half_of_the_sites_may_collude(rows, n_sites, n_colluding):
+    study = study_of(rows, sites=[*"abcde"[:n_sites]])
+    assert study.n_colluding == n_colluding
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

@@ -246,6 +246,19 @@ def test_the_statement_names_what_is_assumed(two):
     assert by_subgroup.epsilon == plain.epsilon
 
 
+@pytest.mark.slow
+def test_intervals_of_all_rows_hold_the_noise_of_all_subgroups():
+    """Of 60 draws of noise that is much larger than the sampling error."""
+    X, y = scored_rows(N_ROWS)
+    given = {"subgroups": np.arange(N_ROWS) % 16, "subgroup_values": range(16)}
+    truth = private_metrics(FirstColumn(), X, y, epsilon=1e4)["accuracy"].value
+    held = 0
+    for _ in range(60):
+        metrics = private_metrics(FirstColumn(), X, y, epsilon=0.1, **given)
+        held += metrics["accuracy"].low <= truth <= metrics["accuracy"].high
+    assert held >= 46  # of 95 %: fewer once in a million runs
+
+
 X, Y = scored_rows(2000)
 WRONG = {
     "epsilon": ({"epsilon": 0}, "epsilon=0 must be a positive, finite number"),
