@@ -18,7 +18,6 @@ from benchmarks.speed.page import SPEED_TABLES
 from benchmarks.tables.page import (
     TABULAR_TABLES,
     six_tables_sources,
-    six_tables_time,
     six_tables_turns,
 )
 from benchmarks.threat_model.page import SAFETY_TABLES
@@ -75,7 +74,6 @@ PAGES = {
     "docs/guide/data.md": (
         six_tables_sources,
         six_tables_turns,
-        six_tables_time,
     ),
     "docs/threat-model.md": SAFETY_TABLES,
 }

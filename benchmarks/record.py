@@ -42,22 +42,6 @@ WITHOUT_NAMES = (
     "petdl_paper",
     "rounding_attack",
 )
-#: What a script needs beside the extra `bench`, where it is not downloaded.
-NEEDS = {
-    "engines": "Java, pyspark and ray[data]",
-    "image_recipe scattering": "the environment of `peer_scattering.py`",
-    "outcomes": "the environments of `peer_survival.py` and `peer_diffprivlib.py`",
-    "private_learners": "the environments of `peer_*.py`",
-    "private_metrics others": "the environment of `peer_histogram.py`",
-    "accounting published_votes": "vote counts of the 2018 paper",
-    "accounting default_mechanism": "vote counts of the 2018 paper",
-    "accounting speed": "vote counts of the 2018 paper and an idle machine",
-    "newton_speed": "an idle machine",
-    "overhead": "an idle machine",
-    "paper_students": "vote counts of the 2018 paper",
-    "sites costs": "an idle machine",
-    "tabular adult_2017_noise": "vote counts of the 2018 paper",
-}
 PACKAGES = ("sklearn-pate", "scikit-learn", "numpy", "scipy", "joblib", "pandas")
 
 
@@ -144,8 +128,7 @@ class Tables(dict):
     def __init__(self, name):
         self.name = name
         for table, results in _stored(name).items():
-            needs = NEEDS.get(f"{name} {table}", NEEDS.get(name))
-            self[table] = results | {"command": self.command(table), "needs": needs}
+            self[table] = results | {"command": self.command(table)}
 
     def command(self, table):
         """Return the command that measures a table."""

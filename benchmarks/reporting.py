@@ -49,13 +49,10 @@ def markdown(header, rows, rule="--:"):
 
 
 def source(results):
-    """Describe command, date and duration of a measurement, and what it needs."""
+    """Describe command, date and duration of a measurement."""
     n_seeds = len(results.get("seeds", ()))
     seeds = f", {n_seeds} seed{'s' * (n_seeds > 1)}" if n_seeds else ""
-    needs = f"; needs {results['needs']}" if results["needs"] else ""
-    return (
-        f"`{results['command']}`, {results['date']}{seeds}{_duration(results)}{needs}."
-    )
+    return f"`{results['command']}`, {results['date']}{seeds}{_duration(results)}."
 
 
 def _duration(results):

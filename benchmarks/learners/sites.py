@@ -6,7 +6,8 @@ costs              bytes, processor time and memory of five and of twenty sites
 Takes about two hours. Finished fits are kept in files of lines, so that an interrupted
 run resumes. Seeds are those of the sites' rows, shards and teachers; the noise is not
 seeded. In `costs`, each site is a process of its own on made-up rows, and the collector
-asks one site after the other. Memory is the peak of the process of a site.
+asks one site after the other. Memory is the peak of the process of a site. Run `costs`
+on an idle machine.
 """
 
 import os

@@ -57,9 +57,9 @@ def metrics_coverage():
         f"Each of {len(found)} metrics was released {n_draws[0]:,} to "
         f"{n_draws[-1]:,} times. For {low} of these metrics, fewer than "
         f"{100 * LEAST:g} % of the intervals contained the metric of the population. "
-        f"{len(two_sided)} metrics had intervals narrower than {NARROW:g} that mostly "
-        f"end neither at 0 nor at 1. For {high} of the {len(two_sided)}, more than "
-        f"{100 * MOST:g} % of the intervals contained the metric of the population."
+        f"Of {len(two_sided)} metrics with intervals narrower than {NARROW:g} that "
+        f"mostly end neither at 0 nor at 1, {high} had a coverage above "
+        f"{100 * MOST:g} %."
     )
     return f"{text}\n\n{source(results)}"
 

@@ -9,7 +9,9 @@ coverage      prediction sets and intervals by private metrics, 100 to 300 draws
 Takes about an hour. Finished fits are kept in files of lines, so that an interrupted
 run resumes. Seeds are those of splits, shards and teachers; the noise is not seeded.
 Edges are round numbers that were chosen by what the columns mean. diffprivlib gets all
-columns, or those of numbers alone, as each column costs it accuracy.
+columns, or those of numbers alone, as each column costs it accuracy. SURVIVAL_PYTHON
+and DIFFPRIVLIB_PYTHON are the Pythons of the environments of ``peer_survival.py`` and
+``peer_diffprivlib.py``.
 """
 
 import os

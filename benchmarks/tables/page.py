@@ -234,18 +234,6 @@ def coverage_of_sets():
     return table(results, columns, rows=rows)
 
 
-def six_tables_time():
-    """Seconds of the counts of a large table."""
-    columns = {
-        "rows": ("n_rows", "{:,}".format),
-        "columns": "n_columns",
-        "cells": "n_cells",
-        "counts, s": ("counts", decimals(2)),
-        "noise, s": ("noise", decimals(2)),
-    }
-    return table(load("six_tables")["time"], columns)
-
-
 def _by_learner(rows):
     """Return rows by learner and epsilon, and learners in their order."""
     found = {(row["learner"], row["epsilon"]): row for row in rows}

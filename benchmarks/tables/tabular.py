@@ -7,7 +7,8 @@ adult_methods      parties of one learning method, and of five methods
 diabetes           patients as the unit, at publishable epsilon 2
 diabetes_balanced  settings of the 2017 PATE paper, with several ways of balancing
 
-A teacher votes for its most probable class, as in the papers. The partition, teachers
+`adult_2017_noise` reads the folder ``pate2018_votes`` of SKLEARN_PATE_DATA. A teacher
+votes for its most probable class, as in the papers. The partition, teachers
 and students are seeded; the noise is not, and always differs.
 """
 
