@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -445,11 +446,16 @@ def _importance(clf: Any, X_public: Any) -> dict[str, Any]:
             f"X_public of shape {X.shape} must be a table, as importance is that of "
             "columns. Leave X_public out."
         )
-    of_classes = hasattr(clf, "predict_proba")
+    of_classes = is_classifier(clf)
 
-    def predicted(rows: Any) -> NDArray[Any]:
-        found = clf.predict_proba(rows) if of_classes else clf.predict(rows)
-        return np.reshape(found, (len(found), -1))
+    def predicted(rows: Any) -> NDArray[np.float64]:
+        if hasattr(clf, "predict_proba"):
+            found = clf.predict_proba(rows)
+        else:
+            found = np.asarray(clf.predict(rows))[:, np.newaxis]
+            if of_classes:  # a predicted class has the probability 1
+                found = found == clf.classes_
+        return np.asarray(found, dtype=np.float64)
 
     def unchanged(_: Any, rows: Any, before: NDArray[Any]) -> float:
         change = np.abs(predicted(rows) - before).sum(axis=1).mean()

@@ -8,6 +8,7 @@ import pytest
 
 from sklearn_pate import DPNewtonClassifier, PublicData
 from sklearn_pate.inspection import PrivacyReport
+from sklearn_pate.learners import DPLinearSVC
 from sklearn_pate.outcomes import BinnedRegressor
 from tests.inspection.report.reported import Page, linear, rows
 
@@ -41,8 +42,8 @@ def test_the_change_is_that_of_shuffled_columns(clf):
     before = clf.predict_proba(PUBLIC)[:, 0]
     for name, change in changes.items():
         shuffled = [
-            clf.predict_proba(PUBLIC.assign(**{name: order(PUBLIC[name])}))[:, 0]
-            for order in [rng.permutation] * 20
+            clf.predict_proba(PUBLIC.assign(**{name: rng.permutation(values)}))[:, 0]
+            for values in [PUBLIC[name]] * 20
         ]
         # The mean over shuffles, of 5 and of 20.
         assert change == pytest.approx(np.abs(shuffled - before).mean(), rel=0.2)
@@ -79,6 +80,18 @@ def test_numbers_change_in_their_own_unit():
     found = importance_of(regressor, PUBLIC)
     assert found["of"] == "prediction"
     assert 1 < found["columns"][0]["change"] < 4
+
+
+def test_without_probabilities_the_share_of_changed_predictions_counts():
+    X = ROWS[["unused", "age & sex"]].to_numpy()
+    bounds = ([-5.0, 0.0], [5.0, 95.0])
+    svc = DPLinearSVC(feature_bounds=bounds, classes=["back", "home"], epsilon=50.0)
+    found = importance_of(svc.fit(X[:2500], BACK[:2500]), X[2500:])
+    assert found["of"] == "probability"
+    change = found["columns"][0]["change"]
+    assert found["columns"][0]["name"] == "column 1"
+    # A share of 500 rows, in the mean of five shuffles.
+    assert 2500 * change == pytest.approx(round(2500 * change), abs=1e-6)
 
 
 def test_images_are_refused_in_one_sentence(clf):
