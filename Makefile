@@ -174,7 +174,7 @@ BENCHMARKS := rules engines overhead images paper_students image_recipe petdl pe
 benchmarks: $(BENCHMARKS:%=benchmarks/work/%.done)
 	rm benchmarks/work/*.done
 
-benchmarks/work/%.done: benchmarks/work/installed
+benchmarks/work/%.done: | benchmarks/work/installed
 	$(RUN) -m benchmarks $*
 	touch $@
 

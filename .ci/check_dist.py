@@ -4,6 +4,7 @@ The wheel is built from the source distribution, so that a wheel with every file
 package, byte by byte, says the same of both.
 """
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -146,7 +147,7 @@ def use(wheel, folder):
     run([str(programs / "sklearn-pate"), "--help"], folder)
 
 
-def run(command, folder):
+def run(command, folder, **variables):
     """Run a command in a folder; exit with its status if it fails.
 
     Parameters
@@ -156,9 +157,12 @@ def run(command, folder):
 
     folder : Path
         Where.
+
+    **variables : str
+        Further variables of the environment.
     """
     print("$", *command, flush=True)
-    done = subprocess.run(command, cwd=folder, check=False)
+    done = subprocess.run(command, cwd=folder, env=os.environ | variables, check=False)
     if done.returncode:
         raise SystemExit(done.returncode)
 

@@ -16,6 +16,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from check_dist import run
 from packaging.version import InvalidVersion, Version
 
 ROOT = Path(__file__).parent.parent
@@ -161,26 +162,6 @@ def git(*arguments):
     """
     command = ["git", "-C", str(ROOT), *arguments]
     return subprocess.check_output(command, text=True).strip()
-
-
-def run(command, folder, **variables):
-    """Run a command in a folder; exit with its status if it fails.
-
-    Parameters
-    ----------
-    command : list of str
-        The program and its arguments.
-
-    folder : Path
-        Where.
-
-    **variables : str
-        Further variables of the environment.
-    """
-    print("$", *command, flush=True)
-    done = subprocess.run(command, cwd=folder, env=os.environ | variables, check=False)
-    if done.returncode:
-        raise SystemExit(done.returncode)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,10 @@ from benchmarks.learners.page import LEARNER_TABLES, headlines, in_short
 from benchmarks.metrics.page import METRICS_TABLES
 from benchmarks.papers.page import PAPER_TABLES, guide_papers
 from benchmarks.petdl.page import PETDL_TABLES
-from benchmarks.record import ROOT, MissingTableError, command, load, names
+from benchmarks.record import ROOT, MissingTableError, command, load, names, older
 from benchmarks.reporting import (
     percent,
 )
-from benchmarks.rules import older
 from benchmarks.speed.page import SPEED_TABLES
 from benchmarks.tables.page import (
     TABULAR_TABLES,

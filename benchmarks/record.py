@@ -42,6 +42,22 @@ WITHOUT_NAMES = (
     "petdl_paper",
     "rounding_attack",
 )
+#: Rules that results follow, where these may have changed.
+RULES_OF = {
+    "codes": ("newton", "votes"),
+    "image_recipe": ("images",),
+    "images": ("images",),
+    "outcomes": ("newton",),
+    "pate_defaults": ("votes", "scores", "images"),
+    "private_learners": ("newton", "votes", "scores"),
+    "private_metrics": ("metrics",),
+    "readme": ("newton", "votes", "scores"),
+    "release_utility": ("newton", "votes", "scores"),
+    "sites": ("newton", "votes", "scores"),
+    "six_tables": ("newton", "votes", "scores"),
+    "sizes": ("newton", "votes", "scores"),
+    "tabular": ("votes", "scores"),
+}
 PACKAGES = ("sklearn-pate", "scikit-learn", "numpy", "scipy", "joblib", "pandas")
 
 
@@ -146,6 +162,25 @@ class Tables(dict):
 def load(name):
     """Read a result file."""
     return Tables(name)
+
+
+def stored_rules():
+    """Return the stored fingerprint of each rule, and the date of its last change."""
+    try:
+        return load("rules")["fingerprints"]["rows"]
+    except MissingTableError:
+        return {}
+
+
+def older():
+    """List the tables of each script that were measured with older rules."""
+    since = {rule: one["since"] for rule, one in stored_rules().items()}
+    found = {}
+    for name, rules in RULES_OF.items():
+        for table, results in load(name).items():
+            if results["date"] < max(since[rule] for rule in rules):
+                found.setdefault(name, []).append(table)
+    return found
 
 
 def names():

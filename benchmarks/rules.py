@@ -15,29 +15,13 @@ from sklearn.datasets import load_digits, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.record import WORK, MissingTableError, command, load, save
+from benchmarks.record import WORK, command, save, stored_rules
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData
 from sklearn_pate.metrics import private_metrics
 from sklearn_pate.testing import seeded_noise
 
 FOREST = RandomForestClassifier(10, random_state=0)
 LINEAR = LogisticRegression()
-#: Rules that results follow, where these may have changed.
-RULES_OF = {
-    "codes": ("newton", "votes"),
-    "image_recipe": ("images",),
-    "images": ("images",),
-    "outcomes": ("newton",),
-    "pate_defaults": ("votes", "scores", "images"),
-    "private_learners": ("newton", "votes", "scores"),
-    "private_metrics": ("metrics",),
-    "readme": ("newton", "votes", "scores"),
-    "release_utility": ("newton", "votes", "scores"),
-    "sites": ("newton", "votes", "scores"),
-    "six_tables": ("newton", "votes", "scores"),
-    "sizes": ("newton", "votes", "scores"),
-    "tabular": ("votes", "scores"),
-}
 
 
 def table():
@@ -91,29 +75,10 @@ def fingerprint(rule):
     return hashlib.sha256(numbers.tobytes()).hexdigest()[:16]
 
 
-def stored():
-    """Return the stored fingerprint of each rule, and the date of its last change."""
-    try:
-        return load("rules")["fingerprints"]["rows"]
-    except MissingTableError:
-        return {}
-
-
-def older():
-    """List the tables of each script that were measured with older rules."""
-    since = {rule: one["since"] for rule, one in stored().items()}
-    found = {}
-    for name, rules in RULES_OF.items():
-        for table, results in load(name).items():
-            if results["date"] < max(since[rule] for rule in rules):
-                found.setdefault(name, []).append(table)
-    return found
-
-
 def main():
     """Compare with the stored fingerprints, and store those of today."""
     command(__doc__).parse_args()
-    rows = stored()
+    rows = stored_rules()
     for rule in RULES:
         found = fingerprint(rule)
         if rows.get(rule, {}).get("fingerprint") != found:

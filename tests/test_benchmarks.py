@@ -13,7 +13,7 @@ import pytest
 import sklearn
 from scipy.io import savemat
 
-from benchmarks import rules
+from benchmarks import record, rules
 from benchmarks.__main__ import FOLDER as BENCHMARKS
 from benchmarks.__main__ import main, scripts
 from benchmarks.record import load, names
@@ -42,7 +42,7 @@ def test_the_stored_fingerprints_are_those_of_the_rules():
     versions = load("rules")["fingerprints"]["versions"]
     if versions["scikit-learn"] != sklearn.__version__:
         pytest.skip("the fingerprints are of another scikit-learn")
-    kept = {rule: one["fingerprint"] for rule, one in rules.stored().items()}
+    kept = {rule: one["fingerprint"] for rule, one in record.stored_rules().items()}
     # If they differ: python -m benchmarks rules.
     assert kept == {rule: rules.fingerprint(rule) for rule in rules.RULES}
 
@@ -50,11 +50,11 @@ def test_the_stored_fingerprints_are_those_of_the_rules():
 def test_tables_before_a_change_of_their_rules_are_older(monkeypatch):
     dates = {"newton": "2026-11-02", "votes": "2026-11-01"}
     stored = {rule: {"since": since} for rule, since in dates.items()}
-    monkeypatch.setattr(rules, "stored", lambda: stored)
-    monkeypatch.setattr(rules, "RULES_OF", {"one": ("newton", "votes")})
+    monkeypatch.setattr(record, "stored_rules", lambda: stored)
+    monkeypatch.setattr(record, "RULES_OF", {"one": ("newton", "votes")})
     measured = {"before": {"date": "2026-11-01"}, "after": {"date": "2026-11-02"}}
-    monkeypatch.setattr(rules, "load", lambda name: measured)
-    assert rules.older() == {"one": ["before"]}
+    monkeypatch.setattr(record, "load", lambda name: measured)
+    assert record.older() == {"one": ["before"]}
 
 
 @pytest.mark.parametrize("argument", ["accounting.py", "record"])

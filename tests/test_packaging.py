@@ -31,7 +31,8 @@ def test_the_version_is_the_same_everywhere():
     assert read("CITATION.cff")["version"] == version
 
 
-def test_a_release_finds_the_version_and_its_section_in_the_changelog():
+def test_a_release_finds_the_version_and_its_section_in_the_changelog(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / ".ci")
     release = runpy.run_path(str(ROOT / ".ci" / "release.py"))
     for name in release["VERSIONED"]:
         [(_, version, _)] = re.findall(release["LINE"], (ROOT / name).read_text())

@@ -8,8 +8,6 @@ from fractions import Fraction
 from html import escape
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-
 from sklearn_pate.accounting._ledger import WHY_SHARES
 from sklearn_pate.accounting._statement import (
     HEADINGS,
@@ -158,7 +156,7 @@ def draw_data_flow(steps: Sequence[Step]) -> str:
 
 def draw_bars(bars: Sequence[tuple[str, float]]) -> str:
     """Draw a bar below each name, as long as its value."""
-    longest = max(*(value for _, value in bars), np.finfo(float).tiny)
+    longest = max(value for _, value in bars) or 1.0
     drawn = []
     for place, (name, value) in enumerate(bars):
         y, width = 2 * _ABOVE * place, round(WIDTH * value / longest)
