@@ -46,7 +46,7 @@ from tests.publication.learners import network
 pytestmark = pytest.mark.slow
 
 CLASSES = ["ill", "unsure", "well"]
-N_ROWS, N_PUBLIC = 400, 150
+N_ROWS, N_PUBLIC = 240, 150
 # Dates, places in memory, and scikit-learn's numbers of drawings.
 CHANGING = re.compile(r"\d{4}-\d\d-\d\d|x[0-9a-f]{6,}|(sk-[\w-]*?-id|estimator)-\d+")
 NUMBERS = ["age", "dose", "weight"]
@@ -149,12 +149,12 @@ LEARNERS = {
     "synthetic": PATEClassifier(
         LogisticRegression(),
         n_teachers=20,
-        synthetic=PrivateMarginals(DOMAIN),
+        synthetic=PrivateMarginals(DOMAIN, n_rows=500),
         **PUBLIC,
     ),
     "Newton": DPNewtonClassifier(**PUBLIC),
     "Newton, synthetic": DPNewtonClassifier(
-        synthetic=PrivateMarginals(DOMAIN), **PUBLIC
+        synthetic=PrivateMarginals(DOMAIN, n_rows=500), **PUBLIC
     ),
     "neighbours": PrivateKNNClassifier(
         tabular(), n_queries=40, representation=TableRepresentation(3), **PUBLIC

@@ -111,7 +111,9 @@ def class_indices(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     """
     check_container("labels", labels)
     labels = labels if hasattr(labels, "dtype") else as_objects(labels)
-    labels = column_or_1d(labels)
+    # Predictions of one row at a time come here; checks take as long as they do.
+    if not isinstance(labels, np.ndarray) or labels.ndim != 1:
+        labels = column_or_1d(labels)
     if labels.dtype.kind in "bi" and classes.dtype.kind in "bi":  # compared exactly
         order = np.argsort(classes)
         place = np.searchsorted(classes, labels, sorter=order)

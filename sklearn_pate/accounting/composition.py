@@ -194,32 +194,31 @@ def sampled_gaussian_curve(
         unsampled = orders / 2 / noise_multiplier / noise_multiplier
     if rate == 1:
         return RdpCurve(orders, unsampled)
-    log_moments = [
-        _log_moment(order, rate, noise_multiplier) for order in _INTEGER_ORDERS
-    ]
+    log_moments = _log_moments(rate, noise_multiplier)
     at = np.interp(orders, [1, *_INTEGER_ORDERS], [0.0, *log_moments], right=np.inf) / (
         orders - 1
     )
     return RdpCurve(orders, np.minimum(at * (1 + _ROUNDING), unsampled))
 
 
-def _log_moment(order: int, rate: float, noise_multiplier: float) -> float:
-    """Return (order - 1) times the divergence, for an integer order."""
-    k = np.arange(order + 1)
-    log_factorials = _LOG_FACTORIALS[: order + 1]
-    log_terms = (
-        log_factorials[-1]
-        - log_factorials
-        - log_factorials[::-1]
-        + (order - k) * np.log1p(-rate)
-        + k * np.log(rate)
-    )
+def _log_moments(rate: float, noise_multiplier: float) -> list[float]:
+    """Return (order - 1) times the divergence, for each integer order."""
+    k = np.arange(_INTEGER_ORDERS[-1] + 1)
+    without = k * np.log1p(-rate) - _LOG_FACTORIALS
     # Without the excess the terms sum to 1; adding it to 1 first would lose digits. In
     # logarithms, as a term may vanish where its product with the excess does not.
     with np.errstate(over="ignore", divide="ignore"):
         excess = k * (k - 1.0) / 2 / noise_multiplier / noise_multiplier
-        log_rises = log_terms + excess + np.log(-np.expm1(-excess))
-    return float(np.logaddexp(0.0, logsumexp(log_rises)))
+        rises = excess + np.log(-np.expm1(-excess))
+    within = k * np.log(rate) - _LOG_FACTORIALS + rises
+    found = []
+    for order in _INTEGER_ORDERS:
+        log_rises = _LOG_FACTORIALS[order] + without[order::-1] + within[: order + 1]
+        largest = log_rises.max()
+        if np.isfinite(largest):
+            largest += np.log(np.exp(log_rises - largest).sum())
+        found.append(float(np.logaddexp(0.0, largest)))
+    return found
 
 
 def dpsgd_cost(

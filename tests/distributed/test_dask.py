@@ -186,7 +186,7 @@ def test_scores_are_those_of_a_fit_in_memory(
     clf = make(LogisticRegression(), **options, representation=representation)
     clf.set_params(student=None, privacy_unit=unit)
     numbers = PublicData(X_public.X[NUMBERS])
-    frame = table.copy()
+    frame = table.head(900).copy()  # some representations take one row at a time
     frame.loc[3, "b"] = np.inf
     frame.loc[4, NUMBERS[:3]] = 1e18
     frame.loc[::50, "label"] = 7

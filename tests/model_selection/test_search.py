@@ -89,7 +89,7 @@ def test_the_best_estimator_predicts(easy):
 def test_it_has_the_methods_of_the_best_estimator(easy):
     X, y, X_test, _ = easy
     pate = PATEClassifier(GaussianNB(), LogisticRegression(max_iter=1000))
-    searched = search({"n_queries": [20]}, pate)
+    searched = search({"n_queries": [20]}, pate, mean_n_trials=2)
     assert hasattr(searched, "predict_proba")
     searched.fit(X, y, X_public=PublicData(X_test))
     for method in ("predict_proba", "decision_function"):
@@ -230,7 +230,7 @@ def test_the_best_estimator_states_the_cost_of_the_search():
 def test_a_published_estimator_states_the_cost_of_the_search(easy):
     X, y, X_public, _ = easy
     pate = PATEClassifier(GaussianNB(), n_teachers=20)
-    searched = search({"n_queries": [20]}, pate).fit(
+    searched = search({"n_queries": [20]}, pate, mean_n_trials=2).fit(
         X, y, X_public=PublicData(X_public)
     )
     published = searched.best_estimator_.publish()
@@ -290,8 +290,9 @@ def test_with_a_seed_searches_can_be_repeated(easy):
     def fit():
         return search(radii, NoisyMeans(), random_state=0).fit(X, y)
 
-    assert fit().best_params_ == fit().best_params_
-    np.testing.assert_array_equal(fit().predict(X_test), fit().predict(X_test))
+    one, other = fit(), fit()
+    assert one.best_params_ == other.best_params_
+    np.testing.assert_array_equal(one.predict(X_test), other.predict(X_test))
 
 
 def test_a_large_delta_is_warned_of():

@@ -31,7 +31,7 @@ def numbers(data_set):
     """Private and other rows, with five columns of numbers."""
     adult = data_set("adult")
     X = adult.data[:, [adult.feature_names.index(name) for name in BOUNDS]]
-    return X[:30_000], adult.target[:30_000], X[30_000:], adult.target[30_000:]
+    return X[:12_000], adult.target[:12_000], X[30_000:], adult.target[30_000:]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_rows_that_may_be_added_and_a_kernel(numbers):
 def test_frames_reach_teachers_with_their_names(data_set):
     X, y = data_set("adult", as_frame=True, return_X_y=True)
     frame, labels = X[[*BOUNDS]].iloc[:4000], y.iloc[:4000]
-    pate = PATEClassifier(RandomForestClassifier(5), n_teachers=20, epsilon=2.0)
+    pate = PATEClassifier(RandomForestClassifier(5), n_teachers=10, epsilon=2.0)
     search = PrivateSearchCV(pate, {"n_queries": [20, 50]}, mean_n_trials=2)
     search.fit(
         frame.iloc[:3000], labels.iloc[:3000], X_public=PublicData(frame.iloc[3000:])
