@@ -6,6 +6,9 @@ CONSTRAINTS := constraints.txt
 RUN := $(VENV)/bin/python
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 
+# Else, each process of the tests would compile all modules.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help demo test-fast test test-thorough test-offline test-kernels test-oldest test-engines coverage lint format docs benchmarks dist release clean
 
 help:

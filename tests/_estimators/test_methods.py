@@ -215,7 +215,9 @@ def flatten(images):
     return images.reshape(len(images), -1)
 
 
-@pytest.mark.parametrize("estimator", [LinearSVC(), GaussianNB()])
+@pytest.mark.parametrize(
+    "estimator", [LinearSVC(), pytest.param(GaussianNB(), marks=pytest.mark.thorough)]
+)
 def test_images_and_votes_change_no_method(estimator, digits):
     X, y = digits[0].reshape(-1, 8, 8)[:600], digits[1][:600]
     flat = make_pipeline(FunctionTransformer(flatten), estimator)
