@@ -95,13 +95,13 @@ def scored_once(model, X, monkeypatch):
 @pytest.mark.parametrize("kind", OUTCOMES)
 def test_intervals_hold_the_truth_about_as_often_as_stated(models, kind, monkeypatch):
     """Of 100 draws of rows and noise; the truth is that of many rows."""
-    model, (X, y) = models[kind], measured_rows(kind, 900, 80_000)
+    model, (X, y) = models[kind], measured_rows(kind, 900, 40_000)
     scored_once(model, X, monkeypatch)
     truth = private_metrics(model, X, y, epsilon=200.0, delta=1e-6)
     monkeypatch.setattr(_outcome_metrics, "N_DRAWS", 1000)
     rng, drawn = np.random.default_rng(1), []
     for _ in range(100):
-        some = rng.choice(len(X), 4000, replace=False)
+        some = rng.choice(len(X), 2000, replace=False)
         drawn.append(private_metrics(model, X[some], y[some], epsilon=1.0))
     for name, of_many in truth.items():
         value = of_many.value
