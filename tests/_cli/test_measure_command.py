@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sklearn_pate import DPNewtonClassifier, PrivacyLedger, PrivateMarginals
-from sklearn_pate.learners import DPLogisticRegression
+from sklearn_pate.learners import DPNaiveBayesClassifier
 from sklearn_pate.metrics import PrivateMetrics
 from sklearn_pate.publication import PublishedClassifier
 from tests.private import main, read_rows, score_rows
@@ -42,7 +42,7 @@ def models(tmp_path_factory):
     rows[500:].to_parquet(folder / "rows.parquet")
     rows.drop(columns=["patient", "band"])[500:].to_csv(folder / "few.csv", index=False)
     X, y = rows[["age", "marker"]][:500], rows["outcome"][:500]
-    clf = DPLogisticRegression(feature_bounds=(-4, 4), classes=["no", "yes"])
+    clf = DPNaiveBayesClassifier((-4, 4), classes=["no", "yes"])
     clf.fit(X, y).publish().save(folder / "model.skops")
     X = rows[["marker", "age"]].to_numpy()[:500]
     clf.fit(X, y).publish().save(folder / "unnamed.skops")

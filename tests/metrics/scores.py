@@ -8,6 +8,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 class FirstColumn(ClassifierMixin, BaseEstimator):
     """Fitted model of two or more classes whose probabilities are columns of X."""
 
+    # Rows are scored together, which is exact here and a hundred times as quick.
+    _keeps_rows_apart = ()
+
     def __init__(self, n_classes=2):
         self.n_classes = n_classes
         self.classes_ = np.arange(n_classes)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_pate import BudgetExceededError, PrivacyLedger
-from sklearn_pate.learners import DPLogisticRegression
+from sklearn_pate.learners import DPNaiveBayesClassifier
 from sklearn_pate.metrics import private_metrics
 from tests._aggregation.fits import Crash
 from tests.metrics.scores import FirstColumn, scored_rows
@@ -140,8 +140,8 @@ def test_beyond_the_budget_nothing_is_scored_drawn_or_charged(tmp_path, monkeypa
 def test_costs_of_a_fit_and_of_its_metrics_add_up(ledger):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = DPLogisticRegression(
-            epsilon=1.0, feature_bounds=(0, 1), classes=[0, 1], ledger=ledger
+        model = DPNaiveBayesClassifier(
+            (0, 1), epsilon=1.0, classes=[0, 1], ledger=ledger
         ).fit(X, Y)
     metrics = measured(ledger, model=model)
     of_fit, of_metrics = model.privacy_spent_, metrics.privacy_spent_
@@ -149,7 +149,7 @@ def test_costs_of_a_fit_and_of_its_metrics_add_up(ledger):
     expected = ledger.budget_fractions(total)[0]
     assert ledger.spent == pytest.approx(expected, rel=1e-6)
     assert [one.description.split(",")[0] for one in ledger.entries()][1] == (
-        "metrics of a DPLogisticRegression"
+        "metrics of a DPNaiveBayesClassifier"
     )
 
 

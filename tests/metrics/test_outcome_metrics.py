@@ -16,7 +16,13 @@ from tests.outcomes.outcomes import (
     numbers,
     times,
 )
-from tests.private import MetricSums, PredictionsOfBins, _outcome_metrics
+from tests.private import (
+    MetricSums,
+    PredictionsOfBins,
+    _outcome_metrics,
+    _private_metrics,
+    score_rows,
+)
 from tests.seeding import equal_noise
 
 N_ROWS = 12_000
@@ -72,15 +78,31 @@ def test_metrics_of_times_are_those_of_the_rows(models):
         assert metrics["incidence", end].value == pytest.approx(truth, abs=0.02)
 
 
+def scored_once(model, X, monkeypatch):
+    """Let many measurements of these rows look their scores up, by the first column."""
+    classes, order = np.asarray(model.classifier_.classes_), np.argsort(X[:, 0])
+    known = score_rows(model.classifier_, X, order, classes)
+
+    def looked_up(classifier, X_some, rows, of_classes):
+        assert classifier is model.classifier_
+        places = np.searchsorted(X[order, 0], X_some[rows, 0])
+        return known[0][places], known[1][places]
+
+    monkeypatch.setattr(_private_metrics, "score_rows", looked_up)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", OUTCOMES)
-def test_intervals_hold_the_truth_about_as_often_as_stated(models, kind):
+def test_intervals_hold_the_truth_about_as_often_as_stated(models, kind, monkeypatch):
     """Of 100 draws of rows and noise; the truth is that of many rows."""
-    model = models[kind]
-    truth = measure(model, kind, epsilon=200.0, seed=900, n_rows=200_000, delta=1e-7)
-    drawn = [
-        measure(model, kind, seed=1000 + 2 * draw, n_rows=4000) for draw in range(100)
-    ]
+    model, (X, y) = models[kind], measured_rows(kind, 900, 40_000)
+    scored_once(model, X, monkeypatch)
+    truth = private_metrics(model, X, y, epsilon=200.0, delta=1e-6)
+    monkeypatch.setattr(_outcome_metrics, "N_DRAWS", 1000)
+    rng, drawn = np.random.default_rng(1), []
+    for _ in range(100):
+        some = rng.choice(len(X), 2000, replace=False)
+        drawn.append(private_metrics(model, X[some], y[some], epsilon=1.0))
     for name, of_many in truth.items():
         value = of_many.value
         if name == "concordance":  # of shorter parts of intervals, with many rows
@@ -91,22 +113,27 @@ def test_intervals_hold_the_truth_about_as_often_as_stated(models, kind):
 
 
 @pytest.mark.slow
-def test_intervals_of_the_returned_level_cover(models):
+def test_intervals_of_the_returned_level_cover(models, monkeypatch):
     """Coverage over draws of the noise, on rows that were not measured."""
     model = models["number"]
-    X, y = measured_rows("number", seed=77, n_rows=20_000)
+    X, y = measured_rows("number", seed=77, n_rows=4000)
+    probabilities = model.classifier_.predict_proba(X)
+    others = measured_rows("number", seed=300, n_rows=3000)
+    scored_once(model, others[0], monkeypatch)
     covered = []
-    for draw in range(40):
-        metrics = measure(model, "number", seed=300 + draw, n_rows=3000)
+    for _ in range(40):
+        metrics = private_metrics(model, *others, epsilon=1.0)
         level = metrics.confidence_level(coverage=0.9)
-        ends = model.predict_interval(X, level)
+        with monkeypatch.context() as patch:
+            patch.setattr(model.classifier_, "predict_proba", lambda X: probabilities)
+            ends = model.predict_interval(X, level)
         inside = (ends[:, 0] <= y.clip(0, 10)) & (y.clip(0, 10) <= ends[:, 1])
         covered.append(inside.mean())
     assert 0.9 <= np.mean(covered) < 0.97
 
 
 def test_too_much_noise_is_told(models):
-    metrics = measure(models["number"], "number", epsilon=0.01, n_rows=300)
+    metrics = measure(models["number"], "number", epsilon=0.1, n_rows=30)
     assert np.isnan(metrics["r2"].value)
     assert metrics.confidence_level(coverage=0.9) == 1.0
     assert metrics.to_dict()["figures"]["r2"]["value"] is None
@@ -262,26 +289,26 @@ def test_a_replaced_row_moves_the_sums_no_further_than_stated(
         models[kind].classifier_._outcome, 3, 1.0, 1e-5
     )
     bounds = [2 * one.n_tables + one.n_numbers for one in calibrated]
-    for odd in ODD:
-        for row in (0, 7, 39):
-            others, outcome = X.astype(object), y.copy()
-            others[row, 0] = odd
-            if kind == "time":
-                outcome[row] = (not y[row]["event"], 8.0)
-            else:
-                outcome = outcome.astype(object)
-                outcome[row] = odd
-            after = exact_sums(
-                monkeypatch,
-                models[kind],
-                others,
-                outcome,
-                subgroups=np.where(np.arange(40) == row, 1, np.arange(40) % 3),
-                subgroup_values=[0, 1],
-            )
-            assert len(after) == len(before) == len(bounds)
-            for one, other, bound in zip(before, after, bounds, strict=True):
-                assert np.sum((one - other) ** 2) <= bound * STEPS**2
+    for place, odd in enumerate(ODD):
+        row = (0, 7, 39)[place % 3]
+        others, outcome = X.astype(object), y.copy()
+        others[row, 0] = odd
+        if kind == "time":
+            outcome[row] = (not y[row]["event"], 8.0)
+        else:
+            outcome = outcome.astype(object)
+            outcome[row] = odd
+        after = exact_sums(
+            monkeypatch,
+            models[kind],
+            others,
+            outcome,
+            subgroups=np.where(np.arange(40) == row, 1, np.arange(40) % 3),
+            subgroup_values=[0, 1],
+        )
+        assert len(after) == len(before) == len(bounds)
+        for one, other, bound in zip(before, after, bounds, strict=True):
+            assert np.sum((one - other) ** 2) <= bound * STEPS**2
 
 
 def parts_of(kind):

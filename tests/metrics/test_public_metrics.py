@@ -4,6 +4,7 @@ Then it is a function of released and of public numbers: which subgroups and lab
 occur shows nowhere.
 """
 
+import functools
 import io
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
@@ -19,7 +20,7 @@ from sklearn_pate.learners import DPNaiveBayesClassifier
 from sklearn_pate.metrics import PrivateMetrics, private_metrics
 from sklearn_pate.model_selection import fit_and_measure
 from tests.metrics.exact_counts import Touchy, columns
-from tests.private import LABEL_SET_READ, MarginalCounts
+from tests.private import LABEL_SET_READ, MarginalCounts, _estimates
 
 N_ROWS = 40
 GROUPS = np.array([f"p{row // 2:02}" for row in range(N_ROWS)], dtype=object)
@@ -58,6 +59,7 @@ def leaving(monkeypatch, call, *args, **parameters):
         # Which fits a process has made before is no part of a fit.
         warnings.filterwarnings("ignore", "2 fits of the same private rows")
         patch.setattr(MarginalCounts, "release", fixed_counts)
+        patch.setattr(_estimates, "N_DRAWS", 200)  # of intervals, from these counts
         result = call(*args, **parameters)
     parts = [result] if isinstance(result, PrivateMetrics) else [*result]
     found = {
@@ -172,9 +174,20 @@ def test_a_measured_fit_does_not_show_which_values_occur(by_group, monkeypatch):
         given["test_size"] = 0.5
         return leaving(monkeypatch, fit_and_measure, learner, X, y, **given, **groups)
 
-    before = released(*data())
+    fitted_on, fit = [], DPNaiveBayesClassifier.fit
+
+    @functools.wraps(fit)
+    def spy(self, X, *args, **given):
+        fitted_on.append({tuple(row) for row in X})
+        return fit(self, X, *args, **given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DPNaiveBayesClassifier, "fit", spy)
+        before = released(*data())
+    of_parts = (4, 6)  # a row of each part
+    assert sum(tuple(data()[0][row]) in fitted_on[0] for row in of_parts) == 1
     for kind, change in (OF_GROUPS if by_group else OF_ROWS).items():
-        for row in range(0, 8, 2):  # some of either part
+        for row in of_parts:
             rows = [row, row + 1] if by_group else [row]
             assert released(*changed(**change, rows=rows)) == before, (kind, row)
 

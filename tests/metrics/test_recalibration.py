@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate.learners import DPLogisticRegression
+from sklearn_pate.learners import DPNaiveBayesClassifier
 from sklearn_pate.metrics import RecalibratedClassifier, private_metrics
 from tests.metrics.scores import FirstColumn
 
@@ -63,7 +63,7 @@ def test_without_a_statement_of_the_model_its_rows_are_assumed_to_be_public(meas
 @pytest.fixture(scope="module")
 def private_model(measured):
     X, y, _ = measured
-    model = DPLogisticRegression(feature_bounds=(0, 1), classes=[0, 1])
+    model = DPNaiveBayesClassifier((0, 1), classes=[0, 1])
     return model.fit(X[:500], y[:500])
 
 

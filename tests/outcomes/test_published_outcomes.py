@@ -20,7 +20,6 @@ from sklearn_pate.outcomes import (
     PublishedSurvival,
 )
 from sklearn_pate.publication import Deployment, _model_file
-from tests.outcomes.outcomes import fitted
 
 LOADERS = {
     "number": PublishedRegressor,
@@ -35,13 +34,20 @@ def kind(request):
 
 
 @pytest.fixture(scope="module")
-def saved(kind, tmp_path_factory):
-    """A fitted model, its published form, the path of its file, and fresh rows."""
-    model, X, y = fitted(kind)
-    published = model.publish(deployment=Deployment(name="Stays"))
-    path = tmp_path_factory.mktemp(kind) / "model.skops"
-    assert published.save(path) == []
-    return model, published, path, X, y
+def every_saved(fits, tmp_path_factory):
+    """By kind: a model, its published form, the path of its file, and fresh rows."""
+    every = {}
+    for kind, (model, X, y) in fits.items():
+        published = model.publish(deployment=Deployment(name="Stays"))
+        path = tmp_path_factory.mktemp(kind) / "model.skops"
+        assert published.save(path) == []
+        every[kind] = model, published, path, X, y
+    return every
+
+
+@pytest.fixture(scope="module")
+def saved(kind, every_saved):
+    return every_saved[kind]
 
 
 def test_a_saved_model_predicts_as_the_private_one(saved, kind):
@@ -67,19 +73,21 @@ def test_what_would_not_be_read_again_is_not_saved(saved, monkeypatch):
     assert not path.with_name("other.skops").exists()
 
 
-def test_another_process_reads_it(saved, kind):
+def test_another_process_reads_them(every_saved):
     """With nothing but the files, without the training code."""
-    model, _, path, X, _ = saved
-    table, name = str(path.with_name("rows.npy")), LOADERS[kind].__name__
-    np.save(table, X)
-    code = (
-        f"import numpy as np; from sklearn_pate.outcomes import {name} as P; "
-        f"m = P.load({str(path)!r}); print(m.predict(np.load({table!r})).tolist())"
-    )
+    code = "import numpy as np; import sklearn_pate.outcomes as P\n"
+    for kind, (_, _, path, X, _) in every_saved.items():
+        table = str(path.with_name("rows.npy"))
+        np.save(table, X)
+        code += (
+            f"m = P.{LOADERS[kind].__name__}.load({str(path)!r})\n"
+            f"print(m.predict(np.load({table!r})).tolist())\n"
+        )
     printed = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout
-    assert json.loads(printed) == model.predict(X).tolist()
+    expected = [model.predict(X).tolist() for model, *_, X, _ in every_saved.values()]
+    assert [json.loads(line) for line in printed.splitlines()] == expected
 
 
 def test_another_loader_names_the_right_one(saved, kind):
@@ -134,8 +142,8 @@ def forge_inside(path, card):
     path.with_suffix(".json").write_text(json.dumps(card))
 
 
-def test_forged_totals_of_several_outcomes_are_found(tmp_path):
-    model, _, _ = fitted("labels")
+def test_forged_totals_of_several_outcomes_are_found(of_labels, tmp_path):
+    model, _, _ = of_labels
     path = tmp_path / "model.skops"
     model.publish().save(path)
     card_path = path.with_suffix(".json")
@@ -168,8 +176,8 @@ def test_forged_totals_of_several_outcomes_are_found(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["number", "time"])
-def test_report_and_card_say_what_is_predicted(kind):
-    model, _, _ = fitted(kind)
+def test_report_and_card_say_what_is_predicted(kind, fits):
+    model, _, _ = fits[kind]
     described = Deployment(prediction="days in hospital")
     published = model.publish(deployment=described)
     text = {
@@ -183,8 +191,8 @@ def test_report_and_card_say_what_is_predicted(kind):
     assert published.card["outcome"]["kind"] == kind
 
 
-def test_a_report_of_several_outcomes_is_one_of_each():
-    model, _, _ = fitted("labels")
+def test_a_report_of_several_outcomes_is_one_of_each(of_labels):
+    model, _, _ = of_labels
     with pytest.raises(ValueError, match="one of its estimators_"):
         PrivacyReport.from_estimator(model.publish())
     report = PrivacyReport.from_estimator(model.publish().estimators_[0])
@@ -192,8 +200,8 @@ def test_a_report_of_several_outcomes_is_one_of_each():
 
 
 @pytest.mark.parametrize("kind", ["number", "time"])
-def test_metrics_are_published_with_the_model(kind, tmp_path):
-    model, X, y = fitted(kind)
+def test_metrics_are_published_with_the_model(kind, fits, tmp_path):
+    model, X, y = fits[kind]
     metrics = private_metrics(model, X, y, epsilon=2.0)
     published = model.publish(metrics=metrics)
     assert published.privacy_spent_.epsilon > model.privacy_spent_.epsilon
@@ -208,6 +216,6 @@ def test_metrics_are_published_with_the_model(kind, tmp_path):
     of_classes = private_metrics(model.classifier_, X, model._read(y)[0], epsilon=2.0)
     with pytest.raises(ValueError, match="must be OutcomeMetrics"):
         model.publish(metrics=of_classes)
-    other, _, _ = fitted("time" if kind == "number" else "number")
+    other, _, _ = fits["time" if kind == "number" else "number"]
     with pytest.raises(ValueError, match="metrics are of another model"):
         other.publish(metrics=metrics)

@@ -19,18 +19,12 @@ from tests.outcomes.outcomes import (
     N_PRIVATE,
     N_PUBLIC,
     classifier,
-    fitted,
     parts,
     rows,
     survival,
     times,
 )
 from tests.private import SurvivalOutcome, concordance, survival_of
-
-
-@pytest.fixture(scope="module")
-def of_times():
-    return fitted("time")
 
 
 def made(pairs):
@@ -199,7 +193,7 @@ def test_teachers_of_forests_vote_on_intervals():
     X = rows()
     y = times(X)
     clf = PATEClassifier(
-        RandomForestClassifier(10), LogisticRegression(), n_teachers=40, epsilon=4.0
+        RandomForestClassifier(3), LogisticRegression(), n_teachers=40, epsilon=4.0
     )
     model = DiscreteSurvival(clf, intervals=[4.0])
     public = PublicData(X[N_PRIVATE : N_PRIVATE + N_PUBLIC])
@@ -216,7 +210,7 @@ def test_few_persons_are_warned_of():
 
 def test_it_works_in_pipelines_and_searches():
     make, X, y, _ = parts("time")
-    model, given = make(classifier()), {"X_public": PublicData(rows(1))}
+    model, given = make(classifier()), {"X_public": PublicData(rows(1)[:1000])}
     pipeline = make_pipeline(FunctionTransformer(), model)
     pipeline.fit(X, y, discretesurvival__X_public=given["X_public"])
     assert pipeline.score(X, y) > 0.68
