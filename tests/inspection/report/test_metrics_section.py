@@ -18,7 +18,7 @@ from tests.seeding import equal_noise
 
 pytestmark = pytest.mark.slow
 
-X, Y = scored_rows(3500)
+X, Y = scored_rows(2500)
 BANDS = np.array(["under 40", "40 to 60", "over 60", "<b>50</b>", "unknown"])
 
 
@@ -32,7 +32,7 @@ def fitted():
 def measured(n_bands=2, **parameters):
     options = {"epsilon": 2.0} | parameters
     if n_bands:
-        options["subgroups"] = BANDS[np.arange(3000) % n_bands]
+        options["subgroups"] = BANDS[np.arange(2000) % n_bands]
         options["subgroup_values"] = BANDS[:n_bands]
     return private_metrics(fitted(), X[500:], Y[500:], **options)
 
