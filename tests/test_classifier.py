@@ -53,8 +53,8 @@ def make(estimator=None, student=None, **parameters):
 def test_adult_student_is_accurate_at_a_publishable_epsilon(data_set, epsilon):
     X, y = data_set("adult", return_X_y=True)
     pate = PATEClassifier(
-        RandomForestClassifier(20, max_features=0.5),
-        RandomForestClassifier(100, min_samples_leaf=20),
+        RandomForestClassifier(5, max_features=0.5),
+        RandomForestClassifier(30, min_samples_leaf=20),
         n_teachers=200,
         mechanism="gnmax",
         epsilon=epsilon,

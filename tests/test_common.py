@@ -29,13 +29,13 @@ OWN_NOISE = {"epsilon": None, **PUBLIC}
 
 CONFIGURATIONS = {
     "forest, operating system's noise": PATEClassifier(
-        RandomForestClassifier(10),
+        RandomForestClassifier(2),
         mechanism=GNMax(sigma=1e-3),
         n_teachers=1,
         **OWN_NOISE,
     ),
     "forest, calibrated": PATEClassifier(
-        RandomForestClassifier(5), mechanism="gnmax", **PUBLIC
+        RandomForestClassifier(2), mechanism="gnmax", **PUBLIC
     ),
     "logistic regression, LNMax": PATEClassifier(
         LogisticRegression(),
@@ -84,7 +84,7 @@ CONFIGURATIONS = {
         PATEClassifier(epsilon=20, random_state=0, **PUBLIC)
     ),
     "student without probabilities": PATEClassifier(
-        RandomForestClassifier(5),
+        RandomForestClassifier(2),
         LinearSVC(),
         mechanism=GNMax(sigma=1e-3),
         n_teachers=1,

@@ -80,7 +80,7 @@ def test_one_changed_label_does_not_contradict_the_package():
 @pytest.mark.slow
 def test_shards_that_look_at_labels_are_found(monkeypatch):
     monkeypatch.setattr(PrivateRows, "shards", deal_by_class)
-    assert in_two_worlds(100).contradicted
+    assert in_two_worlds(80).contradicted
 
 
 @pytest.mark.slow
@@ -97,7 +97,7 @@ def test_a_teacher_that_gets_all_rows_is_found(monkeypatch):
         (X, y),
         (X, changed),
         X_public=X_PUBLIC,
-        n_runs=100,
+        n_runs=80,
     )
     assert result.contradicted
     assert "contradicts the claim of epsilon=1.000" in str(result)
@@ -202,7 +202,7 @@ def test_answers_of_neighbours_are_looked_at_too(monkeypatch):
         classes=[0, 1],
         random_state=0,
     )
-    audited = {"X_public": X_PUBLIC, "n_runs": 80}
+    audited = {"X_public": X_PUBLIC, "n_runs": 60}
     assert not audit_neighbours(knn, *near_and_far(30), **audited).contradicted
     monkeypatch.setattr(
         "sklearn_pate.mechanisms._noisy_training.PoissonSampler.draw",

@@ -89,12 +89,18 @@ def rows():
 
 
 @pytest.fixture(scope="session")
-def originals(rows):
-    """Published fits of every private classifier, each made once."""
+def fits(rows):
+    """Fits of every private classifier, each made once; no test changes them."""
     from tests.publication.learners import LEARNERS, WITHOUT_PUBLIC, fit  # with torch
 
     @cache
-    def published(name):
-        return fit(LEARNERS[name], rows, public=name not in WITHOUT_PUBLIC).publish()
+    def fitted(name):
+        return fit(LEARNERS[name], rows, public=name not in WITHOUT_PUBLIC)
 
-    return published
+    return fitted
+
+
+@pytest.fixture(scope="session")
+def originals(fits):
+    """What is published of these fits."""
+    return cache(lambda name: fits(name).publish())

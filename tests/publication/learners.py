@@ -88,7 +88,11 @@ LEARNERS = {
         classes=CLASSES,
     ),
     "search of networks": PrivateSearchCV(
-        make_pipeline(Normalizer(), DPSGDClassifier(network())),
+        # Of given noise, as the search of a scale takes a second in each fit.
+        make_pipeline(
+            Normalizer(),
+            DPSGDClassifier(network(), epsilon=None, noise_multiplier=1.5),
+        ),
         {"dpsgdclassifier__max_grad_norm": [0.5, 1.0]},
         mean_n_trials=2,
         classes=CLASSES,

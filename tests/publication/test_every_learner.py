@@ -1,9 +1,11 @@
 """Every private classifier is published, saved, loaded and reported."""
 
+import json
 import pickle
 import subprocess
 import sys
 import warnings
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -38,10 +40,13 @@ from tests.publication.learners import (
 
 
 @pytest.fixture(scope="module", params=LEARNERS)
-def fitted(request, rows):
-    name = request.param
-    public = name not in WITHOUT_PUBLIC
-    return fit(LEARNERS[name], rows, public=public)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def fitted(name, fits):
+    return fits(name)
 
 
 @pytest.fixture
@@ -51,29 +56,42 @@ def saved(fitted, tmp_path):
     return path
 
 
-@pytest.mark.slow
-def test_a_model_has_one_fingerprint_wherever_it_is(fitted, saved, rows, tmp_path):
-    published = fitted.publish()
-    before = model_fingerprint(fitted)
-    assert before == published.card["model_fingerprint"]
-    fitted.predict(rows[0][2200:])
-    (tmp_path / "fitted.pickle").write_bytes(pickle.dumps(fitted))
-    (tmp_path / "published.pickle").write_bytes(pickle.dumps(published))
+@pytest.fixture(scope="module")
+def fingerprints_elsewhere(fits, originals, rows, tmp_path_factory):
+    """Fingerprints that another process reads, by name: of two pickles and a file."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    for number, name in enumerate(LEARNERS):
+        originals(name)
+        fits(name).predict(rows[0][2200:])  # which must not change it
+        for kind, model in (("fitted", fits(name)), ("published", originals(name))):
+            (folder / f"{number}.{kind}").write_bytes(pickle.dumps(model))
+        originals(name).save(folder / f"{number}.skops")
     code = (
-        "import pickle, sys, pathlib\n"
+        "import json, pathlib, pickle, sys\n"
         "from sklearn_pate._estimators._model_digest import model_fingerprint\n"
         "from sklearn_pate.publication import PublishedClassifier\n"
         "from tests.publication.learners import TRUSTED\n"
-        "*pickles, path = map(pathlib.Path, sys.argv[1:])\n"
-        "models = [pickle.loads(one.read_bytes()) for one in pickles]\n"
-        "models.append(PublishedClassifier.load(path, trusted=TRUSTED))\n"
-        "print(*map(model_fingerprint, models))"
+        "folder, found = pathlib.Path(sys.argv[1]), []\n"
+        "for path in sorted(folder.glob('*.skops'), key=lambda path: int(path.stem)):\n"
+        "    pickles = path.with_suffix('.fitted'), path.with_suffix('.published')\n"
+        "    models = [pickle.loads(one.read_bytes()) for one in pickles]\n"
+        "    models.append(PublishedClassifier.load(path, trusted=TRUSTED))\n"
+        "    found.append([*map(model_fingerprint, models)])\n"
+        "print(json.dumps(found))"
     )
-    files = (tmp_path / "fitted.pickle", tmp_path / "published.pickle", saved)
     elsewhere = subprocess.run(
-        [sys.executable, "-c", code, *files], check=True, capture_output=True, text=True
+        [sys.executable, "-c", code, folder], check=True, capture_output=True, text=True
     )
-    assert elsewhere.stdout.split() == 3 * [before]
+    return dict(zip(LEARNERS, json.loads(elsewhere.stdout), strict=True))
+
+
+@pytest.mark.slow
+def test_a_model_has_one_fingerprint_wherever_it_is(
+    name, fitted, originals, fingerprints_elsewhere
+):
+    published = originals(name)
+    before = published.card["model_fingerprint"]
+    assert fingerprints_elsewhere[name] == 3 * [before]
     assert model_fingerprint(fitted) == model_fingerprint(clone(published)) == before
 
 
@@ -118,12 +136,12 @@ def test_a_saved_model_comes_back_with_the_types_that_were_named(
         np.testing.assert_allclose(one, other, rtol=1e-14, atol=0)
 
 
-@pytest.mark.parametrize("name", ["objective", "dpsgd"])
+@pytest.mark.parametrize("kind", ["objective", "dpsgd"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, "unknown", None])
-def test_a_value_that_is_no_number_is_read_as_the_fit_reads_it(name, value, rows):
+def test_a_value_that_is_no_number_is_read_as_the_fit_reads_it(kind, value, fits, rows):
     X = rows[0][2200:2210].astype(object if isinstance(value, str | None) else float)
     X[3, 0] = value
-    fitted = fit(LEARNERS[name], rows, public=False)
+    fitted = fits(kind)
     assert_predicts_alike(fitted, fitted.publish(), X)
 
 
@@ -152,18 +170,18 @@ def test_a_classifier_without_privacy_is_not_published(rows):
         publish(LogisticRegression().fit(rows[0][:200], rows[1][:200]))
 
 
-@pytest.mark.parametrize("name", ["pate", "knn", "petdl", "objective", "dpsgd"])
-def test_a_plan_takes_the_arguments_of_fit(name, rows):
-    learner = LEARNERS[name]
+@pytest.mark.parametrize("kind", ["pate", "knn", "petdl", "objective", "dpsgd"])
+def test_a_plan_takes_the_arguments_of_fit(kind, rows):
+    learner = LEARNERS[kind]
     with pytest.raises(TypeError, match=r"arguments of fit, and .*'X_pubic'"):
         learner.plan_privacy(*rows, X_pubic=rows[0])
 
 
-@pytest.mark.parametrize("name", ["pate", "petdl", "objective", "dpsgd"])
-def test_a_published_model_does_not_name_the_ledger(name, rows, tmp_path):
+@pytest.mark.parametrize("kind", ["pate", "petdl", "objective", "dpsgd"])
+def test_a_published_model_does_not_name_the_ledger(kind, rows, tmp_path):
     ledger = PrivacyLedger(tmp_path / "patients.sqlite", epsilon=10, delta=1e-5)
-    learner = clone(LEARNERS[name]).set_params(ledger=ledger)
-    fitted = fit(learner, rows, public=name not in WITHOUT_PUBLIC)
+    learner = clone(LEARNERS[kind]).set_params(ledger=ledger)
+    fitted = fit(learner, rows, public=kind not in WITHOUT_PUBLIC)
     content = pickle.dumps(fitted.publish())
     assert b"patients.sqlite" in pickle.dumps(fitted)
     assert b"patients.sqlite" not in content
@@ -171,9 +189,9 @@ def test_a_published_model_does_not_name_the_ledger(name, rows, tmp_path):
 
 @pytest.mark.slow
 def test_the_winner_of_a_search_is_published_under_the_cost_of_the_search(
-    rows, tmp_path
+    fits, tmp_path
 ):
-    search = fit(LEARNERS["search"], rows)
+    search = fits("search")
     published = search.best_estimator_.publish()
     assert published.privacy_spent_.epsilon == search.privacy_spent_.epsilon
     published.save(tmp_path / "winner.skops")
@@ -215,7 +233,6 @@ def test_the_winner_of_a_search_of_searches_comes_back(rows, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LEARNERS)
 def test_a_seeded_fit_comes_back_without_a_guarantee(name, rows, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -242,13 +259,12 @@ def test_the_winner_of_a_seeded_search_comes_back_without_a_guarantee(rows, tmp_
     assert np.isinf(loaded.privacy_spent_.epsilon)
 
 
-@pytest.mark.parametrize("name", ["search", "pure search"])
+@pytest.mark.parametrize("kind", ["search", "pure search"])
 def test_a_winner_that_is_fitted_again_is_published_under_that_fit(
-    name, rows, tmp_path
+    kind, fits, rows, tmp_path
 ):
-    search = fit(LEARNERS[name], rows, public=name not in WITHOUT_PUBLIC)
-    winner = last_step(search.best_estimator_)
-    again = {"X_public": PublicData(rows[0][2000:2200])} if name == "search" else {}
+    winner = last_step(deepcopy(fits(kind)).best_estimator_)
+    again = {"X_public": PublicData(rows[0][2000:2200])} if kind == "search" else {}
     winner.fit(rows[0][:2000], rows[1][:2000], **again)
     winner.publish().save(tmp_path / "again.skops")
     loaded = PublishedClassifier.load(tmp_path / "again.skops")

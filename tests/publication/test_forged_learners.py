@@ -8,7 +8,7 @@ import pytest
 from sklearn_pate import PublishedClassifier
 from tests.private import checked_statements, last_step, rebuilt
 from tests.publication.forging import assert_every_value_is_compared
-from tests.publication.learners import LEARNERS, TRUSTED, fit
+from tests.publication.learners import LEARNERS, TRUSTED
 
 
 def forge(path, change):
@@ -74,10 +74,10 @@ def restate(published, fields):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "parameter", "value", "message"), WINNERS)
 def test_a_winner_that_costs_more_than_its_search_is_refused(
-    name, parameter, value, message, rows, tmp_path
+    name, parameter, value, message, fits, tmp_path
 ):
     path = tmp_path / "winner.skops"
-    search = fit(LEARNERS[name], rows, public=name == "search")
+    search = fits(name)
     last_step(search.best_estimator_).publish().save(path)
 
     def change(published):
@@ -94,9 +94,9 @@ def test_a_winner_that_costs_more_than_its_search_is_refused(
 
 
 @pytest.mark.slow
-def test_a_winner_without_its_number_of_queries_is_refused(rows, tmp_path):
+def test_a_winner_without_its_number_of_queries_is_refused(fits, tmp_path):
     path = tmp_path / "winner.skops"
-    fit(LEARNERS["search"], rows).best_estimator_.publish().save(path)
+    fits("search").best_estimator_.publish().save(path)
 
     def change(published):
         published._card["n_queries"] = None
@@ -108,9 +108,9 @@ def test_a_winner_without_its_number_of_queries_is_refused(rows, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_winner_of_another_relation_than_its_search_is_refused(rows, tmp_path):
+def test_a_winner_of_another_relation_than_its_search_is_refused(fits, tmp_path):
     path = tmp_path / "winner.skops"
-    search = fit(LEARNERS["search of networks"], rows, public=False)
+    search = fits("search of networks")
     last_step(search.best_estimator_).publish().save(path)
     stronger = "replace-one"
 
