@@ -181,13 +181,20 @@ ADULT_DOMAIN = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_rows", [2000, 20_000])
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
-def test_it_ranks_rows_no_worse_than_naive_bayes(data_set, n_rows, epsilon):
+@pytest.mark.parametrize(
+    ("n_rows", "epsilon", "n_fits"),
+    [
+        (2000, 0.5, 6),
+        (20_000, 2.0, 2),
+        pytest.param(2000, 2.0, 6, marks=pytest.mark.thorough),
+        pytest.param(20_000, 0.5, 6, marks=pytest.mark.thorough),
+    ],
+)
+def test_it_ranks_rows_no_worse_than_naive_bayes(data_set, n_rows, epsilon, n_fits):
     X, y = data_set("adult", as_frame=True, return_X_y=True)
     names = [name for name in X if X[name].dtype == "category" or name in ADULT_DOMAIN]
     X, y = X[names], (y == ">50K").to_numpy().astype(int)
-    X_test, y_test = X[25_000:], y[25_000:]
+    X_test, y_test = X[25_000:33_000], y[25_000:33_000]
 
     def auc(clf):
         clf.fit(X[:n_rows], y[:n_rows])
@@ -195,7 +202,7 @@ def test_it_ranks_rows_no_worse_than_naive_bayes(data_set, n_rows, epsilon):
 
     synthetic = PrivateMarginals(ADULT_DOMAIN)
     newton, bayes = (
-        np.mean([auc(make(seed)) for seed in range(6)])
+        np.mean([auc(make(seed)) for seed in range(n_fits)])
         for make in (
             lambda seed: DPNewtonClassifier(
                 epsilon=epsilon, synthetic=synthetic, classes=[0, 1], random_state=seed
@@ -225,6 +232,6 @@ def test_a_rare_class_is_predicted_as_often_as_it_is(data_set):
     share = y[7000:15_000].mean()
     assert share == pytest.approx(0.05, abs=0.005)
     # On drawn rows as they are, about 1.5 times the share is predicted.
-    assert np.mean([predicted(seed) for seed in range(5)]) == pytest.approx(
+    assert np.mean([predicted(seed) for seed in range(3)]) == pytest.approx(
         share, rel=0.25
     )

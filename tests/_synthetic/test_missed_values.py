@@ -46,7 +46,7 @@ FITS = {
         synthetic=PrivateMarginals(domain, by_class=False)
     ),
     "PATE": lambda domain: PATEClassifier(
-        n_teachers=100,
+        n_teachers=20,
         epsilon=4.0,
         synthetic=PrivateMarginals(domain, share=0.5),
         mechanism="scores",

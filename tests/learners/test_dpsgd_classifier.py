@@ -42,7 +42,7 @@ def test_digits_are_learnt_through_little_noise(rows, probabilities):
     X, y = rows
     criterion = nn.NLLLoss if probabilities else nn.CrossEntropyLoss
     net = network(
-        module__probabilities=probabilities, criterion=criterion, max_epochs=20
+        module__probabilities=probabilities, criterion=criterion, max_epochs=8
     )
     clf = make(net, noise_multiplier=0.3).fit(X[:1400], y[:1400])
     assert clf.score(X[1400:], y[1400:]) > 0.8

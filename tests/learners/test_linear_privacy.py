@@ -239,15 +239,12 @@ def test_auto_depends_on_the_number_of_rows_for_noise_on_the_output_only(loss):
 
 # The noise of fits
 
-N_FITS = 2000
-
-
-def many_fits(learner, X, y):
+def many_fits(learner, X, y, n_fits=1000):
     """Weights of many fits, of which the first one alone is planned, for speed."""
     learner.fit(X, y)
     plan = learner._plan(X, y)
     weights = []
-    for _ in range(N_FITS):
+    for _ in range(n_fits):
         learner._train(plan.rows, plan.settings, NoiseSource())
         weights.append(learner.coef_)
     return np.array(weights)
@@ -326,7 +323,7 @@ def test_the_direction_of_the_noise_is_uniform_and_independent_of_its_size(noise
 def test_every_problem_draws_its_own_noise(method):
     X = np.eye(3)
     learner = DPLogisticRegression(method=method, data_norm=1, fit_intercept=False)
-    weights = many_fits(learner, X, [0, 1, 2])
+    weights = many_fits(learner, X, [0, 1, 2], n_fits=200)
     # The same weight of different problems, over fits.
     for one, other in ((0, 1), (0, 2), (1, 2)):
         assert stats.spearmanr(weights[:, one, 0], weights[:, other, 0]).pvalue > 1e-6

@@ -139,7 +139,9 @@ def rare(adult):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize(
+    "epsilon", [0.5, pytest.param(2.0, marks=pytest.mark.thorough)]
+)
 @pytest.mark.parametrize("shifted", [False, True])
 def test_mean_and_predicted_share_are_those_of_a_rare_class(rare, epsilon, shifted):
     X, y = rare

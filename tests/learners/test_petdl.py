@@ -60,7 +60,7 @@ DIGITS = {
 }
 NETWORK = {
     "student": FixMatchClassifier(
-        ConvSmall(2), image_shape=(8, 8), max_epochs=20, batch_size=16
+        ConvSmall(2), image_shape=(8, 8), max_epochs=8, batch_size=16
     )
 }
 SOFT = {"student": DistillationClassifier(LogisticRegression(C=0.1, max_iter=2000))}
@@ -108,7 +108,7 @@ def test_a_hundred_teachers_suffice_on_mnist_at_a_small_epsilon(data_set):
     petdl = PETDLClassifier(
         GaussianNB(var_smoothing=0.1),
         FixMatchClassifier(
-            ConvSmall(3), image_shape=(28, 28), max_epochs=10, batch_size=25
+            ConvSmall(3), image_shape=(28, 28), max_epochs=4, batch_size=25
         ),
         n_teachers=150,
         batches=Clusters(25),
@@ -145,7 +145,9 @@ def test_images_keep_their_dimensions(split):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.3, 3.0, 30.0])
+@pytest.mark.parametrize(
+    "epsilon", [0.3, pytest.param(3.0, marks=pytest.mark.thorough), 30.0]
+)
 @pytest.mark.parametrize("hint", [None, Hint(1)])
 def test_a_target_epsilon_is_met_and_used_up(blobs, epsilon, hint):
     petdl = fit(

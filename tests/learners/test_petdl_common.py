@@ -45,7 +45,7 @@ CONFIGURATIONS = {
     "clusters, calibrated": PETDLClassifier(GaussianNB(), GaussianNB(), **SMALL),
     "network, with a hint": PETDLClassifier(
         LogisticRegression(),
-        FixMatchClassifier(perceptron, max_epochs=4, lr=0.03),
+        FixMatchClassifier(perceptron, max_epochs=1, lr=0.1),
         hint=Hint(1),
         **SMALL,
         **QUIET,
@@ -56,7 +56,10 @@ CONFIGURATIONS = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("name", "routing"),
-    [*((name, False) for name in CONFIGURATIONS), ("clusters, calibrated", True)],
+    [
+        *((name, False) for name in CONFIGURATIONS),
+        pytest.param("clusters, calibrated", True, marks=pytest.mark.thorough),
+    ],
 )
 def test_check_estimator_has_no_failures(name, routing, monkeypatch):
     fit = seeded_noise(0)(PETDLClassifier.fit)

@@ -208,6 +208,7 @@ def test_each_round_of_queries_draws_fresh_samples(blobs, monkeypatch):
 @pytest.mark.slow
 def test_frames_and_sparse_rows_take_a_representation(blobs):
     X, y, X_public, _ = blobs
+    X, y = X[:150], y[:150]
     words = np.array(["red", "green", "blue"])
 
     def frame(X):
@@ -219,12 +220,12 @@ def test_frames_and_sparse_rows_take_a_representation(blobs):
     student = make_pipeline(columns, LogisticRegression())
     knn = make(representation=columns, student=student)
     knn.fit(frame(X), y, X_public=PublicData(frame(X_public)))
-    assert knn.predict(frame(X)).shape == (600,)
+    assert knn.predict(frame(X)).shape == (150,)
     assert knn.feature_names_in_.tolist() == ["x", "colour"]
 
     knn = make(representation=TruncatedSVD(1), student=LogisticRegression())
     knn.fit(sp.csr_array(X), y, X_public=PublicData(sp.csr_array(X_public)))
-    assert knn.predict(sp.csr_array(X)).shape == (600,)
+    assert knn.predict(sp.csr_array(X)).shape == (150,)
 
 
 @pytest.mark.slow
@@ -279,7 +280,9 @@ def test_the_default_student_compares_rows_in_the_same_representation(blobs):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.3, 3.0, 30.0])
+@pytest.mark.parametrize(
+    "epsilon", [0.3, pytest.param(3.0, marks=pytest.mark.thorough), 30.0]
+)
 @pytest.mark.parametrize("mechanism", ["gnmax", "confident"])
 def test_a_target_epsilon_is_met_and_used_up(blobs, epsilon, mechanism):
     knn = fit(blobs, epsilon=epsilon, mechanism=mechanism, student=GaussianNB())
@@ -392,7 +395,7 @@ def audit(n_runs):
 
 @pytest.mark.slow
 def test_an_audit_of_its_neighbours_does_not_contradict():
-    result = audit(n_runs=20)
+    result = audit(n_runs=10)
     assert not result.contradicted
     assert 0.1 < result.epsilon_claimed < 0.11
 
@@ -400,4 +403,4 @@ def test_an_audit_of_its_neighbours_does_not_contradict():
 @pytest.mark.slow
 def test_an_audit_contradicts_answers_that_do_not_come_from_samples(monkeypatch):
     monkeypatch.setattr(PoissonSampler, "draw", lambda self, n: np.ones(n, dtype=bool))
-    assert audit(n_runs=100).contradicted
+    assert audit(n_runs=30).contradicted

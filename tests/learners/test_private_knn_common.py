@@ -7,6 +7,7 @@ there is neither.
 import numpy as np
 import pytest
 from sklearn import config_context
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
@@ -15,6 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from sklearn_pate import PublicData
 from sklearn_pate.learners import PrivateKNNClassifier
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax
+from sklearn_pate.students import GraphSelfTrainingClassifier
 from sklearn_pate.testing import seeded_noise
 
 pytestmark = pytest.mark.slow
@@ -27,7 +29,11 @@ QUIET = {
 }
 
 CONFIGURATIONS = {
-    "default student": PrivateKNNClassifier(**QUIET, sampling_rate=1.0),
+    "forest": PrivateKNNClassifier(
+        GraphSelfTrainingClassifier(RandomForestClassifier(5)),
+        **QUIET,
+        sampling_rate=1.0,
+    ),
     "logistic regression": PrivateKNNClassifier(
         LogisticRegression(), **QUIET, sampling_rate=0.7
     ),
@@ -55,7 +61,10 @@ CONFIGURATIONS = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("name", "routing"),
-    [*((name, False) for name in CONFIGURATIONS), ("logistic regression", True)],
+    [
+        *((name, False) for name in CONFIGURATIONS),
+        pytest.param("logistic regression", True, marks=pytest.mark.thorough),
+    ],
 )
 def test_check_estimator_has_no_failures(name, routing, monkeypatch):
     if "operating system" not in name:

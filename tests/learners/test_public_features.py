@@ -70,7 +70,7 @@ def test_a_table_of_text_and_numbers_needs_no_encoder(data_set, method):
     adult = data_set("adult", as_frame=True)
     X, y = adult.data, (adult.target == ">50K").to_numpy().astype(int)
     clf = DPLogisticRegression(method=method, representation="auto", classes=[0, 1])
-    clf.fit(X[:20_000], y[:20_000], X_public=PublicData(X[20_000:23_000]))
+    clf.fit(X[:8000], y[:8000], X_public=PublicData(X[20_000:23_000]))
     assert clf.score(X[23_000:26_000], y[23_000:26_000]) > 0.82
     assert clf.n_features_in_ == X.shape[1]
     published = clf.publish()
