@@ -36,15 +36,15 @@ def counts_of(fitted):
     return fitted.privacy_analysis_.counts
 
 
-def audit_fits(statistic, n_runs=60):
+def audit_fits(statistic, n_teachers):
     """Audit fits of which one row, next to half of the public rows, is changed."""
     rows, y = np.r_[np.zeros((1, 1)), np.ones((99, 1))], np.zeros(100, dtype=int)
-    given = {"n_teachers": 90, "n_queries": 20, "epsilon": 0.5}
+    given = {"n_teachers": n_teachers, "n_queries": 20, "epsilon": 0.5}
     return audit_neighbours(
         make(KNeighborsClassifier(1), GaussianNB(), **given),
         (rows, y),
         (rows, np.where(np.arange(100) == 0, 1, y)),
         X_public=PublicData(np.repeat([[0.0], [1.0]], 10, axis=0)),
         statistic=statistic,
-        n_runs=n_runs,
+        n_runs=50,
     )

@@ -240,13 +240,11 @@ def answers_at_the_row(fitted):
 
 @pytest.mark.slow
 def test_votes_of_teachers_that_get_all_rows_are_found(monkeypatch):
-    assert not audit_fits(answers_at_the_row, n_runs=20).contradicted
-
     def all_rows_to_all(private, n_teachers, key):
         return [np.arange(private.n_rows)] * n_teachers
 
     monkeypatch.setattr(PrivateRows, "shards", all_rows_to_all)
-    assert audit_fits(answers_at_the_row).contradicted
+    assert audit_fits(answers_at_the_row, n_teachers=90).contradicted
 
 
 def test_a_vote_that_depends_on_two_shards_is_found(monkeypatch):

@@ -187,10 +187,10 @@ def share(fitted):
 
 @pytest.mark.slow
 def test_sound_fits_pass_and_a_row_that_is_counted_many_times_is_found(monkeypatch):
-    assert not audit_fits(share, n_runs=20).contradicted
+    assert not audit_fits(share, n_teachers=10).contradicted
     honest = PrivateRows.class_sum
     monkeypatch.setattr(PrivateRows, "class_sum", lambda *given: 1000 * honest(*given))
-    assert audit_fits(share).contradicted
+    assert audit_fits(share, n_teachers=10).contradicted
 
 
 # The ledger

@@ -158,20 +158,16 @@ def test_a_representation_of_this_package_needs_no_assumption_on_rows(blobs):
 ONE = np.array([[5.0], [0.0], [0.0]])
 
 
-def audited(**parameters):
+def audited(n_trials=1500):
+    # At a large delta, few trials show a defect.
     return audit_mechanism(
-        MeanScores(noise_scale=2.0),
-        ONE,
-        -ONE,
-        n_trials=10_000,
-        delta=0.01,
-        **parameters,
+        MeanScores(noise_scale=1.5), ONE, -ONE, n_trials=n_trials, delta=0.09
     )
 
 
 @pytest.mark.slow
 def test_the_honest_mechanism_passes_its_audit():
-    result = audited()
+    result = audited(n_trials=6000)
     assert not result.contradicted
     assert result.epsilon_lower > 0.5 * result.epsilon_claimed
 

@@ -5,7 +5,7 @@ from functools import partial
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
@@ -126,6 +126,7 @@ def test_worst_case_of_100_laplace_answers():
 
 
 @pytest.mark.slow
+@settings(max_examples=25)
 @given(gamma=gammas, order=st.floats(1.1, 40))
 def test_laplace_worst_case_is_two_shifted_laplaces_or_pure_dp(gamma, order):
     with mpmath.workdps(30):
@@ -237,6 +238,7 @@ def test_2018_bound_is_theorem_6(counts, sigma, order):
 
 
 @pytest.mark.slow
+@settings(max_examples=20)
 @given(counts=vote_rows, sigma=st.floats(2, 100))
 def test_2018_bounds_add_over_queries_and_ignore_names(counts, sigma):
     alone = [gaussian_2018([row], sigma) for row in counts]
@@ -247,6 +249,7 @@ def test_2018_bounds_add_over_queries_and_ignore_names(counts, sigma):
 
 
 @pytest.mark.slow
+@settings(max_examples=25)
 @given(counts=vote_rows, sigma=st.floats(2, 100), threshold=st.integers(1, 300))
 def test_2018_expected_cost_is_below_the_classical_worst_case(counts, sigma, threshold):
     expected = confident_2018(counts, threshold, 3 * sigma, sigma)

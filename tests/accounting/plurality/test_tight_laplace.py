@@ -16,7 +16,15 @@ ORDERS = np.array([1.01, 1.5, 2, 3.7, 8, 16, 33, 64, 200, 1000])
 SLACK = 3e-4
 LARGE_SLACK = 7e-3
 
+# With much noise, the search of larger orders takes seconds.
+NOISY_ORDERS = DEFAULT_ORDERS[:150]
+
 by_gamma = pytest.mark.parametrize("gamma", GAMMAS)
+
+
+def whole_curve(gamma, n_classes):
+    orders = DEFAULT_ORDERS if gamma >= 0.1 else NOISY_ORDERS
+    return tight_laplace_worst_case(gamma, n_classes, orders)
 
 
 def bound(gamma, order, n_classes=3):
@@ -138,7 +146,7 @@ def test_the_summand_is_worst_at_an_end_and_on_the_positive_side(order):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(
     gamma=st.sampled_from(GAMMAS),
     order=st.sampled_from(ORDERS),
@@ -155,7 +163,7 @@ def test_no_pair_of_leads_costs_more(gamma, order, ties, x, y):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=40)
 @given(
     gamma=st.sampled_from([0.02, 0.05, 0.1, 0.3, 1.0, 2.0]),
     counts=st.lists(st.integers(0, 40), min_size=2, max_size=20),
@@ -228,18 +236,18 @@ def test_a_tie_of_two_costs_it_with_much_noise(gamma):
 @pytest.mark.parametrize("n_classes", [2, 10])
 @pytest.mark.parametrize("gamma", [1e-3, 1 / 180, 0.05, 0.1, 0.5, 2.0])
 def test_never_above_the_classical_bound(gamma, n_classes):
-    tight = tight_laplace_worst_case(gamma, n_classes).values
-    assert np.all(tight <= laplace_worst_case(gamma).values)
+    tight = whole_curve(gamma, n_classes)
+    assert np.all(tight.values <= laplace_worst_case(gamma, tight.orders).values)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 10])
 @pytest.mark.parametrize("gamma", [1e-7, 1e-3, 2.0, 20.0, 140.0, 1e3])
 def test_never_above_the_classical_bounds_of_discrete_noise(gamma, n_classes):
-    tight = tight_laplace_worst_case(gamma, n_classes).values
-    assert np.all(tight > 0)
-    assert np.all(tight <= 2 * pure_dp_curve(gamma).values)
-    assert np.all(tight <= pure_dp_curve(2 * gamma).values)
+    tight = whole_curve(gamma, n_classes)
+    assert np.all(tight.values > 0)
+    assert np.all(tight.values <= 2 * pure_dp_curve(gamma, tight.orders).values)
+    assert np.all(tight.values <= pure_dp_curve(2 * gamma, tight.orders).values)
 
 
 @by_gamma
@@ -259,8 +267,7 @@ def test_one_discrete_count_costs_more_than_a_continuous_one(gamma):
 @pytest.mark.slow
 def test_two_classes_cost_no_more_than_many():
     for gamma in GAMMAS:
-        two = tight_laplace_worst_case(gamma, 2).values
-        three = tight_laplace_worst_case(gamma, 3).values
+        two, three = (whole_curve(gamma, n_classes).values for n_classes in (2, 3))
         assert np.all(two <= three)
 
 
@@ -275,7 +282,10 @@ def test_the_number_of_other_classes_does_not_matter():
 @pytest.mark.slow
 @pytest.mark.parametrize("gamma", [1e-3, 0.05, 2.0])
 def test_a_larger_order_never_costs_less(gamma):
-    orders = np.concatenate([[1.001, 1.005], DEFAULT_ORDERS[:-1] + 0.001, [1e6, 1e9]])
+    default = whole_curve(gamma, 3).orders
+    orders = np.concatenate([[1.001, 1.005], default[:-1] + 0.001])
+    if gamma >= 0.1:
+        orders = np.append(orders, [1e6, 1e9])
     values = tight_laplace_worst_case(gamma, 3, orders).values
     assert np.all(np.diff(values) >= -1e-12 * values[1:])
 
@@ -283,7 +293,9 @@ def test_a_larger_order_never_costs_less(gamma):
 @pytest.mark.slow
 def test_more_noise_never_costs_more():
     gammas = [1e-3, 1 / 180, 0.02, 0.05, 0.051, 0.1, 0.11, 0.5, 0.6, 1, 2, 3]
-    values = [tight_laplace_worst_case(gamma, 3).values for gamma in gammas]
+    values = [
+        tight_laplace_worst_case(gamma, 3, NOISY_ORDERS).values for gamma in gammas
+    ]
     for less, more in pairwise(values):
         assert np.all(less <= more * (1 + LARGE_SLACK))
 
