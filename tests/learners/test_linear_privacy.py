@@ -239,6 +239,7 @@ def test_auto_depends_on_the_number_of_rows_for_noise_on_the_output_only(loss):
 
 # The noise of fits
 
+
 def many_fits(learner, X, y, n_fits=1000):
     """Weights of many fits, of which the first one alone is planned, for speed."""
     learner.fit(X, y)
