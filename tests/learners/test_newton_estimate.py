@@ -371,7 +371,7 @@ class Audit(NamedTuple):
 
 
 # At this delta, trials show most: the event that tells best is nearly half of all.
-def audit(n_trials=250, delta=0.1):
+def audit(n_trials=400, delta=0.1):
     # The second of two coordinates is far from zero: its vector must be clipped.
     row, codes = np.array([[1.0, 30.0]]), np.array([0, 1])
     mechanism = NewtonSteps(noise_scale=3.0)
@@ -409,7 +409,7 @@ def audit(n_trials=250, delta=0.1):
 
 @pytest.mark.slow
 def test_the_honest_mechanism_passes_its_audit():
-    found = audit(n_trials=400)
+    found = audit()
     assert found.lower < found.claimed
     assert found.pure > 0
 

@@ -255,13 +255,13 @@ def test_components_are_better_than_principal_ones_on_mnist(data_set):
     mnist = data_set("mnist")
     X, y = mnist.data, mnist.target
     X_test, y_test = X[60_000:], y[60_000:]
-    X, X_test = X[:6000].reshape(-1, 28, 28), X_test.reshape(-1, 28, 28)
+    X, X_test = X[:12_000].reshape(-1, 28, 28), X_test.reshape(-1, 28, 28)
     scores = [
         DPNewtonClassifier(representation=one, random_state=0)
-        .fit(X, y[:6000], X_public=PublicData(X_test[:1000]))
+        .fit(X, y[:12_000], X_public=PublicData(X_test[:2000]))
         .score(X_test[5000:], y_test[5000:])
         for one in (
-            ImageRepresentation(n_filters=40, random_state=0),
+            ImageRepresentation(n_filters=100, random_state=0),
             make_pipeline(FunctionTransformer(flat), PCA(100)),
         )
     ]

@@ -467,10 +467,10 @@ def tight_laplace_worst_case(
     orders = np.asarray(orders, dtype=np.float64)
     gamma = float(gamma)
     # The default orders around these, in whole blocks: the result for an order must
-    # not depend on the other orders.
+    # not depend on the other orders. One more, as every second may be left out.
     furthest = _LARGEST_ORDER_OF_LAPLACE / gamma
     ends = [min(orders.min(), furthest), orders.max()]
-    places = np.searchsorted(DEFAULT_ORDERS, ends) - [1, 0]
+    places = np.searchsorted(DEFAULT_ORDERS, ends) + [-1, 1]
     first, last = np.maximum(places, 0) // _BLOCK * _BLOCK
     searched, moments = _searched(gamma, n_classes > 2, first, last + _BLOCK)
     beyond = 2 * gamma * np.maximum(orders - searched[-1], 0)
