@@ -470,7 +470,7 @@ def tight_laplace_worst_case(
     # not depend on the other orders. One more, as every second may be left out.
     furthest = _LARGEST_ORDER_OF_LAPLACE / gamma
     ends = [min(orders.min(), furthest), orders.max()]
-    places = np.searchsorted(DEFAULT_ORDERS, ends) + [-1, 1]
+    places = np.searchsorted(DEFAULT_ORDERS, ends) - [1, -1]
     first, last = np.maximum(places, 0) // _BLOCK * _BLOCK
     searched, moments = _searched(gamma, n_classes > 2, first, last + _BLOCK)
     beyond = 2 * gamma * np.maximum(orders - searched[-1], 0)
