@@ -94,14 +94,12 @@ test-engines: $(VENV)/test
 	$(RUN) -m pytest tests/distributed/test_engines.py
 
 # Products of matrices are rounded by the kernel of the processor: no proof may depend
-# on it. OpenBLAS takes any kernel that the processor can run.
+# on it. OpenBLAS takes any kernel that the processor can run. Two runs at a time.
 test-kernels: $(VENV)/test
 	for kernel in Nehalem Haswell Zen $$(grep -qsw avx512f /proc/cpuinfo && echo SkylakeX); do \
-	  for threads in 1 4; do \
-	    OPENBLAS_CORETYPE=$$kernel OPENBLAS_NUM_THREADS=$$threads $(RUN) -m pytest --quiet \
-	      -m neighbours $$(grep -rl --include='*.py' mark.neighbours tests) || exit 1; \
-	  done; \
-	done
+	  echo $$kernel 1; echo $$kernel 4; \
+	done | xargs -P 2 -L 1 sh -c 'OPENBLAS_CORETYPE=$$0 OPENBLAS_NUM_THREADS=$$1 $(RUN) -m pytest \
+	  --quiet -m "neighbours and not thorough" $$(grep -rl --include="*.py" mark.neighbours tests)'
 
 # The figure in CONTRIBUTING.md.
 coverage: $(VENV)/test-fast

@@ -60,7 +60,11 @@ def test_calibrated_noise_is_enough_and_hardly_more(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
-    [GNMax(), LNMax(), ConfidentGNMax(threshold=200)],
+    [
+        GNMax(),
+        pytest.param(LNMax(), marks=pytest.mark.thorough),
+        ConfidentGNMax(threshold=200),
+    ],
     ids=lambda mechanism: type(mechanism).__name__,
 )
 def test_the_same_holds_with_many_classes(mechanism):

@@ -53,8 +53,18 @@ def cost(mechanism, counts, orders=LOCAL_ORDERS):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "scale"),
+    [
+        pytest.param(
+            *(kind, scale),
+            # Its worst case takes ten seconds.
+            marks=pytest.mark.thorough if (kind, scale) == ("LNMax", 1e5) else (),
+        )
+        for kind in KINDS
+        for scale in SCALES
+    ],
+)
 def test_the_cost_of_extreme_leads_is_a_number_within_the_worst_case(kind, scale):
     for threshold in (2, FAR, 10**12) if kind in WITH_CHECKS else (None,):
         mechanism = KINDS[kind](scale, threshold)

@@ -47,12 +47,12 @@ def test_every_value_on_a_card_is_compared(name, originals):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "fits"),
+    ("name", "costs"),
     [("search", []), ("pure search", [{"pure_epsilon": 5.0, "values": None}])],
 )
-def test_other_costs_of_the_fits_of_a_search_are_refused(name, fits, originals):
+def test_other_costs_of_the_fits_of_a_search_are_refused(name, costs, originals):
     card = originals(name).card
-    card["mechanism"]["parameters"]["fits"] = fits
+    card["mechanism"]["parameters"]["fits"] = costs
     with pytest.raises(ValueError, match=r"fits is empty|its epsilon is"):
         checked_statements(card)
 
