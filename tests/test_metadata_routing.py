@@ -126,6 +126,7 @@ def test_groups_reach_a_learner_whose_unit_they_are(name, rows):
     assert units == ["group", "group"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_pipeline", [False, True])
 @pytest.mark.parametrize("unit", ["row", "group"])
 def test_groups_of_a_splitter_reach_fit_only_if_they_are_the_unit(
@@ -209,6 +210,7 @@ def fit_folds(pate, X, y, X_public):
     return results["estimator"]
 
 
+@pytest.mark.slow
 @ROUTING
 @pytest.mark.parametrize("fit", [fit_grid, fit_folds])
 @CONTAINERS
@@ -244,6 +246,7 @@ def test_plain_rows_of_another_length_are_not_split(pate, rows, routing):
 # Pipelines that transform public rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrap", [PublicData, lambda X: X[:250]])
 @CONTAINERS
 def test_a_pipeline_transforms_public_rows_like_private_ones(pate, rows, contain, wrap):
@@ -262,6 +265,7 @@ def test_a_pipeline_transforms_public_rows_like_private_ones(pate, rows, contain
     )
 
 
+@pytest.mark.slow
 def test_a_search_over_a_pipeline_transforms_public_data_whole(pate, rows):
     X, y, X_public = rows
     with config_context(enable_metadata_routing=True):

@@ -119,6 +119,7 @@ def test_audits_can_be_repeated():
 # Where a seed ends
 
 
+@pytest.mark.slow
 def test_nothing_is_seeded_after_the_block():
     with equal_noise():
         assert NoiseSource().is_seeded
@@ -267,6 +268,7 @@ class TeacherWithABlock(GaussianNB):
 SUSPENDED = []
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The noise is seeded")
 @pytest.mark.parametrize("mechanism", ["gnmax", "histogram", "scores"])
 @pytest.mark.parametrize("change", ["begins", "ends"])
@@ -367,6 +369,7 @@ def test_a_seeded_fit_has_no_guarantee():
     assert clf.mechanism_.cost(40, 3).epsilon(1e-5) <= 1
 
 
+@pytest.mark.slow
 def test_a_source_that_was_made_in_the_block_stays_seeded_and_so_does_its_cost():
     votes = Votes.of_counts(COUNTS, n_teachers=100)
     with equal_noise():
@@ -376,6 +379,7 @@ def test_a_source_that_was_made_in_the_block_stays_seeded_and_so_does_its_cost()
     assert np.all(np.isfinite(honest.curve.values))
 
 
+@pytest.mark.slow
 def test_the_analysis_of_a_seeded_fit_is_not_published():
     parties = 60 * [np.arange(40) % 3]
     pate = PATEClassifier(GaussianNB(), GaussianNB(), classes=range(3))

@@ -165,6 +165,7 @@ def test_without_shares_the_plan_says_what_depends_on_them():
     assert "a rare class needs more" in warning
 
 
+@pytest.mark.slow
 def test_a_plan_of_teachers_takes_shares():
     pate = PATEClassifier(LogisticRegression(), vote="plain", **VOTES, random_state=0)
     data = X, RANDOM

@@ -90,6 +90,7 @@ TWENTIETHS = st.integers(2, 4).flatmap(
 )
 
 
+@pytest.mark.slow
 @given(numerators=TWENTIETHS, seed=st.integers(0, 2**32 - 1))
 def test_a_vote_is_for_the_class_that_exceeds_its_mean_most(numerators, seed):
     expected = by_definition(
@@ -121,6 +122,7 @@ def test_huge_scores_raise_no_error():
     assert_array_equal(votes_of(Known([[1e308, 0.0], [1e308, 1.0]]), 2, 2), [-1, 1])
 
 
+@pytest.mark.slow
 def test_constant_teachers_abstain():
     assert not counts_of(fit(DummyClassifier())).any()
     assert counts_of(fit(DummyClassifier(), vote="plain")).any()
@@ -135,6 +137,7 @@ def test_teachers_of_one_class_abstain_and_raise_no_error(n_positive):
     assert counts_of(fit(data=(X, y), vote="plain")).sum(axis=1).min() == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "teacher",
     [
@@ -188,6 +191,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_replaced_row_moves_the_votes_of_one_teacher(monkeypatch, change):
     row, value = CHANGES[change]
@@ -263,6 +267,7 @@ def test_a_vote_that_depends_on_two_shards_is_found(monkeypatch):
 # What stays plain, and what is refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -290,6 +295,7 @@ def test_plain_votes_are_votes_by_default():
     assert isinstance(fitted.mechanism_, GNMax)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["confident", "interactive"])
 def test_thresholds_of_a_mechanism_apply_to_balanced_votes(mechanism):
     fitted = fit(mechanism=mechanism)

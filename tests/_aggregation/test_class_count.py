@@ -72,6 +72,7 @@ def test_epsilon_holds_the_count_and_the_answers(mechanism, unit):
     assert_allclose(spent.curve.values, alone.curve.values + of_counts, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_epsilon_of_gaussian_noise_is_that_of_both_squares_of_mu():
     fitted = fit(mechanism="histogram", epsilon=1.0)
     counts, answers = fitted.mechanism_.parts
@@ -105,6 +106,7 @@ def test_the_count_has_the_stated_noise():
     assert abs(noise.mean()) < 5 * 5.0 / 200
 
 
+@pytest.mark.slow
 def test_a_fit_draws_noise_of_the_stated_scale(monkeypatch):
     drawn = []
     release = ClassCounts.release
@@ -127,6 +129,7 @@ def test_a_count_below_its_noise_is_taken_for_its_noise():
     assert_array_equal(shares, [0.05, 0.95])
 
 
+@pytest.mark.slow
 def test_a_sanitised_cost_includes_the_count():
     fitted = fit(n_queries=20)
     counts = fitted.mechanism_.counts
@@ -196,6 +199,7 @@ def test_sound_fits_pass_and_a_row_that_is_counted_many_times_is_found(monkeypat
 # The ledger
 
 
+@pytest.mark.slow
 def test_a_repeated_fit_is_charged_once_and_gets_the_same_shares(ledger):
     first, again = fit(ledger=ledger), fit(ledger=ledger)
     assert released(first) == released(again)
@@ -204,6 +208,7 @@ def test_a_repeated_fit_is_charged_once_and_gets_the_same_shares(ledger):
     assert "after a noisy count of each class" in entry.description
 
 
+@pytest.mark.slow
 def test_a_fit_beyond_the_budget_counts_nothing(tmp_path, monkeypatch):
     small = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-5)
     monkeypatch.setattr(GaussianSum, "release", None)
@@ -226,6 +231,7 @@ MOMENTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "strategy", ["random", UncertaintyQueries(n_rounds=2)], ids=str
 )
@@ -293,6 +299,7 @@ def test_a_published_model_predicts_as_before(tmp_path):
     assert published.privacy_spent_ == fitted.privacy_spent_
 
 
+@pytest.mark.slow
 def test_texts_name_the_count_and_its_place():
     fitted = fit()
     spent = fitted.privacy_spent_
@@ -314,6 +321,7 @@ def test_texts_name_the_count_and_its_place():
     assert not any(one in plain for one in steps)
 
 
+@pytest.mark.slow
 def test_costs_of_more_answers_include_the_count():
     plt = pytest.importorskip("matplotlib.pyplot")
     fitted = fit()

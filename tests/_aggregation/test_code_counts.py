@@ -198,6 +198,7 @@ def test_sound_counts_pass_and_a_row_that_is_counted_many_times_is_found(monkeyp
 # The ledger
 
 
+@pytest.mark.slow
 def test_a_repeated_fit_is_charged_once_and_gets_the_same_model(tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=10, delta=1e-4)
     first, again = fit(ledger=ledger), fit(ledger=ledger)
@@ -207,6 +208,7 @@ def test_a_repeated_fit_is_charged_once_and_gets_the_same_model(tmp_path):
     assert "noisy counts of the codes in 1 column, then" in entry.description
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("owner", "name", "when", "n_charges"),
     [
@@ -237,6 +239,7 @@ def test_a_fit_that_died_counts_once_for_each_charge(
     assert len(ledger.entries()) == n_charges
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [False, True])
 def test_the_order_of_a_dict_does_not_matter(tmp_path, groups):
     both = X.assign(more=X["code"].to_numpy()[::-1])
@@ -274,6 +277,7 @@ def test_ids_few_categories_few_rows_and_numbers_are_not_counted():
     assert not coded(X_public, sigma=100.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codes", ["auto", {"code": None}])
 def test_categories_of_private_rows_alone_are_no_codes(codes):
     typed = X.assign(code=pd.Categorical(X["code"], categories=[*CODES, "of one"]))
@@ -281,6 +285,7 @@ def test_categories_of_private_rows_alone_are_no_codes(codes):
     assert set(fitted.codes_["code"]) == set(X["code"][PUBLIC])
 
 
+@pytest.mark.slow
 def test_columns_of_arrays_are_declared_by_number():
     rows = X.to_numpy(dtype=object)
     fitted = fit(X=rows, codes={3: None})
@@ -288,6 +293,7 @@ def test_columns_of_arrays_are_declared_by_number():
     assert auc(fitted, rows) > 0.7
 
 
+@pytest.mark.slow
 def test_a_dict_gives_groups_of_codes():
     groups = {code: code[:3] for code in CODES}
     fitted = fit(codes={"code": groups})
@@ -295,6 +301,7 @@ def test_a_dict_gives_groups_of_codes():
     assert auc(fitted) > 0.7
 
 
+@pytest.mark.slow
 def test_other_learners_of_tables_leave_codes_alone():
     forest = RandomForestClassifier(n_estimators=5)
     rows = X[[*"abc"]]

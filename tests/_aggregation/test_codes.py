@@ -47,6 +47,7 @@ pytestmark = [
 # What the features are worth
 
 
+@pytest.mark.slow
 @every_learner
 def test_counts_tell_codes_apart_that_public_rows_hardly_show(learner):
     with_counts, without = fit(learner), fit(learner, codes=None)
@@ -64,6 +65,7 @@ def test_counts_tell_codes_apart_that_public_rows_hardly_show(learner):
 
 
 # No row tells the curvature, where labels depend on nothing.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The private rows vary")
 def test_codes_without_any_effect_become_no_feature():
     X, y = table_of_codes(12_000, effect=0.0)
@@ -140,6 +142,7 @@ def test_groups_of_codes_share_what_they_have_in_common():
 # The cost
 
 
+@pytest.mark.slow
 @every_learner
 def test_the_statement_holds_the_counts_and_what_follows(learner):
     fitted = fit(learner)
@@ -161,6 +164,7 @@ def test_the_statement_holds_the_counts_and_what_follows(learner):
     assert "drawn from noisy counts" not in text
 
 
+@pytest.mark.slow
 def test_the_plan_is_the_statement_of_the_fit():
     given = X[PRIVATE], Y[PRIVATE]
     fitted = fit()
@@ -239,6 +243,7 @@ def test_the_holder_is_told_of_values_without_a_declared_code():
 # What is published
 
 
+@pytest.mark.slow
 @every_learner
 def test_a_published_model_predicts_as_before(learner, tmp_path):
     fitted = fit(learner)
@@ -249,6 +254,7 @@ def test_a_published_model_predicts_as_before(learner, tmp_path):
     assert published.privacy_spent_ == fitted.privacy_spent_
 
 
+@pytest.mark.slow
 @every_learner
 def test_a_report_names_the_counts(learner):
     report = PrivacyReport.from_estimator(fit(learner))

@@ -83,6 +83,7 @@ def test_a_row_without_a_group_is_never_held_out_as_public(fit):
     assert not np.any(np.isnan(groups[pate.public_indices_]))
 
 
+@pytest.mark.slow
 def test_petdl_reports_it_too(blobs):
     X, y, X_public, _ = blobs
     petdl = PETDLClassifier(

@@ -204,6 +204,7 @@ def test_a_fit_beyond_the_budget_trains_no_teacher_and_names_an_affordable_one(
         fit(ledger, epsilon=0.8, n_queries=31, **wanted)
 
 
+@pytest.mark.slow
 def test_a_first_fit_far_beyond_the_budget_is_told_what_fits(tmp_path):
     ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-5)
     with pytest.raises(BudgetExceededError, match=r"epsilon=\d\S* would fit") as caught:

@@ -146,6 +146,7 @@ def test_a_killed_fit_that_is_beyond_the_budget_trains_no_teacher(
     assert CountedTeacher.fits == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("owner", "name", "is_charged_again"),
     [

@@ -25,6 +25,7 @@ def n_queries(X_public, n_teachers, n_classes=10, **parameters):
     return design.n_queries
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_teachers", [150, 300, 600])
 @pytest.mark.parametrize("n_classes", [2, 10])
 def test_nine_of_ten_answers_about_images_are_right(n_teachers, n_classes):
@@ -52,6 +53,7 @@ def flat(X):
     return X.reshape(len(X), -1)
 
 
+@pytest.mark.slow
 def test_too_many_queries_about_images_warn_with_a_number_that_works():
     rng = np.random.RandomState(0)
     X, y = rng.uniform(size=(3000, 4, 4)), np.arange(3000) % 3

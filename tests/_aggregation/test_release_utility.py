@@ -159,6 +159,7 @@ def test_few_queries_must_nearly_all_be_answered_right():
     assert of_votes(**few, mechanism=GNMax(60.0)).warnings != ()
 
 
+@pytest.mark.slow
 def test_more_rows_than_a_teacher_needs_are_needed_for_more_teachers():
     setting = {"n_teachers": 60, "n_queries": 2000, "epsilon": 0.5}
     assert "n_teachers=" not in of_votes(n_rows=3000, **setting).warnings[-1]
@@ -227,6 +228,7 @@ def test_the_settings_that_baselines_name_would_do(rows):
             method(*rows, **{name: int(value) if method is fit_knn else float(value)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("student", [AVERAGING, SEMI_SUPERVISED])
 @pytest.mark.parametrize("class_prior", [0.02, [0.98, 0.02]])
 def test_a_rare_class_is_warned_of(student, class_prior):

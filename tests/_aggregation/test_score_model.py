@@ -103,6 +103,7 @@ def test_no_row_has_a_larger_value(row, code):
 OF_THREE = row_values(n_classes=3)
 
 
+@pytest.mark.slow
 @pytest.mark.neighbours
 @pytest.mark.parametrize("by_group", [False, True])
 @pytest.mark.parametrize("n_classes", CLASSES)
@@ -160,6 +161,7 @@ def test_a_value_is_the_clipped_score_of_the_own_class():
 # Models
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -57,6 +57,7 @@ def squared_moves(before, after):
     return moves
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["label", "row", "missing", "infinite", "huge"])
 def test_a_replaced_row_moves_each_sum_within_its_share(monkeypatch, blobs, change):
     X, y = blobs[0][:600], blobs[1][:600]
@@ -80,6 +81,7 @@ def test_a_replaced_row_moves_each_sum_within_its_share(monkeypatch, blobs, chan
     assert_array_equal(*rest)
 
 
+@pytest.mark.slow
 def test_a_group_moves_each_sum_within_its_share(monkeypatch, blobs):
     X, y = blobs[0][:600], blobs[1][:600]
     groups = np.arange(600) // 3

@@ -100,6 +100,7 @@ def test_any_teacher_has_scores(blobs, teacher):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "student", [LogisticRegression(), KNeighborsClassifier(20)], ids=repr
 )
@@ -162,6 +163,7 @@ def test_too_much_noise_is_warned_of_before_any_charge(blobs, tmp_path):
     assert not ledger.entries()
 
 
+@pytest.mark.slow
 def test_the_plan_is_the_statement_of_the_fit(blobs):
     X, y, X_public, *_ = blobs
     planned = plan(make(), X, y, X_public=X_public)
@@ -242,6 +244,7 @@ def test_the_backend_changes_no_bit(blobs, n_jobs, backend):
 # Data
 
 
+@pytest.mark.slow
 def test_groups_reach_one_teacher_and_state_their_unit(blobs):
     X, y, X_public, X_test, y_test = blobs
     clf = make(privacy_unit="group").fit(
@@ -285,6 +288,7 @@ def test_many_classes():
     assert clf.predict_proba(X[8500:]).shape == (500, 150)
 
 
+@pytest.mark.slow
 def test_a_single_public_row_gives_a_constant(blobs):
     X, y, X_public, X_test, _ = blobs
     with (

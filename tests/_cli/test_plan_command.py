@@ -194,6 +194,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "message"), WRONG)
 def test_wrong_options_are_refused_in_one_sentence(capsys, arguments, message):
     with pytest.raises(SystemExit) as stopped:

@@ -313,6 +313,7 @@ def test_progress_is_written_to_a_terminal_only(folder, capsys, monkeypatch):
     assert lines[-1].endswith(f"vote: {N_TEACHERS} of {N_TEACHERS} teachers")
 
 
+@pytest.mark.slow
 def test_a_ledger_is_charged_once_for_the_same_command(folder, capsys):
     PrivacyLedger("sites.sqlite", epsilon=4.0, delta=1e-5)
     given = ["--ledger", "sites.sqlite", "--epsilon", "3", "--overwrite"]

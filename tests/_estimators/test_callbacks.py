@@ -45,6 +45,7 @@ def pate():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_callbacks_receive_all_phases_every_teacher_and_no_data(pate, blobs, n_jobs):
     X, y, X_public, _ = blobs
@@ -95,6 +96,7 @@ def test_the_progress_bar_of_scikit_learn_shows_teachers(pate, blobs, capsys):
     assert "training teachers" in shown
 
 
+@pytest.mark.slow
 def test_a_search_over_pate_with_callbacks_works(pate, blobs):
     X, y, X_public, _ = blobs
     search = GridSearchCV(pate, {"n_queries": [20, 40]}, cv=2)
@@ -109,6 +111,7 @@ def test_verbose_shows_progress_without_callbacks(pate, blobs, capfd):
     assert "Done" in "".join(capfd.readouterr())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize(
     "nest",

@@ -72,6 +72,7 @@ def test_a_student_may_predict_a_column(wrap, fit, blobs):
     assert pate.score(X_public, y_public) > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [-1, 0.9, 7, np.nan, np.inf])
 @pytest.mark.parametrize("wrap", [lambda one: one, DistillationClassifier])
 def test_a_student_that_predicts_no_class_is_refused(value, wrap, fit, odd, blobs):

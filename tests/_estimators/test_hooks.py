@@ -146,11 +146,13 @@ def test_autologging_turned_on_during_a_fit_does_not_record_teachers(store, blob
     assert store.runs() == []
 
 
+@pytest.mark.slow
 def test_a_student_is_recorded_and_its_teachers_are_not(store, blobs):
     fit(pate_of(DecisionTreeClassifier(), student=GaussianNB()), blobs)
     assert store.estimators() == ["GaussianNB"]
 
 
+@pytest.mark.slow
 def test_autologging_is_on_again_after_a_fit(store, blobs):
     X, y, _, _ = blobs
     fit(pate_of(DecisionTreeClassifier()), blobs)
@@ -232,6 +234,7 @@ def test_no_run_of_a_plan_exists(store, blobs):
     assert store.estimators() == ["PCA"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "learner",
     [
@@ -257,6 +260,7 @@ def test_rows_that_a_representation_transforms_are_not_recorded(store, blobs, le
     assert store.numbers_of_rows() == {len(X_public)}
 
 
+@pytest.mark.slow
 def test_no_run_of_an_audit_exists(store, blobs):
     X, y, X_public, _ = blobs
     pate = pate_of(DecisionTreeClassifier(), student=GaussianNB())

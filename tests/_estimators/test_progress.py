@@ -136,6 +136,7 @@ def test_scores_and_a_student(blobs):
     assert lines[after:] == ["summing scores 3/3", ANSWERS[-1]]
 
 
+@pytest.mark.slow
 def test_synthetic_rows(blobs):
     newton = DPNewtonClassifier(
         synthetic=PrivateMarginals(DOMAIN), epsilon=8, verbose=1
@@ -173,11 +174,13 @@ def test_an_adaptive_strategy_counts_its_queries(blobs):
     assert [one for one in lines if one.startswith("querying")] == ["querying 40/40"]
 
 
+@pytest.mark.slow
 def test_each_fit_of_a_search_is_shown(blobs):
     search = GridSearchCV(voting(), {"n_queries": [40]}, cv=2)
     assert lines_of(fit, search, blobs) == 3 * VOTES
 
 
+@pytest.mark.slow
 def test_a_private_search_shows_neither_trials_nor_their_number(blobs):
     search = PrivateSearchCV(voting(), {"n_queries": [40]}, mean_n_trials=3, verbose=1)
     assert lines_of(fit, search, blobs) == [
@@ -186,6 +189,7 @@ def test_a_private_search_shows_neither_trials_nor_their_number(blobs):
     ]
 
 
+@pytest.mark.slow
 def test_a_search_on_disjoint_rows_counts_candidates(blobs):
     grid = {"epsilon": [0.5, 1]}
     search = PrivateSearchCV(

@@ -116,6 +116,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", [lambda frame: frame, np.asarray])
 @pytest.mark.parametrize("case", CASES)
 def test_missing_values_lead_to_an_imputer_inside(case, container, ledger):
@@ -261,6 +262,7 @@ def test_texts_as_categories_lead_to_a_vectorizer(ledger):
         plan(pate(ledger), NOTES, Y, X_public=PublicData(NOTES[:200].copy()))
 
 
+@pytest.mark.slow
 def test_a_default_fit_takes_both(ledger):
     clf = PATEClassifier(ledger=ledger, classes=[0, 1], epsilon=5.0)
     clf.fit(PRIVATE, Y, X_public=PublicData(PUBLIC))

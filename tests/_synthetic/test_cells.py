@@ -100,6 +100,7 @@ def test_a_drawn_whole_number_is_in_its_own_bin_and_within_the_bounds(
     np.testing.assert_array_equal(cells.cell_of(drawn.astype(np.int64)), every)
 
 
+@pytest.mark.slow
 @given(low=numbers, high=numbers, n_bins=st.integers(2, 40), place=places)
 def test_a_number_drawn_between_two_bounds_is_in_its_own_bin(low, high, n_bins, place):
     assume(low < high)

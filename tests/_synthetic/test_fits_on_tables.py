@@ -138,6 +138,7 @@ def test_a_newton_fit_is_within_the_epsilon_that_was_asked_for():
     assert clf.score(TABLE, Y) > 0.75
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "share", "n_coordinates"),
     [(0.5, 0.95, 2), (8.0, 0.7, 7)],  # six columns with their sum, and a constant
@@ -154,6 +155,7 @@ def test_the_noise_decides_about_a_coefficient_for_each_column(
     assert len(clf.coefficients_) <= n_coordinates
 
 
+@pytest.mark.slow
 def test_a_published_model_of_log_odds_predicts_as_before(tmp_path):
     clf = DPNewtonClassifier(epsilon=8.0, synthetic=PrivateMarginals(DOMAIN))
     clf.fit(TABLE, Y)
@@ -163,6 +165,7 @@ def test_a_published_model_of_log_odds_predicts_as_before(tmp_path):
     assert_array_equal(published.predict_proba(TABLE), clf.predict_proba(TABLE))
 
 
+@pytest.mark.slow
 def test_odd_values_of_rows_are_predicted_and_learned_from_without_an_error():
     odd = TABLE.astype({"age": float})
     odd.loc[:3, "age"] = [np.nan, np.inf, -np.inf, 1e308]

@@ -46,6 +46,7 @@ def test_a_grid_searches_shares_and_numbers_of_teachers(tmp_path):
     assert search.score(X, Y) > 0.75
 
 
+@pytest.mark.slow
 def test_a_grid_of_shares_has_different_noise_on_counts():
     synthetic = clone(SYNTHETIC).set_params(sigma=None)
     pate = of_votes(epsilon=8.0, mechanism="gnmax", synthetic=synthetic)

@@ -48,6 +48,7 @@ def pate(request):
     )
 
 
+@pytest.mark.slow
 def test_teachers_are_trained_on_disjoint_shards_that_cover_all_rows(pate):
     shards = shards_of(pate, *table())
     # Roots of the number of rows.
@@ -65,6 +66,7 @@ def test_all_rows_of_a_group_reach_one_teacher(pate):
     assert sum(map(len, of_shards)) == len(set.union(*of_shards)) == 300
 
 
+@pytest.mark.slow
 def test_without_an_estimator_teachers_are_trained_all_the_same():
     X, y, X_public = table()
     clf = PATEClassifier(epsilon=8.0, random_state=0).fit(X, y, X_public=X_public)

@@ -60,6 +60,7 @@ def test_the_vector_of_the_paper():
 texts = st.binary(max_size=40).filter(lambda text: text[-1:] != b"\0")
 
 
+@pytest.mark.slow
 @given(texts=st.lists(texts, min_size=1), key=st.binary(min_size=16, max_size=16))
 def test_each_text_is_hashed_as_if_it_were_alone(texts, key):
     assert [hashed(text, key) for text in texts] == [

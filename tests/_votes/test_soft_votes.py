@@ -243,6 +243,7 @@ def test_soft_votes_add_up_and_none_adds_nothing(votes):
     assert not SoftVotes([None], layout=LAYOUT).sum().any()
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(1, 300))
 def test_the_sum_is_that_of_plain_numbers(seed, n_teachers):
     rng = np.random.default_rng(seed)

@@ -32,6 +32,7 @@ def squared(vector):
     return sum(int(one) ** 2 for one in vector.ravel())
 
 
+@pytest.mark.slow
 @given(coefficients=arrays(np.float64, (6, 2), elements=ANY_NUMBER))
 def test_no_vector_exceeds_its_share(coefficients):
     vector = direction_vector(coefficients)

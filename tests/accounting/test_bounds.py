@@ -267,6 +267,7 @@ def test_pure_dp_curve_is_randomised_response(epsilon, order):
 # Properties of the 2017 bound
 
 
+@pytest.mark.slow
 @given(counts=vote_rows, gamma=gammas)
 def test_2017_bound_adds_over_queries(counts, gamma):
     whole = laplace_2017(counts, gamma, PAPER_ORDERS)

@@ -37,6 +37,7 @@ def test_several_gaussian_releases_before_answers_have_squares_of_mu_that_add_up
     assert (one + (other + answers)).epsilon(DELTA) == both.epsilon(DELTA)
 
 
+@pytest.mark.slow
 def test_without_a_gaussian_release_only_curves_add_up():
     one = LNMax(0.05).cost(20, 2)
     both = one + one
@@ -44,6 +45,7 @@ def test_without_a_gaussian_release_only_curves_add_up():
     assert both.epsilon(DELTA) == (2 * one.curve).to_epsilon(DELTA)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism", [GNMax(20.0), LNMax(0.1), MeanScores(noise_scale=5.0), NoisySum(9.0)]
 )

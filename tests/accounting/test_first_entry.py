@@ -212,6 +212,7 @@ def test_of_two_processes_at_once_one_is_first(ledger):
     assert len(ledger.entries()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [GNMax, NoisyHistogram])
 def test_a_first_fit_beyond_the_budget_is_told_the_epsilon_of_the_budget(ledger, kind):
     learner = pate(ledger=ledger, epsilon=1.5, delta=DELTA, mechanism=kind())
@@ -222,6 +223,7 @@ def test_a_first_fit_beyond_the_budget_is_told_the_epsilon_of_the_budget(ledger,
     learner.set_params(epsilon=1.0).fit(X[:300], Y[:300], **PUBLIC)
 
 
+@pytest.mark.slow
 def test_a_first_fit_at_another_delta_is_told_an_epsilon_that_fits(ledger):
     learner = pate(ledger=ledger, epsilon=1.0, delta=1e-4)
     with pytest.raises(BudgetExceededError, match=r"epsilon=0\.\d+ would f") as caught:

@@ -69,6 +69,7 @@ def test_epsilon_is_that_of_a_privacy_loss_distribution(mu, delta):
     assert gdp_epsilon(mu, delta) == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_many_releases_are_one_with_the_sum_of_the_squares():
     accountant = dp_accounting.pld.PLDAccountant()
     accountant.compose(dp_accounting.GaussianDpEvent(3.0), count=7)

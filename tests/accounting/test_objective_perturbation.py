@@ -170,6 +170,7 @@ def test_the_cost_is_at_least_that_of_gaussian_noise_on_a_sum(sigma):
     assert np.all(curve.values >= accountant._rdp * (1 - 1e-12))
 
 
+@pytest.mark.slow
 @given(sigma=scales, regularisation=positive, share=st.floats(0.01, 0.99))
 def test_the_cost_is_at_most_that_of_the_paper(sigma, regularisation, share):
     curvature = share * regularisation

@@ -57,6 +57,7 @@ def test_a_statement_becomes_an_accountant_with_its_relation():
     assert accountant.get_epsilon(DELTA) == pytest.approx(1, rel=0.02)
 
 
+@pytest.mark.slow
 def test_an_accountant_for_replaced_rows_refuses_a_sample_of_rows():
     accountant = GNMax(40).cost(100, 10).curve.to_dp_accounting("replace-one")
     step = dp_accounting.PoissonSampledDpEvent(0.1, dp_accounting.GaussianDpEvent(1.0))

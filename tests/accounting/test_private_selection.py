@@ -103,6 +103,7 @@ def test_probabilities_are_those_of_the_papers_definition(name, mean):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @each_law
 @given(mean=st.floats(1.01, 20), x=st.floats(0, 1))
 def test_generating_functions_are_those_of_the_probabilities(name, mean, x):

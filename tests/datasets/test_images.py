@@ -35,6 +35,7 @@ def test_mnist_has_its_published_size_and_classes(data_set):
     ]
 
 
+@pytest.mark.slow
 def test_rows_of_mnist_are_upright_images(data_set):
     mnist = data_set("mnist")
     ones = mnist.data[mnist.target == 1].reshape(-1, 28, 28).mean(axis=0)

@@ -139,6 +139,7 @@ def test_what_was_paid_for_by_pate_is_on_the_line_before_and_after_pickling(pate
     check_paid(pickle.loads(pickle.dumps(pate)))
 
 
+@pytest.mark.slow
 def test_a_query_of_petdl_is_a_public_batch():
     learner = PETDLClassifier(
         LogisticRegression(),

@@ -308,6 +308,7 @@ def test_a_plan_warns_of_a_large_delta_in_its_text_only():
 # How it is shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{}, {"n_rows": 90_000, "mechanism": "confident"}])
 def test_a_plan_fits_a_terminal(changes):
     found = of_numbers(**({"n_teachers": 250, "n_queries": 100} | changes))

@@ -121,6 +121,7 @@ def test_a_refused_fit_of_a_search_names_the_plan_and_an_epsilon(tmp_path):
     pate.set_params(epsilon=float(suggested), delta=1e-5).fit(X, Y, X_public=PUBLIC)
 
 
+@pytest.mark.slow
 def test_the_plan_has_the_number_of_fits_and_their_budget(ledger):
     cv = KFold(3, shuffle=True)
     cost = plan(GridSearchCV(make(ledger), GRID, cv=cv), X, Y, X_public=PUBLIC)
@@ -136,6 +137,7 @@ def test_the_plan_has_the_number_of_fits_and_their_budget(ledger):
     assert "The search would fail before its end, for lack of budget" in str(cost)
 
 
+@pytest.mark.slow
 def test_nothing_is_left_after_a_first_fit_with_the_epsilon_of_the_budget(tmp_path):
     ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=1, delta=1e-5)
     pate = make(ledger, mechanism="gnmax", epsilon=1.0, delta=1e-5)

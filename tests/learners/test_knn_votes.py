@@ -167,6 +167,7 @@ def test_features_that_differ_in_their_last_bits_leave_the_others_in_their_order
         assert not change.sum(axis=1).any(), "the sample is larger than k"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_features", [1, 3, 200, 1300, 20_000])
 def test_distances_are_exact_at_the_corners_of_the_grid(n_features):
     rng = np.random.default_rng(0)
@@ -195,6 +196,7 @@ def test_distances_are_exact_at_the_corners_of_the_grid(n_features):
 # The grid
 
 
+@pytest.mark.slow
 @pytest.mark.neighbours
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -326,6 +328,7 @@ def test_a_sample_smaller_than_k_casts_fewer_votes():
     assert votes.counts([]).shape == (0, 3)
 
 
+@pytest.mark.slow
 def test_many_queries_are_counted_like_few():
     # More distances than are computed at once.
     rng = np.random.default_rng(0)

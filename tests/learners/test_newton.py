@@ -99,6 +99,7 @@ def test_a_plan_is_what_a_fit_states(blobs):
     assert (numbers.epsilon, numbers.mechanism) == (planned.epsilon, planned.mechanism)
 
 
+@pytest.mark.slow
 def test_a_search_is_planned(blobs, tmp_path):
     X, y, X_public, *_ = blobs
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=9, delta=1e-4)
@@ -269,6 +270,7 @@ def test_a_repeated_fit_gets_the_same_function_at_no_cost(blobs, tmp_path):
     assert len(ledger.entries()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_answered", range(5))
 def test_a_fit_killed_between_steps_resumes(blobs, tmp_path, monkeypatch, n_answered):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=5, delta=1e-5)
@@ -396,6 +398,7 @@ def test_seeded_noise_gives_equal_models_and_no_privacy(blobs):
     assert np.any(fitted(blobs).coefficients_ != fitted(blobs).coefficients_)
 
 
+@pytest.mark.slow
 def test_an_audit_does_not_contradict_an_honest_fit(blobs):
     X, y, X_public, *_ = blobs
     clf = DPNewtonClassifier(delta=0.01, classes=[0, 1, 2], random_state=0)
@@ -414,6 +417,7 @@ def test_an_audit_does_not_contradict_an_honest_fit(blobs):
     assert not result.contradicted
 
 
+@pytest.mark.slow
 def test_a_private_search_chooses_among_newton_fits(blobs):
     X, y, X_public, X_test, y_test = blobs
     search = PrivateSearchCV(

@@ -153,6 +153,7 @@ def test_with_hardly_any_noise_the_estimate_is_the_logistic_regression(n_classes
     assert constant - loss(found) > 0.95 * (constant - loss(expected))
 
 
+@pytest.mark.slow
 def test_later_steps_come_closer():
     rows = rows_of(2, n_rows=4000)
     y = rows[1]
@@ -166,6 +167,7 @@ def test_later_steps_come_closer():
     assert losses == sorted(losses, reverse=True)
 
 
+@pytest.mark.slow
 def test_groups_of_one_row_are_rows():
     rows = rows_of(2, n_rows=1000)
     one, other = (

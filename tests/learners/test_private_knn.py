@@ -322,6 +322,7 @@ def test_a_share_of_rows_that_is_held_out_makes_their_number_public(blobs):
     assert "number of rows is public" not in knn.privacy_spent_.in_one_line()
 
 
+@pytest.mark.slow
 def test_a_plan_states_the_cost_without_reading_rows(blobs, monkeypatch):
     X, y, X_public, _ = blobs
     knn = make(student=None, representation=PCA(2), privacy_unit="group")

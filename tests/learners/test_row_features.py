@@ -104,6 +104,7 @@ def test_one_more_row_moves_one_vote_in_and_one_out_with_the_packages_encoder():
     assert np.abs(added.histograms_ - without).sum(axis=1).max() <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["integers", "float32", "float64", "Fortran order"])
 def test_votes_do_not_depend_on_the_container(blobs, kind):
     X, y, X_public, _ = blobs
@@ -205,6 +206,7 @@ def fails_on_large_values(X):
     return X
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", [1e7, 2e5, 1e308])
 @pytest.mark.parametrize(
     "representation",

@@ -89,6 +89,7 @@ def test_every_mechanism_is_here():
     assert concrete == {type(one) for one in ALL}
 
 
+@pytest.mark.slow
 @every_mechanism
 def test_no_votes_cost_more_than_is_claimed(mechanism):
     check_cost(mechanism)

@@ -23,6 +23,7 @@ def test_standard_normal_draws_are_independent():
     assert pvalue > RARE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [1, 2, 40])
 def test_norm_of_a_gamma_vector_is_gamma_distributed(dimension):
     source = NoiseSource()

@@ -75,6 +75,7 @@ def test_a_scale_that_is_not_positive_and_finite_is_refused(name, draw, value):
         draw(value)
 
 
+@pytest.mark.slow
 def test_the_widest_laplace_noise_is_drawn():
     draws = NoiseSource().discrete_laplace(1 / LARGEST_SCALE, 10_000)
     assert stats.kstest(draws, stats.laplace(scale=LARGEST_SCALE).cdf).pvalue > P_VALUE

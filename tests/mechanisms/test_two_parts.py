@@ -104,6 +104,7 @@ def test_the_profile_agrees_with_the_stated_epsilon(release):
     assert stated <= profile.epsilon_at(1e-5) * (1 + 1e-9) <= 1.001 * stated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_cost_is_never_above_that_of_the_curve(release):
     whole, *numbers = calibrated(release, 1.0, 1e-5)

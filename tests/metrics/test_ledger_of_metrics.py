@@ -107,6 +107,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow
 def test_another_measurement_is_charged_and_drawn_anew(ledger):
     drawn = [released(measured(ledger))]
     for number, parameters in enumerate(OTHERS.values()):

@@ -148,6 +148,7 @@ def test_the_scores_of_a_row_are_those_of_that_row_alone(monkeypatch):
     np.testing.assert_array_equal(scores, 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.neighbours
 def test_a_group_that_joins_changes_no_bit_of_another_row():
     rng = np.random.default_rng(0)

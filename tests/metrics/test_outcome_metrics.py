@@ -64,6 +64,7 @@ def test_metrics_of_a_number_are_those_of_scikit_learn(models):
         assert metrics[name].value == pytest.approx(value, abs=0.01), name
 
 
+@pytest.mark.slow
 def test_metrics_of_times_are_those_of_the_rows(models):
     model = models["time"]
     metrics = measure(model, "time", epsilon=50.0)
@@ -132,6 +133,7 @@ def test_intervals_of_the_returned_level_cover(models, monkeypatch):
     assert 0.9 <= np.mean(covered) < 0.97
 
 
+@pytest.mark.slow
 def test_too_much_noise_is_told(models):
     metrics = measure(models["number"], "number", epsilon=0.1, n_rows=30)
     assert np.isnan(metrics["r2"].value)
@@ -139,6 +141,7 @@ def test_too_much_noise_is_told(models):
     assert metrics.to_dict()["figures"]["r2"]["value"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", OUTCOMES)
 def test_subgroups_have_their_own_metrics(models, kind):
     X, y = measured_rows(kind)
@@ -161,6 +164,7 @@ def test_subgroups_have_their_own_metrics(models, kind):
     assert "subgroups-declared" in codes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", OUTCOMES)
 def test_a_file_of_metrics_is_checked(models, kind, tmp_path):
     metrics = measure(models[kind], kind)
@@ -236,6 +240,7 @@ def test_bad_parameters_are_refused(models, parameters, message):
         measure(models["number"], "number", **{"epsilon": 1.0} | parameters)
 
 
+@pytest.mark.slow
 def test_a_level_is_of_numbers_and_a_share(models):
     metrics = measure(models["time"], "time")
     with pytest.raises(ValueError, match="metrics are of times"):
@@ -276,6 +281,7 @@ FIRST = STEPS * np.ones((1, 4000), dtype=np.int64)
 ODD = [np.nan, np.inf, -np.inf, 1e300, -7.0, 3.3, None, "text"]
 
 
+@pytest.mark.slow
 @pytest.mark.neighbours
 @pytest.mark.parametrize("kind", OUTCOMES)
 def test_a_replaced_row_moves_the_sums_no_further_than_stated(
@@ -351,6 +357,7 @@ def test_one_row_of_each_group_is_measured(models, kind, monkeypatch):
         assert np.sum((one - other) ** 2) <= bound * STEPS**2
 
 
+@pytest.mark.slow
 def test_the_stated_cost_is_that_of_the_noise(models):
     for kind in OUTCOMES:
         metrics = measure(models[kind], kind, epsilon=0.7)

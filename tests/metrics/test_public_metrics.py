@@ -104,6 +104,7 @@ OF_GROUPS = OF_ROWS | {"no id": {"groups": [None]}}
 BY_BAND = {"subgroup_values": VALUES, "epsilon": 1.0, "random_state": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", OF_GROUPS)
 def test_private_metrics_do_not_show_which_values_occur(kind, monkeypatch):
     def released(X, y, groups, bands, by_group):
@@ -141,6 +142,7 @@ CONTAINERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_subgroups_are_read_alike_in_any_container(container, monkeypatch):
     X, y, _, bands = data()
@@ -243,6 +245,7 @@ def test_values_of_subgroups_may_be_in_any_container(values, monkeypatch):
     assert metrics.subgroups_ == [*values, "other or missing"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_group", [False, True])
 def test_classes_of_a_measured_fit_are_those_of_all_rows(by_group):
     """Wherever the only row of a class is; a row without an id adds none."""

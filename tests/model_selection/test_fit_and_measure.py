@@ -122,6 +122,7 @@ def test_the_larger_cost_is_stated(epsilon):
     assert "This fit with its metrics" in str(both)
 
 
+@pytest.mark.slow
 def test_of_two_gaussian_releases_the_larger_mu_holds():
     newton = DPNewtonClassifier(
         epsilon=0.5, synthetic=PrivateMarginals((0, 2000)), classes=[0, 1]
@@ -133,6 +134,7 @@ def test_of_two_gaussian_releases_the_larger_mu_holds():
         assert measured.privacy_spent.epsilon == pytest.approx(max(0.5, epsilon), 1e-3)
 
 
+@pytest.mark.slow
 def test_metrics_add_nothing_by_default():
     measured = fit_and_measure(Linear(epsilon=0.7), X, Y)
     assert measured.privacy_spent.epsilon <= 0.7
@@ -173,6 +175,7 @@ def test_each_call_is_charged(ledger):
         assert len(ledger.entries()) == n_charges
 
 
+@pytest.mark.slow
 def test_seeded_noise_voids_all_statements():
     with equal_noise():
         measured = fit_and_measure(Linear(), X, Y)

@@ -271,6 +271,7 @@ def test_a_candidate_without_a_guarantee_voids_the_search():
     assert np.isinf(spent.epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", [NoisyMeans(), Constant(sigma=20.0)])
 def test_scores_of_a_seeded_search_have_the_noise_of_an_honest_one(easy, learner):
     X, y, *_ = easy

@@ -49,6 +49,7 @@ def state_without_best(searched):
     return state
 
 
+@pytest.mark.slow
 def test_the_state_does_not_depend_on_the_number_of_trials():
     searched = search(mean_n_trials=5, random_state=0)
     left, n_fits = set(), set()
@@ -60,6 +61,7 @@ def test_the_state_does_not_depend_on_the_number_of_trials():
     assert len(left) == 1
 
 
+@pytest.mark.slow
 def test_the_best_estimator_does_not_depend_on_the_number_of_trials():
     searched = search(mean_n_trials=5, random_state=0)
     found, n_fits = set(), set()
@@ -85,6 +87,7 @@ def test_the_length_of_a_pickle_does_not_depend_on_the_number_of_trials():
     assert len(lengths) == 1
 
 
+@pytest.mark.slow
 def test_earlier_fits_are_not_in_the_best_estimator_or_in_pickles():
     rng = np.random.default_rng(0)
     X, X_public = rng.normal(size=(400, 2)), rng.normal(size=(50, 2))

@@ -50,6 +50,7 @@ def candidates(*settings):
     return [Candidate(one, Constant(**one), ()) for one in settings]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
 def test_the_number_of_trials_has_its_law(name):
     law, noise = LAWS[name], NoiseSource()
@@ -69,6 +70,7 @@ def test_the_number_of_trials_has_its_law(name):
     assert chisquare(observed[kept], expected).pvalue > 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
 def test_as_many_trials_are_made_as_expected(name):
     law, noise = LAWS[name], NoiseSource()
@@ -89,6 +91,7 @@ def test_every_candidate_is_as_likely_as_any_other():
     assert chisquare(np.bincount(answers, minlength=4)).pvalue > 1e-6
 
 
+@pytest.mark.slow
 def test_no_two_trials_share_a_seed():
     best_of_trials(
         candidates({"random_state": 7}),
@@ -111,6 +114,7 @@ def right(X):
     return X[:, 0] % 2
 
 
+@pytest.mark.slow
 def test_the_best_wins():
     # Eight right out of eight against four, with noise of a tenth.
     two = candidates({"answer": 0}, {"answer": right})
@@ -160,6 +164,7 @@ def test_noise_is_wider_where_one_unit_moves_a_score_further(pure):
     assert GROUP_SCORE / 2 < ratio < GROUP_SCORE * 2
 
 
+@pytest.mark.slow
 def test_a_failed_trial_loses_to_any_other():
     two = candidates({"fails": True}, {"answer": 7})  # never right, but there
     law = TruncatedPoisson.of_mean(60)
@@ -254,6 +259,7 @@ def test_the_best_of_disjoint_candidates_is_chosen(pure):
     assert best.candidate.params == {"answer": right}
 
 
+@pytest.mark.slow
 def test_a_disjoint_choice_has_the_law_of_the_exponential_mechanism():
     n_draws, noise = 3000, NoiseSource()
     chosen = [DisjointChoice(2.0).choose([0, 2, 3], 1, noise) for _ in range(n_draws)]

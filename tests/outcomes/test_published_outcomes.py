@@ -50,6 +50,7 @@ def saved(kind, every_saved):
     return every_saved[kind]
 
 
+@pytest.mark.slow
 def test_a_saved_model_predicts_as_the_private_one(saved, kind):
     model, published, path, X, y = saved
     loaded = LOADERS[kind].load(path)
@@ -73,6 +74,7 @@ def test_what_would_not_be_read_again_is_not_saved(saved, monkeypatch):
     assert not path.with_name("other.skops").exists()
 
 
+@pytest.mark.slow
 def test_another_process_reads_them(every_saved):
     """With nothing but the files, without the training code."""
     code = "import numpy as np; import sklearn_pate.outcomes as P\n"
@@ -142,6 +144,7 @@ def forge_inside(path, card):
     path.with_suffix(".json").write_text(json.dumps(card))
 
 
+@pytest.mark.slow
 def test_forged_totals_of_several_outcomes_are_found(of_labels, tmp_path):
     model, _, _ = of_labels
     path = tmp_path / "model.skops"
@@ -199,6 +202,7 @@ def test_a_report_of_several_outcomes_is_one_of_each(of_labels):
     assert report.to_dict()["epsilon"] < model.privacy_spent_.epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["number", "time"])
 def test_metrics_are_published_with_the_model(kind, fits, tmp_path):
     model, X, y = fits[kind]

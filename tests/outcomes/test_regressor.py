@@ -66,6 +66,7 @@ def test_quantiles_are_those_of_a_density_that_is_constant_in_bins(of_numbers):
     assert found == pytest.approx(np.quantile(drawn, wanted), abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -91,6 +92,7 @@ def test_any_private_classifier_learns_the_bins(make):
     assert model.fit(X[:N_PRIVATE], y[:N_PRIVATE], **given).score(X, y) > 0.4
 
 
+@pytest.mark.slow
 def test_bins_of_a_range_depend_on_public_numbers_alone():
     X = rows()
     few = BinnedRegressor(classifier(epsilon=0.1), bins=(0, 10))
@@ -219,6 +221,7 @@ def test_other_classifiers_are_refused_in_one_sentence(inner, message):
         )
 
 
+@pytest.mark.slow
 def test_it_works_in_pipelines_and_searches():
     make, X, y, _ = parts("number")
     few = rows(1)[:1000]
@@ -236,6 +239,7 @@ def test_it_works_in_pipelines_and_searches():
     assert clone(model).get_params(deep=False)["bins"] == [0, 2, 4, 6, 8, 10]
 
 
+@pytest.mark.slow
 def test_groups_are_the_unit_of_the_classifier():
     _, X, y, given = parts("number")
     groups = np.arange(N_PRIVATE) // 2

@@ -44,6 +44,7 @@ def test_the_cost_is_that_of_all_outcomes(of_labels):
     assert spent.epsilon == pytest.approx(reduce(add, parts_of).epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -67,6 +68,7 @@ def test_costs_without_a_mu_stay_within_epsilon_too(make):
     assert 1.3 < spent.epsilon <= 1.5 * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_shares_divide_the_squared_mu():
     _, X, y, given = parts("labels")
     model = PrivateMultiOutput(classifier(), shares=[0.2, 0.8])
@@ -75,6 +77,7 @@ def test_shares_divide_the_squared_mu():
     assert (first / second) ** 2 == pytest.approx(0.25, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_one_ledger_entry_before_any_noise(tmp_path, monkeypatch):
     ledger = PrivacyLedger(tmp_path / "ledger.db", epsilon=1.2, delta=1e-5)
     make, X, y, given = parts("labels")
@@ -97,6 +100,7 @@ def test_one_ledger_entry_before_any_noise(tmp_path, monkeypatch):
     assert len(fits) == 2
 
 
+@pytest.mark.slow
 def test_names_and_types_of_columns_are_kept():
     _, X, y, given = parts("labels")
     frame = pd.DataFrame(
@@ -161,6 +165,7 @@ def test_other_classifiers_are_refused():
             PrivateMultiOutput(clf).fit(X[:N_PRIVATE], y[:N_PRIVATE], **given)
 
 
+@pytest.mark.slow
 def test_it_is_cross_validated():
     _, X, y, _ = parts("labels")
     scores = cross_val_score(
@@ -173,6 +178,7 @@ def test_it_is_cross_validated():
     assert scores.min() > 0.4
 
 
+@pytest.mark.slow
 def test_columns_of_other_outcomes_are_not_scored(of_labels):
     model, X, y = of_labels
     _, rows_, labels_, given = parts("labels")

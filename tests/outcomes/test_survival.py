@@ -44,6 +44,7 @@ def test_an_event_at_an_end_is_before_it_and_censoring_after_it():
     assert codes([(True, 11.0), (False, 11.0), (False, 10.0)]) == [6, 6, 6]
 
 
+@pytest.mark.slow
 @examples(st.lists(st.tuples(st.booleans(), st.floats(0, 12)), min_size=1, max_size=20))
 def test_the_class_of_a_row_is_that_of_its_interval(pairs):
     edges = [0.0, *INTERVALS]
@@ -155,6 +156,7 @@ def test_survival_at_any_time_lies_between_the_ends(of_times):
             model.predict_survival_function(X, times=wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("intervals", "y", "message"),
     [
@@ -189,6 +191,7 @@ def test_bad_intervals_and_types_are_refused_in_one_sentence(intervals, y, messa
         model.fit(X, y, X_public=PublicData(rows(1)))
 
 
+@pytest.mark.slow
 def test_teachers_of_forests_vote_on_intervals():
     X = rows()
     y = times(X)
@@ -201,6 +204,7 @@ def test_teachers_of_forests_vote_on_intervals():
     assert model.score(X[-2000:], y[-2000:]) > 0.6
 
 
+@pytest.mark.slow
 def test_few_persons_are_warned_of():
     X = rows()[:200]
     model = DiscreteSurvival(classifier(epsilon=0.2), intervals=INTERVALS)
@@ -208,6 +212,7 @@ def test_few_persons_are_warned_of():
         model.fit(X, times(X), X_public=PublicData(rows(1)))
 
 
+@pytest.mark.slow
 def test_it_works_in_pipelines_and_searches():
     make, X, y, _ = parts("time")
     model, given = make(classifier()), {"X_public": PublicData(rows(1)[:1000])}
@@ -221,6 +226,7 @@ def test_it_works_in_pipelines_and_searches():
     assert clone(model).get_params(deep=False)["intervals"] == INTERVALS
 
 
+@pytest.mark.slow
 def test_heavier_censoring_does_not_bias_the_incidence():
     X = rows()
     rng = np.random.default_rng(3)

@@ -182,6 +182,7 @@ def test_a_forged_model_runs_no_function_that_our_modules_import(saved, tmp_path
     assert "this" not in sys.modules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["model", "card"])
 @pytest.mark.parametrize("how", ["flip a bit", "cut out", "insert"])
 def test_no_damage_gives_another_answer(saved, published, digits, which, how):

@@ -102,6 +102,7 @@ def test_rounding_of_costs_is_no_contradiction(honest, part):
     assert refused(path).startswith("its epsilon is ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "is_read"), [(0, True), (-1, True), (-2, False)])
 def test_rounding_of_guesses_in_the_text_is_no_contradiction(tmp_path, change, is_read):
     def right(sigma):
@@ -183,6 +184,7 @@ INDEPENDENT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FITS)
 @pytest.mark.parametrize("field", INDEPENDENT)
 def test_an_independent_field_decides_the_others(honest, kind, field):

@@ -46,6 +46,7 @@ def test_before_a_fit_the_diagram_is_that_of_scikit_learn(clf):
     assert "PrivacySpent" not in PublishedClassifier()._repr_html_()
 
 
+@pytest.mark.slow
 def test_a_clone_shows_no_statement():
     assert "PrivacySpent" not in clone(pate())._repr_html_()
 

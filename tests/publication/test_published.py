@@ -50,6 +50,7 @@ def test_it_predicts_as_the_fit_did(fitted, published, digits):
         published.predict(X[:, 1:])
 
 
+@pytest.mark.slow
 def test_it_is_of_the_kind_of_the_student_that_is_weighted(digits):
     X, y = digits
     private, X_public = (X[:1200], y[:1200]), X[1200:1400]
@@ -129,6 +130,7 @@ def test_it_stays_as_it_is_when_the_estimator_is_fitted_again(digits):
     np.testing.assert_array_equal(published.predict_proba(X[1400:]), before)
 
 
+@pytest.mark.slow
 def test_sparse_rows_are_taken_where_the_student_takes_them(fitted, published, digits):
     X = sp.csr_matrix(digits[0][1400:])
     with pytest.raises(TypeError, match=r"[Ss]parse"):
@@ -187,6 +189,7 @@ def test_the_card_cannot_be_edited_through_the_classifier(published):
     assert published.card["epsilon"] > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("labels", "written"),
     [

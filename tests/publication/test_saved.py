@@ -65,6 +65,7 @@ def test_a_pair_of_files_may_be_moved_and_saved_again(saved, published, digits):
     assert_same(PublishedClassifier.load(moved), published, digits[0])
 
 
+@pytest.mark.slow
 def test_a_forest_comes_back_once_its_trees_are_trusted(digits, tmp_path):
     X, y = digits
     student = RandomForestClassifier(n_estimators=10)
@@ -79,6 +80,7 @@ def test_a_forest_comes_back_once_its_trees_are_trusted(digits, tmp_path):
     assert_same(loaded, published, X[1400:])
 
 
+@pytest.mark.slow
 def test_a_frame_with_named_columns_comes_back(tmp_path):
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     y = np.array(["malignant", "benign"])[y]

@@ -251,6 +251,7 @@ def test_a_custom_strategy_cannot_query_a_row_twice(blobs):
         query(Stubborn(), *blobs[2:], 4)
 
 
+@pytest.mark.slow
 def test_only_clones_of_the_default_student_are_fitted(digits):
     students = []
 

@@ -308,6 +308,7 @@ def test_neighbours_correct_wrong_soft_labels(few_labels):
     assert np.mean(student.transduction_ == y) > 0.95
 
 
+@pytest.mark.slow
 def test_a_released_function_teaches_on_all_public_rows(digits):
     X, y = digits
     clf = PATEClassifier(

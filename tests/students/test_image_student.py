@@ -24,6 +24,7 @@ def few(y, n_labels):
     return np.where(np.arange(len(y)) < n_labels, y, -1)
 
 
+@pytest.mark.slow
 def test_unlabelled_images_teach_more_than_the_labelled_ones_alone(images):
     X, y = images
     student = ImageStudent(SMALL).fit(X[:1200], few(y[:1200], 40))
@@ -32,6 +33,7 @@ def test_unlabelled_images_teach_more_than_the_labelled_ones_alone(images):
     assert_allclose(student.predict_proba(X[:5]).sum(axis=1), 1, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_labels_may_be_words_and_few(images):
     X, y = images
     rows = np.concatenate([np.flatnonzero(y == k)[:2] for k in range(10)])

@@ -52,6 +52,7 @@ def test_the_mean_over_public_rows_is_the_released_share(student):
     assert_allclose(fitted.class_shares_, np.bincount(Y) / len(Y), atol=0.04)
 
 
+@pytest.mark.slow
 def test_shares_of_three_classes_of_which_one_is_in_no_shard():
     y = np.where(X[:, 1] > 1, 2, 0)
     fitted = fit(data=(X, y), classes=[0, 1, 2], epsilon=20.0)
@@ -81,6 +82,7 @@ def test_a_row_without_probabilities_has_the_shares_of_others_alike():
     assert_allclose(probabilities.sum(axis=1), 1)
 
 
+@pytest.mark.slow
 def test_thresholds_are_those_of_other_classifiers():
     share = fit().class_shares_[1]
 

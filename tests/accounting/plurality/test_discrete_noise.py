@@ -50,6 +50,7 @@ def both_tails(scale):
     return [*left, *(-z - 1 for z in left if z < 0), -1, 0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", SIGMAS)
 def test_gaussian_cdf_is_right_in_both_tails(sigma):
     points = both_tails(sigma)

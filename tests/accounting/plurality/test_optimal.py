@@ -288,6 +288,7 @@ def test_a_larger_q_never_costs_less(log_q, order):
         assert np.all(np.diff(cost[0]) >= -1e-15 * cost[0, 1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [1.0, 1.6, 7.0, 40.0, 1e3, 1e6])
 def test_extreme_arguments_stay_between_zero_and_the_worst_case(noise):
     log_q = np.concatenate([-np.geomspace(1e-12, 1e5, 300), [0, -np.inf]])

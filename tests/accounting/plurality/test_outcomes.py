@@ -72,6 +72,7 @@ def test_much_noise_on_many_votes_is_right_too(sigma, counts):
     assert np.max(relative_errors("gaussian", sigma, counts)) < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gamma", [0.02, 0.05])
 def test_wide_laplace_noise_is_right_too(gamma):
     for counts in ([250, 0], [120, 100, 30], [90, 90, 70, 0]):
@@ -118,6 +119,7 @@ def test_permute_and_flip_is_right_for_hundreds_of_classes():
     assert log_law("flip", c, counts)[-1] == pytest.approx(expected, rel=1e-11, abs=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "scale"), [("gaussian", 3.0), ("laplace", 0.4), ("gumbel", 0.4)]
 )

@@ -76,6 +76,7 @@ def test_random_votes_of_more_classes_do_not_exceed_the_profile(n_classes):
         assert best_delta_of_laws(*laws, 1, epsilon) <= profile.delta_at(epsilon)
 
 
+@pytest.mark.slow
 def test_one_test_of_three_outcomes_in_every_answer_is_below_the_profile():
     sigma, n_answers = 12, 40
     profile = adaptive_profile(plurality_tests(sigma, 3), n_answers)

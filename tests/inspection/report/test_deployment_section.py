@@ -218,6 +218,7 @@ def test_the_head_names_the_controller_or_has_room_for_the_name():
     assert "Controller" not in report_on(seeded()).to_markdown()
 
 
+@pytest.mark.slow
 def test_the_page_states_whether_the_model_holds_public_rows():
     X, y = make_blobs(1500, centers=2, random_state=0)
     X, y, X_public = X[:1000], y[:1000], PublicData(X[1000:])

@@ -117,6 +117,7 @@ def written(report, folder):
     return path.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [
