@@ -25,7 +25,7 @@ settings.register_profile(
     "tests",
     deadline=None,
     derandomize=SEED != "any",
-    suppress_health_check=[HealthCheck.too_slow],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 settings.register_profile(
     "thorough", settings.get_profile("tests"), derandomize=False, max_examples=1000

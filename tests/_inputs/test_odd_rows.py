@@ -153,8 +153,9 @@ def fitted(learner, X, container):
         warnings.simplefilter("always")
         # These are made of noisy answers alone.
         warnings.simplefilter("ignore", StudentWarning)
+        # The last one depends on other fits of this process.
         warnings.filterwarnings(
-            "ignore", "The private rows vary|The model|The released"
+            "ignore", "The private rows vary|The model|The released|2 fits of the same"
         )
         learner.fit(X, Y, **public)
     spent = learner.privacy_spent_
