@@ -207,6 +207,7 @@ PLACES = {
     "inspection": ["_audits"],
     "inspection._audits": [
         "clopper_pearson",
+        "_epsilon_bound",
         "epsilon_lower_bound",
         "fit_without_ledger",
     ],

@@ -214,10 +214,7 @@ def _log_moments(rate: float, noise_multiplier: float) -> list[float]:
     found = []
     for order in _INTEGER_ORDERS:
         log_rises = _LOG_FACTORIALS[order] + without[order::-1] + within[: order + 1]
-        largest = log_rises.max()
-        if np.isfinite(largest):
-            largest += np.log(np.exp(log_rises - largest).sum())
-        found.append(float(np.logaddexp(0.0, largest)))
+        found.append(float(np.logaddexp(0.0, np.logaddexp.reduce(log_rises))))
     return found
 
 

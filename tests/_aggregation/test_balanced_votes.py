@@ -244,6 +244,8 @@ def answers_at_the_row(fitted):
 
 @pytest.mark.slow
 def test_votes_of_teachers_that_get_all_rows_are_found(monkeypatch):
+    assert not audit_fits(answers_at_the_row, n_teachers=90).contradicted
+
     def all_rows_to_all(private, n_teachers, key):
         return [np.arange(private.n_rows)] * n_teachers
 

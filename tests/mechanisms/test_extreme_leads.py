@@ -152,7 +152,7 @@ def neighbours(counts):
 
 
 def largest_divergence(pairs, order):
-    """Return that of a law and another, in both directions."""
+    """Return the largest divergence of the laws of a pair, in both directions."""
     order = mpf(order)
     moments = [
         fsum(a**order * b ** (1 - order) for a, b in zip(p, q, strict=True))

@@ -221,10 +221,19 @@ def check_odd(model, X, odd_rows):
     return check_bits(model, X, np.arange(N_ROWS)[::-1], *alone)
 
 
+def held(name, X):
+    """Put rows into the container of a fit: a frame, an array, or a sparse array."""
+    if name in OF_FRAMES:
+        return X
+    X = np.asarray(X[NAMES] if isinstance(X, pd.DataFrame) else X)
+    return sp.csr_array(X) if name.endswith("sparse") else X
+
+
 @pytest.mark.parametrize("n_classes", [2, 11])
-@pytest.mark.parametrize("name", OF_FRAMES)
-def test_frames(fits, name, n_classes):
+@pytest.mark.parametrize("name", OF_FRAMES + OF_NUMBERS)
+def test_rows(fits, name, n_classes):
     X, y = table(N_ROWS, n_classes)
+    X = held(name, X)
     for kind, model in variants(fits(name, n_classes), X, y):
         assert not check_plain(model, X).any(), kind
 
@@ -238,25 +247,11 @@ def test_odd_frames(fits, name):
         assert not check_odd(model, frame, odd_rows).any(), of_frame
 
 
-def held(name, X):
-    """Put an array into the container of a fit."""
-    return sp.csr_array(X) if name.endswith("sparse") else X
-
-
-@pytest.mark.parametrize("n_classes", [2, 11])
-@pytest.mark.parametrize("name", OF_NUMBERS)
-def test_numbers(fits, name, n_classes):
-    X, y = table(N_ROWS, n_classes)
-    X = held(name, X[NAMES].to_numpy())
-    for kind, model in variants(fits(name, n_classes), X, y):
-        assert not check_plain(model, X).any(), kind
-
-
 @pytest.mark.parametrize("name", OF_NUMBERS)
 def test_odd_numbers(fits, name):
     X, _ = table(N_ROWS, 3)
     model = fits(name, 3).publish()
-    assert not check_plain(model, held(name, X[NAMES].to_numpy())).any()
+    assert not check_plain(model, held(name, X)).any()
     for of_array, array, odd_rows in arrays(X):
         failed = check_odd(model, held(name, array), odd_rows)
         # Infinity is refused, and with it no other row.

@@ -54,7 +54,7 @@ def test_anything_but_one_share_is_refused(measured, wanted, message):
 @pytest.mark.slow
 @pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
 def test_sets_of_discrete_scores_cover_what_was_wanted(coverage):
-    """Scores as those of a tree with two leaves: the rows are two atoms."""
+    """Scores have two values, as those of a tree with two leaves."""
     rng = np.random.default_rng(0)
     is_rare = rng.random(60_000) < 0.2
     X = np.where(is_rare, 0.95, 0.53)[:, np.newaxis]
