@@ -3,11 +3,16 @@
 --fast runs no slow test and no torch, which takes seconds. --thorough runs also what
 repeats a default test on a larger grid, and hypothesis draws new examples. --offline
 runs the tests on data sets, with neither files nor network: all must be skipped.
+
+Of a test with several parameters, each value of each parameter is in some default
+case, and --thorough runs all combinations.
 """
 
 import os
+import random
 import socket
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -90,14 +95,43 @@ def no_network(*args, **kwargs):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark examples of docstrings as documentation; select tests on data."""
+    """Mark examples of docstrings, and combinations of values; select tests on data."""
     if config.option.offline:
         items[:] = [
             item for item in items if "data_set" in getattr(item, "fixturenames", ())
         ]
+    cases = defaultdict(list)
     for item in items:
         if isinstance(item, pytest.DoctestItem):
             item.add_marker("docs")
+        elif hasattr(item, "callspec") and not item.get_closest_marker("thorough"):
+            cases[item.path, item.parent.name, item.originalname].append(item)
+    for of_one_test in cases.values():
+        for item in repeated(of_one_test):
+            item.add_marker("thorough")
+
+
+def repeated(cases):
+    """List the cases of a test all of whose values occur in other cases, quick first.
+
+    The values that one decorator lists together count as one.
+    """
+    random.Random(0).shuffle(cases)  # in order, all would have the first values
+    found, left_out = set(), []
+    for case in sorted(cases, key=lambda case: bool(case.get_closest_marker("slow"))):
+        together = {}
+        for mark in case.iter_markers("parametrize"):
+            names = mark.args[0]
+            names = names.split(",") if isinstance(names, str) else names
+            together.update({name.strip(): str(names) for name in names})
+        values = defaultdict(list)
+        for name, value in case.callspec.params.items():
+            values[together.get(name, name)].append(id(value))
+        values = {(name, *ids) for name, ids in values.items()}
+        if values <= found:
+            left_out.append(case)
+        found |= values
+    return left_out
 
 
 @pytest.hookimpl(wrapper=True)

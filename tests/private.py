@@ -19,6 +19,7 @@ PLACES = {
     "accounting._sites": ["SharedRelease", "shared_release", "sharing"],
     "_estimators._class_codes": [
         "RelabeledClassifier",
+        "_AT_ONCE",
         "accepts_unlabeled",
         "fit_class_indices",
         "keeps_rows_apart",
@@ -290,7 +291,7 @@ PLACES = {
     ],
     "mechanisms._plurality": ["Response"],
     "metrics": ["_estimates", "_outcome_metrics", "_private_metrics", "_results"],
-    "metrics._estimates": ["BinShapes", "GRID_OF_SCORES", "_AT_ONCE", "score_rows"],
+    "metrics._estimates": ["BinShapes", "GRID_OF_SCORES", "score_rows"],
     "model_selection._split": ["FitArguments", "GROUP_SCORE", "RowSplit", "split_rows"],
     "model_selection._trials": [
         "Candidate",

@@ -99,7 +99,7 @@ def test_patients_with_many_stays_are_protected_as_a_whole(data_set):
     ("mechanism", "epsilon"),
     [
         ("gnmax", 0.3),
-        ("lnmax", 3.0),
+        pytest.param("lnmax", 3.0, marks=pytest.mark.thorough),
         ("confident", 0.3),
         pytest.param("gnmax", 3.0, marks=pytest.mark.thorough),
         pytest.param("lnmax", 0.3, marks=pytest.mark.thorough),

@@ -21,6 +21,7 @@ from sklearn_pate import DPNewtonClassifier, PATEClassifier, PublicData
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax, LNMax
 from sklearn_pate.outcomes import BinnedRegressor
 from sklearn_pate.testing import seeded_noise
+from tests.cases import thorough_but
 
 pytestmark = pytest.mark.slow
 
@@ -92,20 +93,19 @@ CONFIGURATIONS = {
     ),
 }
 
+DEFAULT = {
+    "forest, operating system's noise",
+    "pipeline, GNMax",
+    "self-training student",
+    "Newton steps",
+    "default teachers",
+    "bins of a number, Newton steps",
+}
+
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    ("name", "routing"),
-    [
-        *((name, False) for name in CONFIGURATIONS),
-        ("pipeline, GNMax", True),
-        *(
-            pytest.param(name, True, marks=pytest.mark.thorough)
-            for name in CONFIGURATIONS
-            if name != "pipeline, GNMax"
-        ),
-    ],
-)
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("name", thorough_but(DEFAULT, CONFIGURATIONS))
 def test_check_estimator_has_no_failures(name, routing, monkeypatch):
     estimator = CONFIGURATIONS[name]
     if "operating system" not in name:
@@ -129,6 +129,7 @@ REFIT_AND_COMPARE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore")
 def test_with_noise_that_matters_only_checks_that_compare_two_fits_can_differ():
     # They compare although the tag says non_deterministic; equal would be a leak.

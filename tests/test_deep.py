@@ -68,6 +68,7 @@ def test_networks_teach_a_network(fit):
     assert pate.privacy_analysis_.teacher_failures == []
 
 
+@pytest.mark.thorough
 def test_votes_of_networks_are_seeded_without_touching_torchs_generator(fit):
     fit, X, _ = fit
     state = torch.random.get_rng_state()

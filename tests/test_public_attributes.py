@@ -40,6 +40,7 @@ from sklearn_pate.mechanisms import (
 )
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.students import TableRepresentation
+from tests.cases import thorough_but
 from tests.fixed_sums import contents, fixed_sums, properties
 from tests.publication.learners import network
 
@@ -188,6 +189,11 @@ LEARNERS = {
         random_state=0,
     ),
 }
+# The others differ from "votes" in one part.
+DEFAULT = LEARNERS.keys() - {
+    *("forests", "GumbelMax", "PermuteAndFlip", "histogram", "uncertainty"),
+    "interactive",
+}
 OF_NUMBERS = {"objective", "output", "support vectors", "DP-SGD"}
 OF_NUMBERS |= {"search on disjoint rows"}
 WITHOUT_PUBLIC = OF_NUMBERS | {"naive Bayes", "synthetic", "Newton, synthetic"}
@@ -204,7 +210,7 @@ def arguments(name, X):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", thorough_but(DEFAULT, LEARNERS))
 def test_fitted_attributes_that_do_not_apply_are_absent(name):
     X, y = table(N_ROWS, 0)
     X, given = arguments(name, X)
@@ -274,7 +280,7 @@ def differences(name, neighbours, groups, monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", thorough_but(DEFAULT, LEARNERS))
 def test_nothing_that_leaves_differs_if_a_row_is_replaced(name, monkeypatch):
     assert not differences(name, OF_ROWS, None, monkeypatch)
 

@@ -23,16 +23,19 @@ from sklearn.base import (
 )
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_pate._estimators._isolation import check_cloneable, seeded_clone
+from sklearn_pate._inputs._containers import is_frame
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._known_columns import warn_of_columns
 from sklearn_pate._inputs._labels import class_indices
 from sklearn_pate.accounting._value_checks import counted
 
+# Rows that are read together, where that is exact.
+_AT_ONCE = 1024
 # Finite, as calibration and chains refuse infinity.
 _LOWEST_SCORE = float(np.finfo(np.float32).min)
 # Ensembles whose parts get numbers instead of labels, even without this package.
@@ -688,6 +691,43 @@ def keeps_rows_apart(estimator: Any) -> bool:
     return parts is not None and all(
         keeps_rows_apart(getattr(estimator, part, None)) for part in parts
     )
+
+
+def read_apart(
+    model: Any,
+    X: Any,
+    rows: NDArray[np.intp],
+    read: Callable[[Any], tuple[NDArray[Any], ...]],
+    failed: tuple[NDArray[Any], ...],
+) -> tuple[NDArray[Any], ...]:
+    """Read a model's answers so that no row changes a bit of the answer to another.
+
+    In a batch, the last bits of a matrix product depend on the number of rows and on
+    the position of a row. So rows are read one at a time, unless the model and the type
+    of X keep them apart. `read` returns arrays with one entry a row; `failed` has the
+    entries of a row that it fails on.
+    """
+    # A value among objects may set the type that the rows around it are read as.
+    has_types = is_frame(X) or X.dtype.kind in "biuf"
+    at_once = _AT_ONCE if has_types and keeps_rows_apart(model) else 1
+
+    def read_part(part: NDArray[np.intp]) -> tuple[NDArray[Any], ...]:
+        try:
+            answers = read(_safe_indexing(X, part.tolist()))
+            if any(len(answer) != len(part) for answer in answers):
+                raise ValueError("the model has not one answer for each row")
+            return answers
+        except Exception:
+            if len(part) == 1:
+                return failed
+            return joined(*map(read_part, np.array_split(part, 2)))
+
+    def joined(*parts: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
+        return tuple(map(np.concatenate, zip(*parts, strict=True)))
+
+    none = tuple(entry[:0] for entry in failed)
+    starts = range(0, len(rows), at_once)
+    return joined(none, *(read_part(rows[k : k + at_once]) for k in starts))
 
 
 def is_of(one: Any, *packages: str) -> bool:

@@ -11,11 +11,9 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtri
 from scipy.stats import gamma
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import _safe_indexing
 
-from sklearn_pate._estimators._class_codes import keeps_rows_apart
+from sklearn_pate._estimators._class_codes import read_apart
 from sklearn_pate._estimators._isolation import no_output
-from sklearn_pate._inputs._containers import is_frame
 from sklearn_pate._inputs._labels import class_indices
 from sklearn_pate._synthetic._marginals import nearest_on_simplex
 
@@ -23,8 +21,6 @@ from sklearn_pate._synthetic._marginals import nearest_on_simplex
 GRID = np.arange(-32, 33) / 4
 # Width of a bin, beyond which it is divided.
 _WIDE = 0.5
-# Rows that are scored together, where that is exact.
-_AT_ONCE = 1024
 # Cell and class of a row that the model cannot score.
 _UNSCORED = -1
 #: Probabilities between the cells of the first counts.
@@ -138,36 +134,19 @@ def score_rows(
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Score rows so that no row changes a bit of the score of another.
 
-    That is one at a time, unless the model and the type of X keep rows apart. Returns
-    class probabilities, NaN where the model fails, and predicted class indices, -1
-    there. Nothing that the model prints or warns leaves this function.
+    Returns class probabilities, NaN where the model fails, and predicted class indices,
+    -1 there. Nothing that the model prints or warns leaves this function.
     """
-    # A value among objects may set the type that the rows around it are read as.
-    has_types = is_frame(X) or X.dtype.kind in "biuf"
-    at_once = _AT_ONCE if has_types and keeps_rows_apart(model) else 1
-    scores, predicted = np.empty((len(rows), len(classes))), np.empty(len(rows), int)
+
+    def read(some: Any) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        scores = np.asarray(model.predict_proba(some), dtype=np.float64)
+        if scores.shape[1:] != classes.shape:
+            raise ValueError("the model has not one score of each class")
+        return scores, class_indices(model.predict(some), classes)
+
+    failed = np.full((1, len(classes)), np.nan), np.array([_UNSCORED])
     with no_output():
-        for start in range(0, len(rows), at_once):
-            part = slice(start, start + at_once)
-            scores[part], predicted[part] = _score(model, X, rows[part], classes)
-    return scores, predicted
-
-
-def _score(
-    model: Any, X: Any, rows: NDArray[np.intp], classes: NDArray[Any]
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Score rows together, or each half of them if one fails."""
-    try:
-        together = _safe_indexing(X, rows.tolist())
-        scores = np.asarray(model.predict_proba(together), dtype=np.float64)
-        predicted = class_indices(model.predict(together), classes)
-        if scores.shape != (len(rows), len(classes)) or len(predicted) != len(rows):
-            raise ValueError("the model has not one score of each class for each row")
-    except Exception:
-        if len(rows) == 1:
-            return np.full((1, len(classes)), np.nan), np.array([_UNSCORED])
-        parts = [_score(model, X, part, classes) for part in np.array_split(rows, 2)]
-        scores, predicted = map(np.concatenate, zip(*parts, strict=True))
+        scores, predicted = read_apart(model, X, rows, read, failed)
     is_valid = np.all((scores >= 0) & (scores <= 1), axis=1) & (predicted >= 0)
     return (
         np.where(is_valid[:, np.newaxis], scores, np.nan),

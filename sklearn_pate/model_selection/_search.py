@@ -282,8 +282,8 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
 
     test_size : float, default=0.2
         Share of the rows, or of the groups, to hold out for scores. The share does not
-        change the privacy cost. Each fit predicts the held-out rows one at a time,
-        which takes from 0.2 to 4 milliseconds per row.
+        change the privacy cost. Most classifiers predict the held-out rows one at a
+        time, which takes from 0.2 to 4 milliseconds per row.
 
     delta : float, default=1e-5
         Delta of the (epsilon, delta) guarantee. Must be well below one over the number
@@ -351,10 +351,10 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
     A changed row is either a training or a validation row. If a training row changes,
     the score is computed from the fit and unchanged rows, so a trial costs as much as
     its fit. If a validation row changes, the fit does not change, so a trial costs as
-    much as its score. As rows are predicted one at a time, one row changes the number
-    of correct predictions by at most 1. Candidates are drawn uniformly, so that the
-    largest privacy cost of a candidate bounds the cost of a trial. The privacy cost of
-    the best of all trials follows from
+    much as its score. As no row changes the prediction of another, one row changes the
+    number of correct predictions by at most 1. Candidates are drawn uniformly, so that
+    the largest privacy cost of a candidate bounds the cost of a trial. The privacy cost
+    of the best of all trials follows from
     :class:`~sklearn_pate.accounting.composition.TruncatedNegativeBinomial` and
     :class:`~sklearn_pate.accounting.composition.TruncatedPoisson` (Liu and Talwar 2019,
     "Private selection from private candidates"; Papernot and Steinke 2022,

@@ -1,6 +1,5 @@
 """Trials of a private search, and a fit with its metrics."""
 
-import contextlib
 import warnings
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
@@ -18,7 +17,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._aggregation._entry import accounted_elsewhere, record_release
-from sklearn_pate._estimators._class_codes import last_step
+from sklearn_pate._estimators._class_codes import last_step, read_apart
 from sklearn_pate._estimators._isolation import (
     MAX_SEED,
     autologging_off,
@@ -314,16 +313,12 @@ def _seed(noise: NoiseSource) -> int:
 
 
 def _predicted_codes(fitted: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Predict one row at a time, so that no row changes the prediction of another.
+    """Predict so that no row changes the prediction of another; -1 where it fails."""
 
-    In a batch, the last bits of a matrix product depend on the number of rows and on
-    the position of a row; and a row that cannot be predicted makes the others fail.
-    """
-    codes = np.full(X.shape[0], -1)  # where a prediction fails
-    for row in range(len(codes)):
-        with contextlib.suppress(Exception):
-            predicted = fitted.predict(_safe_indexing(X, [row]))
-            (codes[row],) = class_indices(predicted, classes)
+    def read(some: Any) -> tuple[NDArray[np.intp]]:
+        return (class_indices(fitted.predict(some), classes),)
+
+    [codes] = read_apart(fitted, X, np.arange(X.shape[0]), read, (np.array([-1]),))
     return codes
 
 

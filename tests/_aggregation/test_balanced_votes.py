@@ -242,7 +242,7 @@ def answers_at_the_row(fitted):
     return answers[:10].sum() - answers[10:].sum()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_votes_of_teachers_that_get_all_rows_are_found(monkeypatch):
     assert not audit_fits(answers_at_the_row, n_teachers=90).contradicted
 

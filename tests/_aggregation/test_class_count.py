@@ -188,7 +188,7 @@ def share(fitted):
     return fitted.class_shares_[1]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_sound_fits_pass_and_a_row_that_is_counted_many_times_is_found(monkeypatch):
     assert not audit_fits(share, n_teachers=10).contradicted
     honest = PrivateRows.class_sum

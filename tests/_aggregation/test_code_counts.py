@@ -187,7 +187,7 @@ def audit():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_sound_counts_pass_and_a_row_that_is_counted_many_times_is_found(monkeypatch):
     assert not audit().contradicted
     honest = CodedColumns.count

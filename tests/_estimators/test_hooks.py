@@ -120,7 +120,10 @@ def test_no_run_of_a_teacher_exists(store, blobs, teacher, backend, n_jobs):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
+@pytest.mark.parametrize(
+    ("backend", "n_jobs"),
+    [*BACKENDS[:2], pytest.param(*BACKENDS[2], marks=pytest.mark.thorough)],
+)
 def test_a_teacher_that_turns_autologging_on_is_not_recorded(
     store, blobs, backend, n_jobs
 ):

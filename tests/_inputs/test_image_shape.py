@@ -37,7 +37,8 @@ def test_a_layout_that_sizes_leave_open_is_warned_of_unless_given(shape):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("channels", "flat"), [(1, True), (3, False), (4, True)])
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("channels", [1, 3, 4])
 def test_components_of_images_are_equal_bit_by_bit(channels, flat):
     first = np.random.default_rng(0).uniform(size=(60, channels, 8, 9))
     last = np.moveaxis(first, 1, -1)

@@ -91,7 +91,7 @@ def test_processes_and_this_process_share_what_is_kept(diary, tmp_path):
     np.testing.assert_array_equal(first, second)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_second_folder_in_one_process_keeps_everything_too(diary, tmp_path):
     for folder in ("first", "second"):
         get_reusable_executor().shutdown()  # new workers have no folder

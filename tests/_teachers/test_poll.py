@@ -141,7 +141,10 @@ class DrawsGlobally(DecisionTreeClassifier):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["sequential", "loky", "threading"])
+@pytest.mark.parametrize(
+    "backend",
+    ["sequential", "threading", pytest.param("loky", marks=pytest.mark.thorough)],
+)
 def test_teachers_do_not_share_global_generators(blobs, backend):
     X, y, X_public, _ = blobs
     changed = y.copy()

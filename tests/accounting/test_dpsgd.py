@@ -17,6 +17,7 @@ from sklearn_pate.accounting.composition import (
     dpsgd_profile,
     sampled_gaussian_curve,
 )
+from tests.cases import thorough_but
 from tests.private import _loss_profiles, gdp_epsilon
 
 DELTA = 1e-5
@@ -39,7 +40,7 @@ def cost(noise_multiplier, rate, n_steps, delta=DELTA, accountant="pld"):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("training", TRAININGS)
+@pytest.mark.parametrize("training", thorough_but(TRAININGS[::2], TRAININGS))
 def test_the_cost_lies_between_two_bounds_of_another_library(training):
     noise_multiplier, rate, n_steps, delta = training
     low, high = (
@@ -57,7 +58,7 @@ def test_the_cost_lies_between_two_bounds_of_another_library(training):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("training", TRAININGS[:4])
+@pytest.mark.parametrize("training", thorough_but(TRAININGS[::2], TRAININGS[:4]))
 def test_the_profile_lies_between_two_bounds_of_another_library(training):
     noise_multiplier, rate, n_steps, _ = training
     low, high = (

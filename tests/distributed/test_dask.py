@@ -112,7 +112,7 @@ TEACHERS = {
 @pytest.mark.parametrize(
     ("name", "unit"),
     [
-        ("forest", "row"),
+        pytest.param("forest", "row", marks=pytest.mark.thorough),
         ("logistic regression", "group"),
         ("xgboost", "row"),
         pytest.param("forest", "group", marks=pytest.mark.thorough),
@@ -146,12 +146,10 @@ def test_arrays_cut_along_rows_and_columns(client):
     ("stored", "columns"),
     [
         ("files", COLUMNS),
-        ("persisted", ["a", "b"]),
-        ("joined", COLUMNS),
-        ("sorted", ["a", "b"]),
+        ("joined", ["a", "b"]),
         pytest.param("files", ["a", "b"], marks=pytest.mark.thorough),
-        pytest.param("persisted", COLUMNS, marks=pytest.mark.thorough),
-        pytest.param("joined", ["a", "b"], marks=pytest.mark.thorough),
+        pytest.param("joined", COLUMNS, marks=pytest.mark.thorough),
+        pytest.param("persisted", ["a", "b"], marks=pytest.mark.thorough),
         pytest.param("sorted", COLUMNS, marks=pytest.mark.thorough),
     ],
 )

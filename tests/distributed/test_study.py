@@ -51,6 +51,7 @@ def test_a_model_over_sites_is_as_good_as_a_pooled_one(rows, tmp_path, estimator
     assert shared_release() is None
 
 
+@pytest.mark.thorough
 def test_adult_over_five_sites(data_set, tmp_path):
     X, y = data_set("adult", as_frame=True, return_X_y=True)
     n_rows, names = 15_000, ["a", "b", "c", "d", "e"]

@@ -15,6 +15,7 @@ from sklearn_pate.learners import (
     PETDLClassifier,
 )
 from sklearn_pate.model_selection import PrivateSearchCV
+from tests.cases import thorough_but
 from tests.private import PrivateRows, _dpsgd_training, _noisy_training
 
 N_ROWS = 12
@@ -43,7 +44,7 @@ LEARNERS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", thorough_but([*LEARNERS][:1], LEARNERS))
 def test_sound_noise_in_training_is_not_contradicted(name):
     result = audit(*LEARNERS[name])
     assert not result.contradicted
@@ -61,7 +62,7 @@ def quieten(monkeypatch, factor):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", thorough_but([*LEARNERS][:1], LEARNERS))
 def test_noise_of_a_tenth_of_its_scale_is_found(name, monkeypatch):
     quieten(monkeypatch, 10)
     assert audit(*LEARNERS[name]).contradicted
@@ -168,7 +169,7 @@ def audit_petdl(n_runs):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_soft_votes_of_teachers_that_get_all_rows_are_found(monkeypatch):
     assert not audit_petdl(6).contradicted
     monkeypatch.setattr(PrivateRows, "shards", all_rows_to_all)

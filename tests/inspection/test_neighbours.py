@@ -83,7 +83,7 @@ def test_shards_that_look_at_labels_are_found(monkeypatch):
     assert in_two_worlds(80).contradicted
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_teacher_that_gets_all_rows_is_found(monkeypatch):
     monkeypatch.setattr(
         PrivateRows,

@@ -15,6 +15,7 @@ from sklearn.metrics import roc_auc_score
 
 from sklearn_pate import DPNewtonClassifier, PublicData
 from sklearn_pate.students import ScoreFunction
+from tests.cases import thorough_but
 from tests.private import (
     STEPS,
     Curvature,
@@ -213,7 +214,7 @@ def test_any_released_coefficients_have_a_curvature(size, n_values):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_classes", [2, 6])
+@pytest.mark.parametrize("n_classes", thorough_but([2], [2, 6]))
 def test_much_noise_ends_in_finite_coefficients(n_classes):
     rows = rows_of(n_classes, n_rows=3)
     for _ in range(20):
@@ -421,7 +422,7 @@ def test_a_unit_that_is_counted_three_times_is_found(monkeypatch):
     assert found.lower > found.claimed
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_missing_clipping_is_found(monkeypatch):
     monkeypatch.setattr(
         Step,
@@ -432,7 +433,7 @@ def test_missing_clipping_is_found(monkeypatch):
     assert found.lower > found.claimed
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_slope_beyond_its_share_is_found(monkeypatch):
     honest = Newton._calibration_step
     monkeypatch.setattr(

@@ -101,7 +101,7 @@ def test_patients_with_several_rows_are_protected_as_a_whole(split):
     assert petdl.score(*split.test) > 0.6
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_hundred_teachers_suffice_on_mnist_at_a_small_epsilon(data_set):
     mnist = data_set("mnist")
     X, y = mnist.data[:13_000] / 255, mnist.target[:13_000]

@@ -16,6 +16,7 @@ from sklearn_pate import PublicData
 from sklearn_pate.learners import Clusters, Hint, PETDLClassifier, RandomBatches
 from sklearn_pate.students import DistillationClassifier, FixMatchClassifier
 from sklearn_pate.testing import seeded_noise
+from tests.cases import thorough_but
 
 pytestmark = pytest.mark.slow
 
@@ -54,12 +55,9 @@ CONFIGURATIONS = {
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("routing", [False, True])
 @pytest.mark.parametrize(
-    ("name", "routing"),
-    [
-        *((name, False) for name in CONFIGURATIONS),
-        pytest.param("clusters, calibrated", True, marks=pytest.mark.thorough),
-    ],
+    "name", thorough_but(["random batches", "clusters, soft labels"], CONFIGURATIONS)
 )
 def test_check_estimator_has_no_failures(name, routing, monkeypatch):
     fit = seeded_noise(0)(PETDLClassifier.fit)

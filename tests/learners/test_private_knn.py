@@ -96,7 +96,7 @@ def test_a_student_learns_digits(split, parameters):
     assert knn.score(*split.test) > 0.5  # one class for all: 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_half_of_mnist_is_learnt_at_a_small_epsilon(data_set):
     mnist = data_set("mnist")
     X, y = mnist.data[:32_000] / 255, mnist.target[:32_000]

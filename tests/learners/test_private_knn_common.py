@@ -18,6 +18,7 @@ from sklearn_pate.learners import PrivateKNNClassifier
 from sklearn_pate.mechanisms import ConfidentGNMax, GNMax
 from sklearn_pate.students import GraphSelfTrainingClassifier
 from sklearn_pate.testing import seeded_noise
+from tests.cases import thorough_but
 
 pytestmark = pytest.mark.slow
 
@@ -59,12 +60,9 @@ CONFIGURATIONS = {
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("routing", [False, True])
 @pytest.mark.parametrize(
-    ("name", "routing"),
-    [
-        *((name, False) for name in CONFIGURATIONS),
-        pytest.param("logistic regression", True, marks=pytest.mark.thorough),
-    ],
+    "name", thorough_but(["forest", "confident, cosine, scaled"], CONFIGURATIONS)
 )
 def test_check_estimator_has_no_failures(name, routing, monkeypatch):
     if "operating system" not in name:

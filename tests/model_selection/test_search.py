@@ -412,7 +412,7 @@ def test_the_best_has_the_law_of_the_stated_cost():
     assert 0.05 < np.abs(np.log(expected / changed)).max() < spent.epsilon
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_audit_finds_no_contradiction():
     X = np.full((40, 1), 5.0)
     y = np.array([0, 1] * 20)

@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.testing import seeded_noise
+from tests.cases import thorough_but
 from tests.model_selection.learners import NoisyMeans
 
 LEARNER = NoisyMeans(epsilon=5.0)
@@ -34,9 +35,9 @@ CONFIGURATIONS = {
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("routing", [False, True])
 @pytest.mark.parametrize(
-    ("name", "routing"),
-    [*((name, False) for name in CONFIGURATIONS), ("logarithmic", True)],
+    "name", thorough_but(["logarithmic", "disjoint"], CONFIGURATIONS)
 )
 def test_check_estimator_has_no_failures(name, routing, monkeypatch):
     kind = type(CONFIGURATIONS[name])

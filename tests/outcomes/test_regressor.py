@@ -259,7 +259,7 @@ def test_one_ledger_entry_for_a_fit(tmp_path):
     assert ledger.entries()[0].epsilon == pytest.approx(model.privacy_spent_.epsilon)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore")
 def test_days_in_hospital_reach_what_was_asked(data_set):
     """R^2 of 0.40 at epsilon 1 on Diabetes, one row of each stay."""

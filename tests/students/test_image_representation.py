@@ -18,6 +18,7 @@ from sklearn_pate import (
     PublishedClassifier,
 )
 from sklearn_pate.students import GraphSelfTrainingClassifier, ImageRepresentation
+from tests.cases import thorough_but
 from tests.private import RepresentedRows, StoredSums
 
 
@@ -221,7 +222,7 @@ def test_neighbouring_images_move_a_sum_by_its_bound(images, digits, monkeypatch
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("as_images", [True, False])
+@pytest.mark.parametrize("as_images", thorough_but([False], [True, False]))
 # By the noise on 600 groups of ten classes.
 @pytest.mark.filterwarnings("ignore:The private rows vary")
 def test_one_more_group_moves_a_sum_by_its_bound(
@@ -250,7 +251,7 @@ def flat(X):
     return X.reshape(len(X), -1)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_components_are_better_than_principal_ones_on_mnist(data_set):
     mnist = data_set("mnist")
     X, y = mnist.data, mnist.target

@@ -9,6 +9,7 @@ from sklearn.frozen import FrozenEstimator
 
 from sklearn_pate import PATEClassifier, PublicData, PublishedClassifier
 from sklearn_pate.students import ImageRepresentation, ImageStudent
+from tests.cases import thorough_but
 
 SMALL = ImageRepresentation(n_filters=20, n_components=100, random_state=0)
 
@@ -53,7 +54,7 @@ def test_a_fitted_representation_is_used_as_it_is(images):
         ImageStudent(FrozenEstimator(fitted)).fit(X[:9].reshape(-1, 64), np.zeros(9))
 
 
-@pytest.fixture(scope="module", params=["auto", "gnmax"])
+@pytest.fixture(scope="module", params=thorough_but(["auto"], ["auto", "gnmax"]))
 def fitted(request, images):
     """Fit digits, of which there are many copies, so that the noise is small."""
     X, y = images

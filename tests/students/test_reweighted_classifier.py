@@ -117,7 +117,7 @@ def test_a_fit_has_the_threshold_that_it_was_given(threshold):
     assert_array_equal(fitted.predict(X_PUBLIC), positive)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_rare_class_of_a_real_table_is_ranked(data_home):
     path = data_home / "tables" / "stroke.csv.gz"
     if not path.exists():

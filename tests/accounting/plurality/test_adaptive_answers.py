@@ -167,7 +167,9 @@ KNOWN = [
     pytest.param(
         *(100, 1000, (1.3731, None), (1.3708, None)), marks=pytest.mark.thorough
     ),
-    (40, 1000, (3.8465, None), (3.8380, None)),
+    pytest.param(
+        *(40, 1000, (3.8465, None), (3.8380, None)), marks=pytest.mark.thorough
+    ),
 ]
 
 

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import ndtr
 
 from sklearn_pate.mechanisms import ConfidentGNMax
+from tests.cases import thorough_but
 from tests.private import (
     AnswerSteps,
     adaptive_profile,
@@ -66,7 +67,7 @@ def fixed_order(kinds, finest):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", thorough_but([2], [2, 3]))
 def test_fixed_orders_are_below_the_profile_and_close(n_classes):
     checks = gaussian_tests(check_mu(60))
     answers = plurality_tests(20, n_classes)

@@ -89,7 +89,7 @@ def test_a_wrong_parameter_is_refused(parameters, message, digits):
         clone(encoder()).set_params(**parameters).fit(digits[0][:50])
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore")  # some classes have a single row in a shard
 def test_teachers_of_few_rows_learn_more_from_it_than_from_pixels(digits):
     X, y = digits

@@ -138,7 +138,7 @@ def test_shares_are_equal_unless_the_labels_contradict():
     assert 0.09 < shrunken_shares(rare)[1] < 0.13
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_alignment_keeps_guesses_from_collapsing_to_few_classes(few_answers):
     X, answers, X_test, y_test = few_answers
     student = FixMatchClassifier(image_shape=(8, 8), max_epochs=20, random_state=0)

@@ -37,7 +37,7 @@ def linear_generator(n_latent, input_shape):
     return nn.Linear(n_latent, *input_shape)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore")
 def test_check_estimator_has_no_failures():
     student = GANClassifier(linear, linear_generator, n_latent=2, max_epochs=3, lr=0.1)
@@ -61,7 +61,7 @@ def few_labels(digits):
     return with_labels(digits, 40, seed=0, n_rows=500)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_few_labels_teach_more_beside_unlabelled_rows(digits):
     # The gain of one seed is 0.07 on average, with a standard deviation of 0.04.
     gains = []

@@ -80,7 +80,7 @@ def mean_score(student, public, hint):
     return np.mean(scores)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("student", STUDENTS)
 def test_the_content_of_a_hint_helps_short_training(student, public, hint):
     taught = mean_score(student, public, hint)
@@ -88,7 +88,7 @@ def test_the_content_of_a_hint_helps_short_training(student, public, hint):
     assert taught > mean_score(student, public, mixed_up(hint)) + 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "shape", [pytest.param(None, marks=pytest.mark.thorough), (8, 8)]
 )
