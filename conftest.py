@@ -1,11 +1,9 @@
 """One thread a process, data sets by one fixture only, and three options.
 
---fast runs no slow test and no torch, which takes seconds. --thorough runs also what
-repeats a default test on a larger grid, and hypothesis draws new examples. --offline
-runs the tests on data sets, with neither files nor network: all must be skipped.
-
-Of a test with several parameters, each value of each parameter is in some default
-case, and --thorough runs all combinations.
+--fast runs no slow test and no torch, which takes seconds. --thorough runs all tests,
+also what takes long and all combinations of values, of which the default is a few that
+contain each value; and hypothesis draws new examples. --offline runs the tests on data
+sets, with neither files nor network: all must be skipped.
 """
 
 import os

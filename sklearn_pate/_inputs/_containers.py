@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+import sklearn
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import validate_data
@@ -128,6 +129,7 @@ def as_table(X: Any, name: str = "X", *, private: bool = True) -> Any:
     """
     check_container(name, X)
     if is_frame(X):
+        _check_arrow(name, X)
         return X
     if sp.issparse(X):
         return X.tocsr()
@@ -140,6 +142,20 @@ def as_table(X: Any, name: str = "X", *, private: bool = True) -> Any:
             "pandas.read_csv."
         )
     return X
+
+
+def _check_arrow(name: str, X: Any) -> None:
+    """Raise if X is an Arrow table, and this version of scikit-learn takes none."""
+    if not hasattr(type(X), "column_names"):
+        return
+    try:
+        _safe_indexing(X, slice(0, 0))
+    except TypeError as error:
+        raise ValueError(
+            f"{name} is an Arrow table, which scikit-learn {sklearn.__version__} does "
+            "not take; use scikit-learn 1.7 or later, or pass a dataframe of pandas or "
+            "polars."
+        ) from error
 
 
 def as_array(X: Any) -> NDArray[Any]:

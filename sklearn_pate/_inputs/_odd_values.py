@@ -150,7 +150,11 @@ def to_number(value: Any) -> float:
 def _days_or_seconds(value: Any) -> float:
     kind = kind_of(type(value))
     if kind == "duration":
-        return float(value / timedelta(days=1))
+        # numpy 2.0 does not divide its durations by those of Python.
+        is_numpy = is_a(value, np.timedelta64)
+        return float(
+            value / (np.timedelta64(1, "D") if is_numpy else timedelta(days=1))
+        )
     if kind == "time":
         minutes = value.hour * 60 + value.minute
         return minutes * 60 + value.second + value.microsecond / 1e6

@@ -386,6 +386,7 @@ def test_more_classes_than_a_student_can_have_are():
 
 INNER = {
     "estimator": LogisticRegression(),
+    "base_estimator": LogisticRegression(),  # a chain, before scikit-learn 1.7
     "estimators": [("first", GaussianNB()), ("second", LogisticRegression())],
 }
 # One column of y is not what they learn from.

@@ -234,15 +234,15 @@ def test_images_and_votes_change_no_method(estimator, digits):
     assert pate.decision_function(X[:3]).shape == (3, 3)
 
 
-STUDENTS = [
+KINDS = [
     kind
     for _, kind in inspect.getmembers(students, inspect.isclass)
     if hasattr(kind, "predict")
 ]
-QUICK = [kind for kind in STUDENTS if kind is not students.GANClassifier]
+QUICK = [kind for kind in KINDS if kind is not students.GANClassifier]
 
 
-@pytest.mark.parametrize("kind", thorough_but(QUICK, STUDENTS))
+@pytest.mark.parametrize("kind", thorough_but(QUICK, KINDS))
 def test_a_fit_changes_no_method_of_an_own_student(kind, rows):
     X, y, _ = rows
     quick = {"max_epochs": 1} if kind.__module__.find("networks") > 0 else {}

@@ -4,6 +4,7 @@ import narwhals
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import torch
 from sklearn import config_context
@@ -202,6 +203,16 @@ def test_a_second_fit_replaces_the_column_names(named):
     pate = make().fit(X, y, X_public=PublicData(X_public))
     pate.fit(X.to_numpy(), y, X_public=PublicData(X_public.to_numpy()))
     pate.predict(reversed_rows)
+
+
+def test_an_arrow_table_that_scikit_learn_does_not_take_is_refused(monkeypatch):
+    def refuse(*arguments, **options):
+        raise TypeError("Index must either be string or integer")
+
+    monkeypatch.setattr("sklearn_pate._inputs._containers._safe_indexing", refuse)
+    table = pa.table({"a": np.arange(N_ROWS)})
+    with pytest.raises(ValueError, match=r"^X is an Arrow .* use scikit-learn 1\.7"):
+        DPNewtonClassifier(classes=[0, 1], public_size=0.5).fit(table, GROUPS % 2)
 
 
 # Configured output types of scikit-learn

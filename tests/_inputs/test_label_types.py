@@ -85,7 +85,7 @@ NO_NUMBERS = {
     "numpy, variable width": np.array(TEXT, dtype=np.dtypes.StringDType()),
     "numpy, dates": np.array(["2020-01-01"], dtype="datetime64[D]"),
     "pandas": pd.Series(TEXT, dtype="string"),
-    "pandas, categories": pd.Series(pd.Categorical(TEXT, np.array(TEXT))),
+    "pandas, categories": pd.Series(pd.Categorical(pd.Series(TEXT, dtype="string"))),
     "pandas, arrow": pd.Series(TEXT, dtype="string[pyarrow]"),
     "pandas, dates": pd.Series(pd.to_datetime(["2020-01-01"])),
     "pandas, a table": pd.DataFrame({"y": pd.Series(TEXT, dtype="string")}),

@@ -68,6 +68,7 @@ def polars_nulls():
 
 
 def arrow():
+    pytest.importorskip("sklearn", "1.7")  # which takes Arrow tables
     pa = pytest.importorskip("pyarrow")
     job = pa.array(JOB.tolist())
     columns = {"age": AGE, "pay": PAY, "job": job, "kind": job.dictionary_encode()}

@@ -78,6 +78,7 @@ def study(teacher, unit="group", missing=False):
         query_strategy="random",
         representation=None,
         mechanism="gnmax",
+        vote="plain",
         epsilon=100,
         classes=namespace["CLASSES"],
         privacy_unit=unit,

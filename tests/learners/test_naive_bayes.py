@@ -139,8 +139,11 @@ def test_empty_cells_get_noise_too():
 
 def test_values_that_are_not_declared_never_raise_and_are_told_of(without_noise):
     odd = FRAME.astype(object)
-    odd.iloc[0] = [np.inf, None, {"a": 1}, "text"]
-    odd.iloc[1] = [None, pd.NA, ["list"], -np.inf]
+    for row, values in enumerate(
+        ([np.inf, None, {"a": 1}, "text"], [None, pd.NA, ["list"], -np.inf])
+    ):
+        for column, value in enumerate(values):
+            odd.iat[row, column] = value
     clf = make().set_params(domain=DOMAIN | {"sex": ["F", "M"]}).fit(odd, Y)
     odd.loc[10:, "job"] = "other"
     with pytest.warns(UserWarning, match=r"does not know: \['job'\]"):

@@ -238,7 +238,7 @@ def test_columns_have_the_names_of_the_fit(moons):
 
 
 def test_sparse_rows_have_linear_features():
-    X = sp.random_array((900, 200), density=0.05, rng=0, format="csr")
+    X = sp.random_array((900, 200), density=0.05, random_state=0, format="csr")
     y = (X.sum(axis=1) > 5).astype(int)
     clf = DPLogisticRegression(representation="auto", epsilon=50.0)
     clf.fit(X[:700], y[:700], X_public=PublicData(X[700:]))
