@@ -105,6 +105,13 @@ def blobs():
     return X[:600], y[:600], X[600:], y[600:]
 
 
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    if plt := sys.modules.get("matplotlib.pyplot"):
+        plt.close("all")
+
+
 @pytest.fixture
 def two_threads():
     """Two threads for BLAS and torch, so that a limit of one can be seen."""

@@ -131,6 +131,7 @@ def test_nothing_is_seeded_after_the_block():
     assert first != draw_and_state()[0]
 
 
+@pytest.mark.slow
 def test_nothing_is_seeded_in_another_thread():
     found = []
     with seeded_noise(0):

@@ -323,11 +323,10 @@ def test_texts_name_the_count_and_its_place():
 
 @pytest.mark.slow
 def test_costs_of_more_answers_include_the_count():
-    plt = pytest.importorskip("matplotlib.pyplot")
+    pytest.importorskip("matplotlib.pyplot")
     fitted = fit()
     display = AnswerCostDisplay.from_estimator(fitted, n_queries=150)
     assert display.paid == (100, fitted.privacy_spent_.epsilon)
     [costs] = display.epsilons.values()
     at_fit = costs[display.n_queries.tolist().index(100)]
     assert at_fit == pytest.approx(fitted.privacy_spent_.epsilon, rel=1e-6)
-    plt.close(display.figure_)

@@ -50,6 +50,7 @@ def fit_from_votes(X, y, X_public, **parameters):
     return pate(**parameters, classes=[0, 1]).fit_from_votes(X_public, votes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [fit, plan_privacy, fit_from_votes])
 def test_noise_that_hides_all_votes_is_warned_of(rows, method):
     with pytest.warns(PrivacyUtilityWarning) as caught:

@@ -72,6 +72,7 @@ def rewrite(model, change):
     model.with_suffix(".json").write_text(json.dumps(card))
 
 
+@pytest.mark.slow
 def test_the_report_is_that_of_the_loaded_model(model):
     loaded = PublishedClassifier.load(model)
     assert main(["report", "model.skops", "-o", "report.json", "--title", "Blobs"]) == 0

@@ -226,6 +226,7 @@ def test_no_run_of_a_trial_exists(store, blobs, distribution):
     assert store.numbers_of_rows() == {len(X_public)}
 
 
+@pytest.mark.slow
 def test_no_run_of_a_plan_exists(store, blobs):
     X, y, X_public, _ = blobs
     frozen = FrozenEstimator(PCA(2).fit(X_public))

@@ -122,6 +122,7 @@ def told(call, rows):
     return [one for one in messages if "columns of X" in one]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("what", OTHERS)
 def test_one_warning_names_the_column(models, name, what):

@@ -160,6 +160,7 @@ def test_a_column_of_zeros_nearly_all_is_not_reported(adult, kind):
     assert not [one for one in warnings_of(kind, adult) if "By the released" in one]
 
 
+@pytest.mark.slow
 def test_swapped_columns_are_both_reported(adult):
     age, hours = adult[0]["age"] + 100, adult[0]["hours-per-week"]
     swapped = {"age": lambda column: hours, "hours-per-week": lambda column: age}

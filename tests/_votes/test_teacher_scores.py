@@ -220,6 +220,7 @@ def test_a_group_adds_one_vector_whatever_its_rows(codes, of_group, longest, see
     assert vector.sum() <= longest
 
 
+@pytest.mark.slow
 @given(first=CODES, second=CODES, unit=st.sampled_from(["row", "group"]))
 def test_a_changed_unit_moves_the_count_of_the_classes_by_sqrt_2(first, second, unit):
     if unit == "row":

@@ -225,6 +225,7 @@ def test_a_number_of_trials_that_cannot_be_expected_is_refused(name, mean):
         LAWS[name](mean)
 
 
+@pytest.mark.slow
 @given(of_one=weights, of_other=weights)
 def test_the_cost_of_a_random_choice_is_the_largest_one(of_one, of_other):
     # Two candidates, each with its own pair of laws; the choice is published too.

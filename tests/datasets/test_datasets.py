@@ -34,7 +34,7 @@ def file_at(tmp_path):
     folder.mkdir()
     handler = functools.partial(QuietHandler, directory=folder)
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
 
     def publish(*contents):
         for i, content in enumerate(contents):

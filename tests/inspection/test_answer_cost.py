@@ -44,12 +44,6 @@ X, Y = make_blobs(900, centers=3, random_state=0)
 PUBLIC = PublicData(X[600:])
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 def fitted(clf):
     return clf.fit(X[:600], Y[:600], X_public=PUBLIC)
 
@@ -134,6 +128,7 @@ def check_paid(clf):
     assert np.all(np.diff(line.get_ydata()) > 0)
 
 
+@pytest.mark.slow
 def test_what_was_paid_for_by_pate_is_on_the_line_before_and_after_pickling(pate):
     check_paid(pate)
     check_paid(pickle.loads(pickle.dumps(pate)))

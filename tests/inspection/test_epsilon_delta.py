@@ -27,12 +27,6 @@ X, Y = make_blobs(900, centers=2, random_state=0)
 PUBLIC = PublicData(X[600:])
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def pate():
     clf = PATEClassifier(GaussianNB(), n_teachers=20, n_queries=40, mechanism="gumbel")

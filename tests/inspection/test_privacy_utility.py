@@ -26,12 +26,6 @@ X, Y = make_blobs(600, centers=3, cluster_std=2, random_state=0)
 TEST = X[400:], Y[400:]
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 def fitted(epsilon, **parameters):
     learner = DPLogisticRegression(epsilon=epsilon, data_norm=8, **parameters)
     return learner.fit(X[:400], Y[:400])

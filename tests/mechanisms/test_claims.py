@@ -112,6 +112,7 @@ def test_the_local_cost_is_the_enumerated_one(mechanism):
             np.testing.assert_allclose(local, exact, rtol=1e-8, atol=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [one for one in ALL if not one.needs_probabilities],

@@ -127,6 +127,7 @@ def test_squares_of_mu_of_gaussian_parts_add_up(release):
     assert stated == pytest.approx(gdp_epsilon(mu, 1e-5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
 def test_exact_costs_are_below_that_of_the_curve(release):
     whole, *numbers = calibrated(release, 1.0, 1e-5)

@@ -46,6 +46,7 @@ def measure(model, kind, *, epsilon=1.0, seed=5, n_rows=N_ROWS, **parameters):
     )
 
 
+@pytest.mark.slow
 def test_metrics_of_a_number_are_those_of_scikit_learn(models):
     model = models["number"]
     metrics = measure(model, "number", epsilon=50.0)
@@ -192,6 +193,7 @@ def test_a_file_of_metrics_is_checked(models, kind, tmp_path):
             OutcomeMetrics.load(path)
 
 
+@pytest.mark.slow
 def test_metrics_are_charged_and_refused_before_any_noise(models, tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger.db", epsilon=1.2, delta=1e-5)
     first = measure(models["time"], "time", ledger=ledger, random_state=0)
@@ -250,6 +252,7 @@ def test_a_level_is_of_numbers_and_a_share(models):
         metrics.confidence_level(coverage=2)
 
 
+@pytest.mark.slow
 def test_plots_show_what_was_measured(models):
     pytest.importorskip("matplotlib").use("agg")
     ax = measure(models["time"], "time").plot()

@@ -9,14 +9,8 @@ from sklearn_pate.metrics import private_metrics
 from tests.metrics.scores import FirstColumn, scored_rows
 
 plt = pytest.importorskip("matplotlib.pyplot")
+plt.switch_backend("agg")
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def close_figures(monkeypatch):
-    plt.switch_backend("agg")
-    yield
-    plt.close("all")
 
 
 def true_roc(X, y, false_positives):

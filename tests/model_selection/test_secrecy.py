@@ -139,6 +139,7 @@ def test_trials_have_no_output(distribution, output, capfd):
     assert "a fit" not in repr(searched)
 
 
+@pytest.mark.slow
 def test_callbacks_do_not_run_in_trials():
     callbacks = pytest.importorskip("sklearn.callback")
     calls = []

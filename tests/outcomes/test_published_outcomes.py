@@ -65,6 +65,7 @@ def test_a_saved_model_predicts_as_the_private_one(saved, kind):
     assert loaded.card == published.card
 
 
+@pytest.mark.slow
 def test_what_would_not_be_read_again_is_not_saved(saved, monkeypatch):
     _, published, path, _, _ = saved
     # Of several models, each is below this limit, and their archive is not.

@@ -51,6 +51,7 @@ def test_a_clone_shows_no_statement():
     assert "PrivacySpent" not in clone(pate())._repr_html_()
 
 
+@pytest.mark.slow
 def test_as_text_there_is_no_page():
     with sklearn.config_context(display="text"):
         assert not hasattr(pate(), "_repr_html_")

@@ -156,6 +156,7 @@ def test_a_duplicate_predicts_and_keeps_the_statement_only(fitted, duplicate):
     np.testing.assert_array_equal(copied.predict(X), pate.predict(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_the_analysis_refuses_to_be_duplicated(fitted, duplicate):
     with pytest.raises(TypeError, match="sensitive"):

@@ -93,6 +93,7 @@ def test_units_of_pixels_do_not_matter(images, representation):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324])
 def test_an_odd_private_image_changes_no_other(images, representation, value):
     private = images[400:420].copy()

@@ -101,6 +101,7 @@ def test_products_of_a_row_have_the_same_bits_in_any_position():
     assert_array_equal(row_products(rows, weights)[0], together[0])
 
 
+@pytest.mark.slow
 @given(
     scores=arrays(np.float64, (8, 3), elements=st.floats(-1e6, 1e6)),
     bound=st.floats(1e-3, 1e3),

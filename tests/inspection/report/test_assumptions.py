@@ -165,6 +165,7 @@ def test_the_engineer_signs_the_lines_about_code():
     assert "Controller, who decides" not in engineer
 
 
+@pytest.mark.slow
 def test_without_lines_about_code_no_engineer_signs():
     text = report_on(linear(method="gaussian")).to_markdown()
     assert ("the engineer" in text) is ("Engineer, who ran the fit" in text)

@@ -92,6 +92,7 @@ def test_the_page_is_one_tree_in_english_for_any_width(report):
     assert len(set(ids)) == len(ids)
 
 
+@pytest.mark.slow
 def test_headings_skip_no_level(report):
     levels = [level for level, _ in Page(report.to_html()).headings]
     assert levels[0] == 1

@@ -35,6 +35,7 @@ def importance_of(model, X_public):
     return report.to_dict()["importance"]
 
 
+@pytest.mark.slow
 def test_the_change_is_that_of_shuffled_columns(clf):
     found = importance_of(clf.publish(), PUBLIC)
     changes = {one["name"]: one["change"] for one in found["columns"]}
