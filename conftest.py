@@ -110,7 +110,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def repeated(cases):
-    """List the cases of a test all of whose values occur in other cases, quick first.
+    """List cases of a test whose values all occur in cases before; quick ones first.
 
     The values that one decorator lists together count as one.
     """
