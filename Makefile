@@ -99,7 +99,7 @@ test-kernels: $(VENV)/test
 	for kernel in Nehalem Haswell Zen $$(grep -qsw avx512f /proc/cpuinfo && echo SkylakeX); do \
 	  echo $$kernel 1; echo $$kernel 4; \
 	done | xargs -P 2 -L 1 sh -c 'OPENBLAS_CORETYPE=$$0 OPENBLAS_NUM_THREADS=$$1 $(RUN) -m pytest \
-	  --quiet -m "neighbours and not thorough" $$(grep -rl --include="*.py" mark.neighbours tests)'
+	  --quiet -m neighbours $$(grep -rl --include="*.py" mark.neighbours tests)'
 
 # The figure in CONTRIBUTING.md.
 coverage: $(VENV)/test-fast
