@@ -153,7 +153,7 @@ def _coverage(label, stretch, share, n_rows, epsilon):
     population = Population(share, stretch)
     seed = [round(100 * one) for one in (share, stretch, n_rows, epsilon)]
     rng = np.random.default_rng(seed)
-    rows = read_rows(np.zeros((n_rows, 1)), np.zeros(n_rows), CLASSES, None, None)
+    rows = read_rows(np.zeros((n_rows, 1)), np.zeros(n_rows), CLASSES, None, None, [])
     plan = plan_measurement(rows, 2, None, epsilon=epsilon, delta=DELTA)
     found, n_bins = {}, set()
     for _ in range(N_COVERED[n_rows]):
@@ -243,7 +243,9 @@ def counted(of_case):
     if of_case.groups is None:
         return of_case
     seed = np.random.RandomState(0).randint(MAX_SEED)
-    return of_case[one_row_of_groups(*group_ids(of_case.groups), seed)]
+    return of_case[
+        one_row_of_groups(*group_ids(of_case.groups, len(of_case.groups)), seed)
+    ]
 
 
 def measure(of_case, epsilon):

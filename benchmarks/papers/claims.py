@@ -89,7 +89,7 @@ def claims_table(rows):
         )
         return f"{lines}\n\nMeasured by {', '.join(sources)}."
 
-    table.rows = rows
+    table.rows = rows  # type: ignore[attr-defined]
     return table
 
 

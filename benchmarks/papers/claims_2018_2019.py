@@ -218,7 +218,7 @@ def _rows_of_claims():
     return rows
 
 
-papers_2019_claims.rows = _rows_of_claims
+papers_2019_claims.rows = _rows_of_claims  # type: ignore[attr-defined]
 
 
 def _near(results, n_teachers, epsilon):

@@ -128,7 +128,7 @@ def mechanisms():
                 else answers(plurality, check, votes, size["n_queries"])
                 for votes in (counts, neighbour)
             ]
-            exact = exact_epsilon(*distributions, delta)
+            exact = exact_epsilon(*distributions, delta=delta)
             rows.append(
                 {
                     "mechanism": repr(mechanism),
