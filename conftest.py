@@ -117,15 +117,13 @@ def repeated(cases):
     random.Random(0).shuffle(cases)  # in order, all would have the first values
     found, left_out = set(), []
     for case in sorted(cases, key=lambda case: bool(case.get_closest_marker("slow"))):
-        together = {}
+        ids = {name: id(value) for name, value in case.callspec.params.items()}
+        values = set()
         for mark in case.iter_markers("parametrize"):
             names = mark.args[0]
             names = names.split(",") if isinstance(names, str) else names
-            together.update({name.strip(): str(names) for name in names})
-        values = defaultdict(list)
-        for name, value in case.callspec.params.items():
-            values[together.get(name, name)].append(id(value))
-        values = {(name, *ids) for name, ids in values.items()}
+            values.add(tuple((name.strip(), ids.pop(name.strip())) for name in names))
+        values |= {*ids.items()}  # of fixtures
         if values <= found:
             left_out.append(case)
         found |= values

@@ -151,9 +151,9 @@ def _days_or_seconds(value: Any) -> float:
     kind = kind_of(type(value))
     if kind == "duration":
         # numpy 2.0 does not divide its durations by those of Python.
-        is_numpy = is_a(value, np.timedelta64)
+        day = timedelta(days=1)
         return float(
-            value / (np.timedelta64(1, "D") if is_numpy else timedelta(days=1))
+            value / (np.timedelta64(day) if is_a(value, np.timedelta64) else day)
         )
     if kind == "time":
         minutes = value.hour * 60 + value.minute

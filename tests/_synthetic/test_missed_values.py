@@ -130,8 +130,8 @@ MISSED = {
 }
 
 
-# All members for one learner, and some for the others.
-SOME = "one other spelling"
+# All members for one learner, and one for the others.
+ONE = "one other spelling"
 
 
 @pytest.mark.slow
@@ -139,9 +139,9 @@ SOME = "one other spelling"
     ("kind", "name"),
     [
         *(("naive Bayes", one) for one in MISSED),
-        ("Newton", SOME),
+        ("Newton", ONE),
         *(
-            pytest.param(kind, SOME, marks=pytest.mark.thorough)
+            pytest.param(kind, ONE, marks=pytest.mark.thorough)
             for kind in FITS
             if kind not in ("naive Bayes", "Newton")
         ),

@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
 from sklearn_pate import PATEClassifier, PrivacyLedger, PublicData
+from tests.cases import thorough_but
 from tests.seeding import equal_noise
 
 da = pytest.importorskip("dask.array")
@@ -109,16 +110,9 @@ TEACHERS = {
 }
 
 
+@pytest.mark.parametrize("unit", ["row", "group"])
 @pytest.mark.parametrize(
-    ("name", "unit"),
-    [
-        pytest.param("forest", "row", marks=pytest.mark.thorough),
-        ("logistic regression", "group"),
-        ("xgboost", "row"),
-        pytest.param("forest", "group", marks=pytest.mark.thorough),
-        pytest.param("logistic regression", "row", marks=pytest.mark.thorough),
-        pytest.param("xgboost", "group", marks=pytest.mark.thorough),
-    ],
+    "name", thorough_but(["logistic regression", "xgboost"], TEACHERS)
 )
 def test_votes_are_those_of_a_fit_in_memory(client, table, X_public, name, unit):
     clf = make(encoded(TEACHERS[name]), privacy_unit=unit)
@@ -142,16 +136,10 @@ def test_arrays_cut_along_rows_and_columns(client):
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of pandas, about dask
+@pytest.mark.parametrize("columns", [COLUMNS, ["a", "b"]])
 @pytest.mark.parametrize(
-    ("stored", "columns"),
-    [
-        ("files", COLUMNS),
-        ("joined", ["a", "b"]),
-        pytest.param("files", ["a", "b"], marks=pytest.mark.thorough),
-        pytest.param("joined", COLUMNS, marks=pytest.mark.thorough),
-        pytest.param("persisted", ["a", "b"], marks=pytest.mark.thorough),
-        pytest.param("sorted", COLUMNS, marks=pytest.mark.thorough),
-    ],
+    "stored",
+    thorough_but(["files", "joined"], ["files", "joined", "persisted", "sorted"]),
 )
 def test_votes_do_not_depend_on_where_partitions_come_from(
     client, table, X_public, stored, columns, tmp_path

@@ -89,9 +89,7 @@ def test_the_content_of_a_hint_helps_short_training(student, public, hint):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    "shape", [pytest.param(None, marks=pytest.mark.thorough), (8, 8)]
-)
+@pytest.mark.parametrize("shape", [None, (8, 8)])
 def test_a_gan_learns_from_a_hint_too(shape, public, hint):
     student = GANClassifier(image_shape=shape)
     taught = mean_score(student, public, hint)
