@@ -122,7 +122,7 @@ $(VENV)/docs: $(VENV)/test
 # The site with its gallery; then a check of all links, of what the gallery printed, and
 # of the code of pages and docstrings.
 docs: $(VENV)/docs
-	$(RUN) -m sphinx --quiet --fail-on-warning --keep-going --builder html docs docs/build
+	$(RUN) -m sphinx --jobs 2 --quiet --fail-on-warning --keep-going --builder html docs docs/build
 	$(RUN) docs/check_links.py docs/build
 	$(RUN) -m pytest -m docs --numprocesses 2 --dist worksteal
 

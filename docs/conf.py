@@ -110,6 +110,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["auto_examples"],
     # The others need data that are not inside scikit-learn, and are not run.
     "filename_pattern": "/plot_",
+    "parallel": True,  # as many as --jobs
     # Unchanged scripts run again, as the package may have changed.
     "run_stale_examples": True,
     "default_thumb_file": str(DOCS / "pictures" / "private_learners.png"),

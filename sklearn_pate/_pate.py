@@ -43,8 +43,8 @@ from sklearn_pate._aggregation._rows import (
     split_inputs,
 )
 from sklearn_pate._aggregation._score_model import ScoreAggregation, prepare_scores
-from sklearn_pate._estimators._class_codes import check_classifier
 from sklearn_pate._estimators._isolation import Seeds
+from sklearn_pate._estimators._kinds import check_classifier
 from sklearn_pate._estimators._progress import (
     CallbackSupportMixin,
     announce,

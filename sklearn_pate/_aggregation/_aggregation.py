@@ -27,18 +27,15 @@ from sklearn_pate._aggregation._outlook import (
 )
 from sklearn_pate._aggregation._rehearsal import rehearse_student, rehearse_teacher
 from sklearn_pate._aggregation._rows import PublicInputs
-from sklearn_pate._estimators._class_codes import (
-    accepts_unlabeled,
-    keeps_rows_apart,
-    on_labels,
-    scores_of,
-)
+from sklearn_pate._estimators._class_codes import on_labels
 from sklearn_pate._estimators._isolation import (
     Seeds,
     quiet,
     seeded_clone,
     seeded_globals,
 )
+from sklearn_pate._estimators._kinds import accepts_unlabeled, keeps_rows_apart
+from sklearn_pate._estimators._predictions import scores_of
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import cause_of, in_short, quotes_values, remedy_of

@@ -8,12 +8,12 @@ import numpy as np
 from joblib import Memory
 
 from sklearn_pate._aggregation._design import as_mechanism, as_query_strategy
-from sklearn_pate._estimators._class_codes import (
+from sklearn_pate._estimators._isolation import check_cloneable
+from sklearn_pate._estimators._kinds import (
     accepts_soft_labels,
     accepts_unlabeled,
     check_classifier,
 )
-from sklearn_pate._estimators._isolation import check_cloneable
 from sklearn_pate._inputs._features import in_short
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._value_checks import (

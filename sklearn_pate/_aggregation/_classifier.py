@@ -31,10 +31,8 @@ from sklearn_pate._aggregation._outlook import (
     why_domain_misses,
 )
 from sklearn_pate._aggregation._rows import PublicInputs, check_synthetic_rows
-from sklearn_pate._estimators._class_codes import (
-    DelegatedPredictionMixin,
-    check_transformer,
-)
+from sklearn_pate._estimators._kinds import check_transformer
+from sklearn_pate._estimators._predictions import DelegatedPredictionMixin
 from sklearn_pate._estimators._progress import check_verbose, phase
 from sklearn_pate._inputs._features import in_short, input_tags
 from sklearn_pate._inputs._known_columns import KnownColumns

@@ -11,11 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.pipeline import make_pipeline
 
-from sklearn_pate._estimators._class_codes import (
-    accepts_unlabeled,
-    has_after_fit,
-    is_of,
-)
+from sklearn_pate._estimators._kinds import accepts_unlabeled, has_after_fit, is_of
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._synthetic._marginals import PrivateMarginals
 from sklearn_pate.accounting._calibrate import largest_gdp_mu

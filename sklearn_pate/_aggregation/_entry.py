@@ -21,7 +21,7 @@ from sklearn.utils import _safe_indexing
 from sklearn_pate._aggregation._codes import CodedColumns
 from sklearn_pate._aggregation._design import Design
 from sklearn_pate._aggregation._rows import PublicInputs
-from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
+from sklearn_pate._estimators._fingerprints import estimator_hash, fingerprint
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._synthetic._domain import Domain
 from sklearn_pate._synthetic._marginals import (

@@ -12,17 +12,19 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
-from sklearn_pate._estimators._class_codes import (
-    RelabeledClassifier,
-    WrappingClassifier,
+from sklearn_pate._estimators._class_codes import RelabeledClassifier
+from sklearn_pate._estimators._isolation import one_thread, quiet, seeded_globals
+from sklearn_pate._estimators._kinds import (
     accepts_soft_labels,
-    in_all_classes,
     is_binary_network,
     is_network,
     last_step,
+)
+from sklearn_pate._estimators._predictions import (
+    WrappingClassifier,
+    in_all_classes,
     predict_codes,
 )
-from sklearn_pate._estimators._isolation import one_thread, quiet, seeded_globals
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import (

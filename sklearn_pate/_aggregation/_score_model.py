@@ -30,7 +30,8 @@ from sklearn_pate._aggregation._outlook import (
 )
 from sklearn_pate._aggregation._rehearsal import rehearse_student
 from sklearn_pate._aggregation._rows import PublicInputs
-from sklearn_pate._estimators._class_codes import accepts_soft_labels, on_labels
+from sklearn_pate._estimators._class_codes import on_labels
+from sklearn_pate._estimators._kinds import accepts_soft_labels
 from sklearn_pate._estimators._progress import phase
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._teachers._training import ScoreForm, TeacherProblems

@@ -14,8 +14,8 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 
-from sklearn_pate._estimators._class_codes import log_odds
 from sklearn_pate._estimators._isolation import MAX_SEED
+from sklearn_pate._estimators._predictions import log_odds
 from sklearn_pate._inputs._containers import Table, as_table, column_names
 from sklearn_pate._synthetic._domain import OUTSIDE, Bins, Domain, cell_of, read_domain
 from sklearn_pate.accounting._value_checks import (

@@ -23,14 +23,8 @@ from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 
-from sklearn_pate._estimators._class_codes import (
-    RelabeledClassifier,
-    estimator_hash,
-    fit_class_indices,
-    in_all_classes,
-    read_codes,
-    soften_probabilities,
-)
+from sklearn_pate._estimators._class_codes import RelabeledClassifier, fit_class_indices
+from sklearn_pate._estimators._fingerprints import estimator_hash
 from sklearn_pate._estimators._isolation import (
     autologging_off,
     kept_globals,
@@ -40,6 +34,11 @@ from sklearn_pate._estimators._isolation import (
     seeded_clone,
     this_thread,
     with_seeds,
+)
+from sklearn_pate._estimators._predictions import (
+    in_all_classes,
+    read_codes,
+    soften_probabilities,
 )
 from sklearn_pate._estimators._progress import drop_callbacks
 from sklearn_pate._inputs._containers import Table

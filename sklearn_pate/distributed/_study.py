@@ -22,8 +22,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from sklearn_pate._aggregation._entry import WITHOUT_CONSEQUENCE
-from sklearn_pate._estimators._class_codes import fingerprint
-from sklearn_pate._estimators._model_digest import model_fingerprint
+from sklearn_pate._estimators._fingerprints import fingerprint, model_fingerprint
 from sklearn_pate._inputs._containers import as_table
 from sklearn_pate._inputs._features import in_short
 from sklearn_pate._inputs._file_content import (

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, check_scoring
 
-from sklearn_pate._estimators._class_codes import last_step
+from sklearn_pate._estimators._kinds import last_step
 from sklearn_pate.accounting._cost import check_neighbours
 from sklearn_pate.accounting._rdp import check_delta
 from sklearn_pate.accounting._statement import PrivacySpent, statement_of

@@ -19,7 +19,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
-from sklearn_pate._estimators._class_codes import keeps_rows_apart
+from sklearn_pate._estimators._kinds import keeps_rows_apart
 from sklearn_pate.accounting._statement import plans_privacy
 from sklearn_pate.accounting._value_checks import read_table
 

@@ -34,7 +34,7 @@ from sklearn_pate._aggregation._outlook import (
     why_useless,
 )
 from sklearn_pate._aggregation._rows import number_of_units
-from sklearn_pate._estimators._class_codes import accepts_unlabeled, last_step
+from sklearn_pate._estimators._kinds import accepts_unlabeled, last_step
 from sklearn_pate._inputs._labels import public_table, read_classes
 from sklearn_pate._pate import PATEClassifier
 from sklearn_pate._synthetic._domain import count_tables

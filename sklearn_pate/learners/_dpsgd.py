@@ -11,8 +11,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_pate._aggregation._outlook import why_gradients_useless
-from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
 from sklearn_pate._estimators._isolation import MAX_SEED, one_thread
+from sklearn_pate._estimators._predictions import ProbabilityScoresMixin
 from sklearn_pate._estimators._progress import check_verbose, progress_of
 from sklearn_pate._inputs._features import check_numbers
 from sklearn_pate.accounting._calibrate import check_epsilon_is_small

@@ -20,7 +20,7 @@ from sklearn_pate._aggregation._outlook import (
     why_one_class,
     why_only_noise,
 )
-from sklearn_pate._estimators._class_codes import ProbabilityScoresMixin
+from sklearn_pate._estimators._predictions import ProbabilityScoresMixin
 from sklearn_pate._inputs._containers import as_table, column_names
 from sklearn_pate._inputs._features import check_numbers
 from sklearn_pate._inputs._odd_values import read_numbers

@@ -20,11 +20,11 @@ from sklearn_pate._aggregation._entry import (
     tables_by_name,
 )
 from sklearn_pate._aggregation._outlook import why_domain_misses
-from sklearn_pate._estimators._class_codes import (
+from sklearn_pate._estimators._isolation import MAX_SEED
+from sklearn_pate._estimators._predictions import (
     DelegatedPredictionMixin,
     ProbabilityScoresMixin,
 )
-from sklearn_pate._estimators._isolation import MAX_SEED
 from sklearn_pate._inputs._containers import Table
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._known_columns import KnownColumns

@@ -23,8 +23,8 @@ from sklearn_pate._aggregation._aggregation import (
 )
 from sklearn_pate._aggregation._design import is_given, is_table
 from sklearn_pate._aggregation._entry import record_release
-from sklearn_pate._estimators._class_codes import check_transformer, keeps_rows_apart
 from sklearn_pate._estimators._isolation import autologging_off, quiet
+from sklearn_pate._estimators._kinds import check_transformer, keeps_rows_apart
 from sklearn_pate._inputs._containers import Table, as_table, is_frame
 from sklearn_pate._inputs._features import (
     check_features,

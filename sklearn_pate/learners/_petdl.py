@@ -32,8 +32,9 @@ from sklearn_pate._aggregation._rows import (
     read_public_inputs,
     split_inputs,
 )
-from sklearn_pate._estimators._class_codes import check_classifier, on_labels
+from sklearn_pate._estimators._class_codes import on_labels
 from sklearn_pate._estimators._isolation import MAX_SEED, Seeds
+from sklearn_pate._estimators._kinds import check_classifier
 from sklearn_pate._estimators._progress import (
     CallbackSupportMixin,
     phase,

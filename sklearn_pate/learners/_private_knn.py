@@ -21,8 +21,8 @@ from sklearn_pate._aggregation._design import Design, as_mechanism, resolve_n_qu
 from sklearn_pate._aggregation._entry import ReleasePlan, open_entry
 from sklearn_pate._aggregation._outlook import why_useless
 from sklearn_pate._aggregation._rows import PublicInputs, split_inputs
-from sklearn_pate._estimators._class_codes import accepts_unlabeled, check_classifier
 from sklearn_pate._estimators._isolation import Seeds
+from sklearn_pate._estimators._kinds import accepts_unlabeled, check_classifier
 from sklearn_pate._estimators._progress import phase, progress_of
 from sklearn_pate._inputs._labels import private_rows_by_position
 from sklearn_pate._synthetic._marginals import PrivateMarginals

@@ -12,8 +12,8 @@ from scipy.special import expit, logit, ndtri
 from scipy.stats import gamma
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_pate._estimators._class_codes import read_apart
 from sklearn_pate._estimators._isolation import no_output
+from sklearn_pate._estimators._predictions import read_apart
 from sklearn_pate._inputs._labels import class_indices
 from sklearn_pate._synthetic._marginals import nearest_on_simplex
 

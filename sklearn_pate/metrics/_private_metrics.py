@@ -15,9 +15,12 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from sklearn_pate._estimators._class_codes import estimator_hash, fingerprint
+from sklearn_pate._estimators._fingerprints import (
+    estimator_hash,
+    fingerprint,
+    model_fingerprint,
+)
 from sklearn_pate._estimators._isolation import MAX_SEED
-from sklearn_pate._estimators._model_digest import model_fingerprint
 from sklearn_pate._inputs._containers import (
     as_objects,
     as_table,

@@ -17,7 +17,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, get_tags
 
-from sklearn_pate._estimators._model_digest import model_fingerprint
+from sklearn_pate._estimators._fingerprints import model_fingerprint
 from sklearn_pate._inputs._file_content import check_can_write, strict_json, write_files
 from sklearn_pate._inputs._labels import plain_label
 from sklearn_pate.accounting._cost import Cost

@@ -18,12 +18,9 @@ from sklearn.utils.metadata_routing import (
 )
 
 from sklearn_pate._aggregation._entry import record_release
-from sklearn_pate._estimators._class_codes import (
-    DelegatedPredictionMixin,
-    last_step,
-    with_last_step,
-)
 from sklearn_pate._estimators._isolation import MAX_SEED, check_cloneable
+from sklearn_pate._estimators._kinds import last_step, with_last_step
+from sklearn_pate._estimators._predictions import DelegatedPredictionMixin
 from sklearn_pate._estimators._progress import check_verbose, phase, progress_of
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._labels import private_rows_by_position

@@ -17,13 +17,14 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_consistent_length
 
 from sklearn_pate._aggregation._entry import accounted_elsewhere, record_release
-from sklearn_pate._estimators._class_codes import last_step, read_apart
 from sklearn_pate._estimators._isolation import (
     MAX_SEED,
     autologging_off,
     no_output,
     seeded_clone,
 )
+from sklearn_pate._estimators._kinds import last_step
+from sklearn_pate._estimators._predictions import read_apart
 from sklearn_pate._estimators._progress import drop_callbacks, phase, steps_of
 from sklearn_pate._inputs._containers import as_table
 from sklearn_pate._inputs._labels import class_indices

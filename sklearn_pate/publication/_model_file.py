@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 
-from sklearn_pate._estimators._class_codes import is_of, last_step, with_last_step
+from sklearn_pate._estimators._kinds import is_of, last_step, with_last_step
 from sklearn_pate.accounting._value_checks import printable
 from sklearn_pate.publication._privacy_card import (
     VERSION,

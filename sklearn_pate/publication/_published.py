@@ -19,12 +19,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._estimators._class_codes import (
-    DelegatedPredictionMixin,
-    RelabeledClassifier,
-    is_of,
-)
-from sklearn_pate._estimators._model_digest import model_fingerprint
+from sklearn_pate._estimators._class_codes import RelabeledClassifier
+from sklearn_pate._estimators._fingerprints import model_fingerprint
+from sklearn_pate._estimators._kinds import is_of
+from sklearn_pate._estimators._predictions import DelegatedPredictionMixin
 from sklearn_pate._inputs._features import check_features
 from sklearn_pate._inputs._file_content import check_can_write, write_files
 from sklearn_pate._inputs._known_columns import KnownColumns

@@ -15,12 +15,12 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state, get_tags
 
-from sklearn_pate._estimators._class_codes import (
+from sklearn_pate._estimators._isolation import quiet
+from sklearn_pate._estimators._predictions import (
     ProbabilityScoresMixin,
     in_all_classes,
     log_odds,
 )
-from sklearn_pate._estimators._isolation import quiet
 
 # Singular values below this share of the largest one are round-off.
 _NEGLIGIBLE = 1e-6

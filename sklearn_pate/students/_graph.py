@@ -12,15 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.validation import check_consistent_length
 
-from sklearn_pate._estimators._class_codes import (
-    WrappingClassifier,
+from sklearn_pate._estimators._class_codes import fit_class_indices, on_labels
+from sklearn_pate._estimators._isolation import MAX_SEED
+from sklearn_pate._estimators._kinds import (
     accepts_unlabeled,
     check_classifier,
     check_transformer,
-    fit_class_indices,
-    on_labels,
 )
-from sklearn_pate._estimators._isolation import MAX_SEED
+from sklearn_pate._estimators._predictions import WrappingClassifier
 from sklearn_pate._inputs._labels import UNLABELED, read_targets
 from sklearn_pate.accounting._value_checks import Constraint, check_parameters
 from sklearn_pate.exceptions import warn_user

@@ -10,8 +10,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_consistent_length
 
-from sklearn_pate._estimators._class_codes import WrappingClassifier, check_transformer
 from sklearn_pate._estimators._isolation import MAX_SEED
+from sklearn_pate._estimators._kinds import check_transformer
+from sklearn_pate._estimators._predictions import WrappingClassifier
 from sklearn_pate._inputs._labels import read_targets
 from sklearn_pate.students._representations import ImageRepresentation
 

@@ -14,8 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
-from sklearn_pate._estimators._class_codes import in_all_classes, on_labels
+from sklearn_pate._estimators._class_codes import on_labels
 from sklearn_pate._estimators._isolation import MAX_SEED
+from sklearn_pate._estimators._predictions import in_all_classes
 from sklearn_pate._inputs._labels import UNLABELED
 from sklearn_pate.accounting._value_checks import Constraint, check_parameters
 from sklearn_pate.students._train_student import train_student

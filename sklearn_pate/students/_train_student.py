@@ -15,17 +15,21 @@ from sklearn.utils.validation import check_consistent_length, has_fit_parameter
 
 from sklearn_pate._estimators._class_codes import (
     RelabeledClassifier,
-    WrappingClassifier,
+    fit_class_indices,
+    on_labels,
+)
+from sklearn_pate._estimators._isolation import MAX_SEED, seeded_clone, seeded_globals
+from sklearn_pate._estimators._kinds import (
     accepts_soft_labels,
     accepts_unlabeled,
     check_classifier,
     declares,
-    fit_class_indices,
     in_last_step,
-    on_labels,
+)
+from sklearn_pate._estimators._predictions import (
+    WrappingClassifier,
     soften_probabilities,
 )
-from sklearn_pate._estimators._isolation import MAX_SEED, seeded_clone, seeded_globals
 from sklearn_pate._inputs._labels import UNLABELED, read_classes
 from sklearn_pate.accounting._value_checks import check_number
 from sklearn_pate.exceptions import StudentWarning, warn_user

@@ -68,7 +68,7 @@ def fingerprints_elsewhere(fits, originals, rows, tmp_path_factory):
         originals(name).save(folder / f"{number}.skops")
     code = (
         "import json, pathlib, pickle, sys\n"
-        "from sklearn_pate._estimators._model_digest import model_fingerprint\n"
+        "from sklearn_pate._estimators._fingerprints import model_fingerprint\n"
         "from sklearn_pate.publication import PublishedClassifier\n"
         "from tests.publication.learners import TRUSTED\n"
         "folder, found = pathlib.Path(sys.argv[1]), []\n"

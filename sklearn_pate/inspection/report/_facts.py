@@ -18,7 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_pate._estimators._model_digest import model_fingerprint
+from sklearn_pate._estimators._fingerprints import model_fingerprint
 from sklearn_pate._inputs._containers import as_table, column_names
 from sklearn_pate._inputs._labels import public_table
 from sklearn_pate.accounting._calibrate import six_digits

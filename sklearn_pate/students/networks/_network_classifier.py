@@ -20,11 +20,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim.swa_utils import AveragedModel
 
-from sklearn_pate._estimators._class_codes import (
-    ProbabilityScoresMixin,
-)
 from sklearn_pate._estimators._hidden_layer import hidden_layer, hidden_of_batch
 from sklearn_pate._estimators._isolation import MAX_SEED, one_thread, seeded_globals
+from sklearn_pate._estimators._predictions import ProbabilityScoresMixin
 from sklearn_pate._estimators._progress import check_verbose
 from sklearn_pate._inputs._containers import (
     channels_first,

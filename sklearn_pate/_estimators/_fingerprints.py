@@ -1,23 +1,43 @@
-"""Fingerprint of a fitted model, equal for the estimator, its copies and its file."""
+"""Fingerprints of data, fits and fitted models."""
 
 import hashlib
+import hmac
+import pickle
 from contextlib import suppress
 from functools import cached_property
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+import joblib
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
-from sklearn_pate._estimators._class_codes import is_of
+from sklearn_pate._estimators._kinds import is_of
 
 _NAMED = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType)
 # Search trees for nearest neighbours, in a module that is slow to import.
 _TREES = ("KDTree", "BallTree")
 _RANDOM = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
+
+
+def estimator_hash(*estimators: object) -> str:
+    """Hash estimators and parameters by content; the code of classes does not count.
+
+    Equal content may hash differently once in a while. Raises an exception for objects
+    that cannot be pickled, and for those defined in ``__main__``, whose names may stand
+    for something else in the next run.
+    """
+    if b"__main__" in pickle.dumps(estimators):
+        raise TypeError("something in it is defined in __main__")
+    return joblib.hash(estimators)
+
+
+def fingerprint(key: bytes, *digests: str) -> str:
+    """Compute the HMAC-SHA256 of hashes, which only holders of the key can repeat."""
+    return hmac.new(key, "\n".join(digests).encode(), "sha256").hexdigest()
 
 
 def model_fingerprint(model: Any) -> str:
