@@ -61,8 +61,9 @@ RULES_OF = {
 PACKAGES = ("sklearn-pate", "scikit-learn", "numpy", "scipy", "joblib", "pandas")
 
 
-# Of the table that is written: its name, the time before it, the time now.
-_measuring = {"table": None, "since": 0.0, "now": time.monotonic()}
+# Of the table that is written: its name, the time before it, the time now. Of all
+# tables of a process: whether some runs were finished before it began.
+_measuring = {"table": None, "since": 0.0, "now": time.monotonic(), "resumed": False}
 
 
 def command(doc, tables=()):
@@ -121,14 +122,17 @@ def save(name, table, rows, *, packages=(), **facts):
     """Write a table to results/<name>.json, and keep its other tables.
 
     `packages` are added to the versions, `facts` (such as seeds) to the table. Its
-    duration is counted from the start of the process, or from the table before it.
+    duration is counted from the start of the process, or from the table before it, and
+    left out if the process took up finished runs.
     """
     if table != _measuring["table"]:
         _measuring.update(table=table, since=_measuring["now"])
     _measuring["now"] = time.monotonic()
     minutes = (_measuring["now"] - _measuring["since"]) / 60
     path = RESULTS / f"{name}.json"
-    measured = {**environment(packages), "minutes": minutes}
+    measured = environment(packages)
+    if not _measuring["resumed"]:
+        measured["minutes"] = minutes
     kept = _stored(name) | {table: {**measured, **facts, "rows": rows}}
     path.write_text(json.dumps(kept, indent=1) + "\n")
     print(f"wrote {table} to {path}; python -m benchmarks pages renews the pages")
@@ -218,6 +222,7 @@ class Runs:
         wanted = [(one, seed) for one in settings for seed in seeds]
         keys = [json.dumps([images.name, one, seed]) for one, seed in wanted]
         missing = [i for i, key in enumerate(keys) if key not in self.kept]
+        _measuring["resumed"] |= len(missing) < len(keys)
         for i in missing if self.prepare else ():
             self.prepare(images, *wanted[i])
         results = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")(
@@ -245,6 +250,7 @@ def kept_results(name, keys, run):
             kept[tuple(one["key"])] = one["result"]
     for key in keys:
         if key in kept:
+            _measuring["resumed"] = True
             continue
         kept[key] = run(*key)
         with path.open("a") as file:

@@ -66,7 +66,7 @@ def test_adult_student_is_accurate_at_a_publishable_epsilon(data_set, epsilon):
     assert pate.score(X[37560:], y[37560:]) > 0.79  # always "<=50K": 0.764
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_patients_with_many_stays_are_protected_as_a_whole(data_set):
     diabetes = data_set("diabetes130", as_frame=True)
     few = slice(12_000)
@@ -94,7 +94,7 @@ def test_patients_with_many_stays_are_protected_as_a_whole(data_set):
 # The statement
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("mechanism", "epsilon"),
     [
@@ -116,7 +116,7 @@ def test_a_target_epsilon_is_met_and_used_up(blobs, mechanism, epsilon):
     assert pate.privacy_spent_.curve.to_epsilon(delta) >= spent
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_statement_is_a_text_and_a_dictionary(blobs):
     X, y, X_public, _ = blobs
     spent = (

@@ -94,9 +94,6 @@ CONFIGURATIONS = {
 }
 
 DEFAULT = {
-    "forest, operating system's noise",
-    "pipeline, GNMax",
-    "self-training student",
     "Newton steps",
     "default teachers",
     "bins of a number, Newton steps",

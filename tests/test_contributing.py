@@ -85,7 +85,7 @@ def test_the_examples_of_the_guide_pass_lint_and_types(tmp_path):
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_tests_of_the_guide_fail_for_a_mechanism_that_claims_half(tmp_path):
     right = "return pure_dp_curve(self.c, orders)"
     blocks = [

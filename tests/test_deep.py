@@ -60,6 +60,7 @@ def fit(digits):
     return fit, X[1400:], names[1400:]
 
 
+@pytest.mark.thorough
 def test_networks_teach_a_network(fit):
     fit, X, names = fit
     pate = fit()

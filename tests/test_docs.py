@@ -137,7 +137,7 @@ def test_the_page_on_r_runs_where_r_and_reticulate_are_installed(tmp_path):
     assert "PrivacySpent(epsilon=1.000, delta=1e-05)\n[1] TRUE" in run.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_pictures_of_the_guide_are_those_that_the_script_draws():
     pictures = runpy.run_path(str(DOCS / "guide_pictures.py"))["pictures"]()
     for name, picture in pictures.items():

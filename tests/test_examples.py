@@ -162,6 +162,7 @@ def test_the_command_after_the_quickstart_works(capsys):
     assert "epsilon     1.000, at delta" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_mnist_pate_g(run, data_set, monkeypatch):
     data_set("mnist")
     monkeypatch.setenv("SKLEARN_PATE_DATA", str(data_set.home))

@@ -48,7 +48,7 @@ print(Absent.tried, [name for name in {SLOW} if name in sys.modules])
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_importing_the_package_imports_nothing_optional_or_slow():
     done = subprocess.run(
         [sys.executable, "-c", CODE], capture_output=True, text=True, check=False

@@ -194,6 +194,8 @@ DEFAULT = LEARNERS.keys() - {
     *("forests", "GumbelMax", "PermuteAndFlip", "histogram", "uncertainty"),
     "interactive",
 }
+SLOW = {"LNMax", "confident", "Newton, synthetic", "naive Bayes", "PETDL"}
+SLOW |= {"search", "search on disjoint rows"}
 OF_NUMBERS = {"objective", "output", "support vectors", "DP-SGD"}
 OF_NUMBERS |= {"search on disjoint rows"}
 WITHOUT_PUBLIC = OF_NUMBERS | {"naive Bayes", "synthetic", "Newton, synthetic"}
@@ -210,7 +212,7 @@ def arguments(name, X):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", thorough_but(DEFAULT, LEARNERS))
+@pytest.mark.parametrize("name", thorough_but(DEFAULT - SLOW, LEARNERS))
 def test_fitted_attributes_that_do_not_apply_are_absent(name):
     X, y = table(N_ROWS, 0)
     X, given = arguments(name, X)
@@ -280,11 +282,12 @@ def differences(name, neighbours, groups, monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("name", thorough_but(DEFAULT, LEARNERS))
+@pytest.mark.parametrize("name", thorough_but(DEFAULT - SLOW, LEARNERS))
 def test_nothing_that_leaves_differs_if_a_row_is_replaced(name, monkeypatch):
     assert not differences(name, OF_ROWS, None, monkeypatch)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", BY_GROUPS)
 def test_nothing_that_leaves_differs_if_a_group_changes(name, monkeypatch):
     groups = np.array([f"p{number // 2:03}" for number in range(N_ROWS)], dtype=object)

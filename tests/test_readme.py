@@ -14,7 +14,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 RESULTS = ROOT / "benchmarks" / "results" / "readme.json"
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 def test_code_and_commands_of_the_readme_run(tmp_path, monkeypatch, capsys, data_set):
     data_set("adult")
     monkeypatch.setenv("SKLEARN_PATE_DATA", str(data_set.home))

@@ -37,6 +37,7 @@ from sklearn_pate.mechanisms import GNMax, NoisyHistogram, Oracle
 from sklearn_pate.metrics import private_metrics
 from sklearn_pate.model_selection import PrivateSearchCV, fit_and_measure
 from sklearn_pate.testing import seeded_noise
+from tests.cases import thorough_but
 from tests.private import SEEDED, NoiseSource, _noise
 from tests.seeding import equal_noise
 
@@ -146,7 +147,10 @@ def test_nothing_is_seeded_in_another_thread():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # filters of threads are one another's
-@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
+@pytest.mark.parametrize(
+    "backend",
+    thorough_but(["threading"], ["loky", "multiprocessing", "threading"]),
+)
 def test_nothing_is_seeded_in_a_worker(backend, monkeypatch):
     monkeypatch.setattr(_noise, "secrets", secrets)  # a fork would copy that of tests
     with seeded_noise(0):

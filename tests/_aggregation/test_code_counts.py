@@ -301,7 +301,7 @@ def test_a_dict_gives_groups_of_codes():
     assert auc(fitted) > 0.7
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_other_learners_of_tables_leave_codes_alone():
     forest = RandomForestClassifier(n_estimators=5)
     rows = X[[*"abc"]]

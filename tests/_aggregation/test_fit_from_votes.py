@@ -87,7 +87,7 @@ def test_polling_elsewhere_gives_what_polling_here_gives(blobs):
     assert here.privacy_spent_.curve == there.privacy_spent_.curve
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_statement_is_about_parties(blobs, votes_by_teacher):
     pate = make(mechanism="gnmax", epsilon=2.0).fit_from_votes(
         blobs[2], votes_by_teacher
@@ -122,7 +122,7 @@ def test_one_party_changes_one_vote_a_row_whatever_it_sends(blobs, votes_by_teac
         assert np.abs(before - after).sum(axis=1).max() <= 2
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_five_votes_drown_at_a_small_epsilon(blobs, votes_by_teacher):
     # What the docstring says: a handful of parties cannot be heard.
     pate = make(mechanism="gnmax", epsilon=1.0, n_queries=50)

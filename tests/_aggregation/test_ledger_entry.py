@@ -149,7 +149,7 @@ def fit_frame(path):
     fit(PrivacyLedger(path), rows, labels, public)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_frame_is_recognised_in_another_process(ledger):
     fit_frame(ledger.path)
     script = (

@@ -233,7 +233,7 @@ def ledger_share(path, pate):
     return PrivacyLedger(path).budget_fractions(pate.privacy_spent_.curve)[0]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_charges_of_24_fits_at_once_are_the_sum_of_what_was_run(ledger):
     with multiprocessing.get_context("spawn").Pool(4) as pool:
         done = pool.starmap(run_one, [(ledger.path, seed) for seed in range(24)])
@@ -244,7 +244,7 @@ def test_the_charges_of_24_fits_at_once_are_the_sum_of_what_was_run(ledger):
     assert ledger.spent == pytest.approx(sum(share for _, share in done), rel=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_killed_fit_goes_on_with_its_teachers_and_its_answers(tmp_path):
     script = (
         "import sys\n"

@@ -109,7 +109,7 @@ def test_real_tables_are_not_told_of(name, kind, data_set):
     assert not planned(LEARNERS[kind], *split(X.iloc[rows], np.asarray(y)[rows]))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_learners_that_they_name_do_better():
     def auc(learner, rows, **public):
         X, y = rows(seed=0)

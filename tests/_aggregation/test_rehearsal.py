@@ -394,7 +394,7 @@ OF_SEVERAL_OUTPUTS = {"ClassifierChain", "MultiOutputClassifier"}
 OF_TWO_CLASSES = {"FixedThresholdClassifier", "TunedThresholdClassifierCV"}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # of deprecated ones
 @pytest.mark.parametrize("n_labeled", [20, 100, 2000])
 @pytest.mark.parametrize("n_classes", [2, 10])

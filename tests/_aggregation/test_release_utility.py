@@ -100,7 +100,7 @@ def of_votes(*, n_rows=None, n_classes=None, class_prior=None, **parameters):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("student", [AVERAGING, SEMI_SUPERVISED])
 @pytest.mark.parametrize(
     "setting",
@@ -217,7 +217,7 @@ def test_baselines_are_warned_of_before_anything_is_recorded(rows, method, tmp_p
     assert ledger.entries() == []
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_settings_that_baselines_name_would_do(rows):
     for method, name in [(fit_knn, "n_neighbors"), (fit_petdl, "epsilon")]:
         with pytest.warns(PrivacyUtilityWarning) as caught:

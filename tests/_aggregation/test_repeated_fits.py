@@ -48,7 +48,7 @@ def test_a_search_without_a_ledger_is_reported_once():
     assert len(warned(lambda: search.fit(X, Y))) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_private_search_and_an_audit_are_not():
     search = PrivateSearchCV(CLF, {"C": [0.5, 1.0]}, random_state=0)
     assert not warned(lambda: search.fit(X, Y))

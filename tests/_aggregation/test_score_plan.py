@@ -65,7 +65,7 @@ def test_a_default_fit_releases_mean_scores(blobs):
     assert_allclose(clf.soft_answers_, clf.predict_proba(blobs[2].X))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -163,7 +163,7 @@ def test_too_much_noise_is_warned_of_before_any_charge(blobs, tmp_path):
     assert not ledger.entries()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_plan_is_the_statement_of_the_fit(blobs):
     X, y, X_public, *_ = blobs
     planned = plan(make(), X, y, X_public=X_public)
@@ -178,7 +178,7 @@ def test_the_plan_is_the_statement_of_the_fit(blobs):
 # Ledger
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_repeated_fit_gets_the_same_scores_at_no_cost(blobs, tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=5, delta=1e-5)
     first, second = (fitted(blobs, ledger=ledger) for _ in range(2))
@@ -186,7 +186,7 @@ def test_a_repeated_fit_gets_the_same_scores_at_no_cost(blobs, tmp_path):
     assert len(ledger.entries()) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("n_answered", [0, 1, 2])
 def test_a_fit_killed_between_the_steps_resumes(
     blobs, tmp_path, monkeypatch, n_answered
@@ -228,7 +228,7 @@ def test_a_fit_beyond_the_budget_draws_nothing(blobs, tmp_path, monkeypatch):
     assert not ledger.entries()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_the_backend_changes_no_bit(blobs, n_jobs, backend):
@@ -255,7 +255,7 @@ def test_groups_reach_one_teacher_and_state_their_unit(blobs):
     assert clf.score(X_test, y_test) > 0.85
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_sparse_rows(blobs):
     X, y, X_public, X_test, y_test = blobs
     clf = make().fit(
@@ -265,7 +265,7 @@ def test_sparse_rows(blobs):
     assert clf.score(sp.csr_matrix(X_test), y_test) > 0.7
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_string_labels_and_columns(blobs):
     X, y, X_public, X_test, y_test = blobs
     names = np.array(["dog", "cat", "eel"])
@@ -278,7 +278,7 @@ def test_string_labels_and_columns(blobs):
     assert clf.score(frame(X_test), names[y_test]) > 0.8
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_many_classes():
     X, y = make_blobs(9000, centers=150, n_features=10, random_state=0)
     clf = make(mechanism="scores", epsilon=8.0, n_teachers=50)
@@ -299,7 +299,7 @@ def test_a_single_public_row_gives_a_constant(blobs):
     assert len(np.unique(clf.predict(X_test))) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_rare_class_is_ranked_and_named():
     X, y = make_classification(
         20_000, 10, n_informative=4, weights=[0.93], class_sep=0.8, random_state=0

@@ -104,7 +104,7 @@ def test_counts_that_another_fit_has_stored_meanwhile_are_not_drawn_on_its_entry
     assert released(fit("votes", ledger)) == released(fitted)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_two_processes_at_once_pay_for_what_they_draw_and_agree(ledger):
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         done = pool.starmap(fit_in_process, 4 * [(ledger.path,)])

@@ -56,7 +56,7 @@ def refused(capsys, *arguments):
     return " ".join(capsys.readouterr().err.split())
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_total_is_the_smaller_of_two_known_costs(cards, capsys):
     facts = total(capsys, "first.json", "second.json", "gumbel.json")
     spent = [cards[name] for name in ("first", "second", "gumbel")]

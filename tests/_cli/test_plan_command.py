@@ -24,7 +24,7 @@ def test_a_plan_is_printed(capsys):
     assert capsys.readouterr().out == f"{planned}\n"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_every_option_reaches_the_plan(capsys):
     options = (
         "--unit group --teachers 50 --queries 30 --classes 4 --epsilon 2 --delta 1e-6 "
@@ -92,7 +92,7 @@ def test_the_version_is_printed(capsys):
     assert capsys.readouterr().out == f"sklearn-pate {sklearn_pate.__version__}\n"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_it_runs_as_a_module():
     done = subprocess.run(
         [sys.executable, "-m", "sklearn_pate", "--help"],

@@ -112,6 +112,7 @@ def test_the_command_reply_tells_the_holder_alone_before_anything_is_charged(
     assert PrivacyLedger("north.sqlite").entries() == []
 
 
+@pytest.mark.thorough
 def test_wrong_files_and_options_are_refused(joined, capsys):
     other = "0" + joined[1:] if joined[0] != "0" else "1" + joined[1:]
     why = refused(reply("north", 1, other), capsys)

@@ -241,7 +241,7 @@ def test_parquet_files_give_the_votes_of_csv_files(folder):
     assert_equal_votes(Votes.load("parquet.votes"), Votes.load("north.votes"))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_processes_cast_the_same_votes_by_a_class_of_the_teacher_file(folder):
     Path("teacher.py").write_text(
         "import numpy as np\n"
@@ -313,7 +313,7 @@ def test_progress_is_written_to_a_terminal_only(folder, capsys, monkeypatch):
     assert lines[-1].endswith(f"vote: {N_TEACHERS} of {N_TEACHERS} teachers")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_ledger_is_charged_once_for_the_same_command(folder, capsys):
     PrivacyLedger("sites.sqlite", epsilon=4.0, delta=1e-5)
     given = ["--ledger", "sites.sqlite", "--epsilon", "3", "--overwrite"]

@@ -296,7 +296,7 @@ print(len(mlflow.search_runs()), "runs")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_mlflow_is_not_imported_and_may_be_later(store, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", _IMPORTED_LATER, tmp_path / "later"],
@@ -309,7 +309,10 @@ def test_mlflow_is_not_imported_and_may_be_later(store, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS)
+@pytest.mark.parametrize(
+    ("backend", "n_jobs"),
+    [*BACKENDS[:2], pytest.param(*BACKENDS[2], marks=pytest.mark.thorough)],
+)
 def test_output_and_logs_of_a_teacher_stay_in_its_task(
     blobs, capfd, caplog, backend, n_jobs
 ):

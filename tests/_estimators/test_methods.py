@@ -216,6 +216,7 @@ def flatten(images):
     return images.reshape(len(images), -1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "estimator", [LinearSVC(), pytest.param(GaussianNB(), marks=pytest.mark.thorough)]
 )

@@ -104,7 +104,7 @@ def test_teachers_in_other_processes_and_threads_are_counted(blobs, backend):
         assert lines_of(fit, voting(), blobs) == VOTES
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_teachers_on_a_cluster_are_counted(blobs):
     with (
         distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=":0"),

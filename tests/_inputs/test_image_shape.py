@@ -36,7 +36,7 @@ def test_a_layout_that_sizes_leave_open_is_warned_of_unless_given(shape):
         assert read_input_shape(shape, (9, *shape)) == shape
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("flat", [False, True])
 @pytest.mark.parametrize("channels", [1, 3, 4])
 def test_components_of_images_are_equal_bit_by_bit(channels, flat):

@@ -49,7 +49,7 @@ def test_the_cell_of_a_number_depends_on_it_alone(declared, values, data):
     assert found.tolist() == cells.cell_of(column_of(others)).tolist()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(
     values=st.one_of(
         st.lists(one | st.none(), min_size=1, max_size=20, unique=True)

@@ -214,7 +214,7 @@ def test_it_ranks_rows_no_worse_than_naive_bayes(data_set, n_rows, epsilon, n_fi
     assert newton > (0.8 if n_rows == 2000 else 0.87)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_rare_class_is_predicted_as_often_as_it_is(data_set):
     X, y = data_set("adult", as_frame=True, return_X_y=True)
     names = [name for name in X if X[name].dtype == "category" or name in ADULT_DOMAIN]

@@ -149,6 +149,7 @@ assert np.array_equal(first, poll())
 """
 
 
+@pytest.mark.thorough
 def test_a_teacher_that_is_the_first_to_import_torch_is_seeded_too():
     done = subprocess.run(
         [sys.executable, "-c", LATE_IMPORT], capture_output=True, text=True, check=False

@@ -47,7 +47,7 @@ def n_fits(diary):
     return len(list(diary.iterdir()))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_poll_that_is_killed_again_and_again_goes_on_where_it_stopped(
     diary, tmp_path
 ):
@@ -250,7 +250,7 @@ def test_what_is_kept_can_be_read_by_this_user_only(diary, tmp_path):
         assert stat.S_IMODE((kept / "sklearn_pate").stat().st_mode) == 0o700
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_workers_elsewhere_write_to_the_same_private_folder(
     diary, tmp_path, monkeypatch
 ):
@@ -288,7 +288,7 @@ poll(make_pipeline(FunctionTransformer(clean), DecisionTreeClassifier()), "votes
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_functions_that_may_change_unseen_are_refused(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", IN_MAIN],

@@ -24,6 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info
 
 from tests._teachers.polls import poll_teachers
+from tests.cases import thorough_but
 from tests.private import shard_rows
 
 N_TEACHERS = 10
@@ -358,7 +359,7 @@ class ChangesPublicRows(Constant):
         return votes
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", thorough_but([1], [1, 2]))
 def test_changes_of_public_rows_do_not_reach_other_teachers(blobs, n_jobs):
     X, y, _, _ = blobs
     X_public = np.full((400, 500), 7.0)

@@ -237,7 +237,7 @@ def test_2018_bound_is_theorem_6(counts, sigma, order):
     assert bound == pytest.approx(expected, rel=1e-8, abs=1e-14)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=20)
 @given(counts=vote_rows, sigma=st.floats(2, 100))
 def test_2018_bounds_add_over_queries_and_ignore_names(counts, sigma):

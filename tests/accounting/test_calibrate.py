@@ -63,7 +63,7 @@ def test_calibrated_noise_is_enough_and_hardly_more(
     check_calibration(mechanism, 2, epsilon, delta, n_queries)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "mechanism",
     [

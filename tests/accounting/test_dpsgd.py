@@ -118,7 +118,7 @@ def test_moments_agree_with_another_library_up_to_interpolation(training):
     assert (1 - 1e-9) * theirs <= ours <= 1.05 * theirs
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=25)
 @given(
     st.floats(0.3, 30),

@@ -195,7 +195,7 @@ def charge_at_once(path, barrier):
     (path.parent / f"admitted {multiprocessing.current_process().pid}").touch()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_of_two_processes_at_once_one_is_first(ledger):
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(2)

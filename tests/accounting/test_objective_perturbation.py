@@ -138,7 +138,7 @@ def test_a_calibrated_minimiser_is_within_epsilon_and_delta(loss, epsilon):
             assert excess <= delta
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("sigma", [0.5, 2, 40])
 def test_the_expectation_is_that_of_50_digits(sigma):
     curve = gaussian_objective_curve(sigma, 1e12, 1e-12, orders=ORDERS)

@@ -107,7 +107,7 @@ def test_an_event_is_composed_at_our_orders():
         OtherRelease.from_dp_accounting(event, relation="swap")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_event_of_samples_is_composed_without_a_line_per_order(caplog):
     step = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.1))
     with caplog.at_level("WARNING"):

@@ -109,7 +109,7 @@ def test_a_thinned_profile_is_above_and_has_the_stated_pair(profile, delta):
         assert thinned.epsilon_at(delta) == pytest.approx(epsilon, rel=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(st.floats(0.05, 1), st.integers(1, 200))
 def test_a_thinned_profile_has_fewer_points_and_nearly_the_same_deltas(mu, n_answers):
     profile = adaptive_profile(gaussian_tests(0.05 * mu), n_answers)
@@ -120,7 +120,7 @@ def test_a_thinned_profile_has_fewer_points_and_nearly_the_same_deltas(mu, n_ans
     assert np.all(thinned.delta_at(epsilons) <= 1.006 * profile.delta_at(epsilons))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(st.floats(0.02, 1.5), st.integers(1, 4))
 def test_the_cost_of_several_units_is_above_the_true_one(mu, n_units):
     found = gaussian_profile(mu).of_units(n_units)
@@ -128,7 +128,7 @@ def test_the_cost_of_several_units_is_above_the_true_one(mu, n_units):
         assert gdp_delta(epsilon, n_units * mu) <= found.delta_at(epsilon)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(profiles, st.integers(1, 4), st.floats(0, 3))
 def test_the_cost_of_several_units_is_at_most_that_of_one_pair(
     profile, n_units, epsilon

@@ -10,7 +10,7 @@ from sklearn_pate.mechanisms import GNMax
 from tests.private import gaussian_profile, gdp_delta
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(st.floats(0.01, 2.0), st.floats(0.01, 2.0))
 def test_gaussian_releases_compose_to_a_gaussian_one(first, second):
     profile = compose_profiles([gaussian_profile(first), gaussian_profile(second)])
@@ -20,7 +20,7 @@ def test_gaussian_releases_compose_to_a_gaussian_one(first, second):
         assert exact <= profile.delta_at(epsilon) <= 1.01 * exact + 1e-10
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(st.floats(0.05, 1.5), st.floats(0.05, 1.5))
 def test_pure_releases_compose_to_their_known_profile(first, second):
     def laws(epsilon):

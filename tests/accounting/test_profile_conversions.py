@@ -40,7 +40,7 @@ def of_gaussian(mu):
 shares = st.floats(1e-4, 1 - 1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(p=shares, q=shares, epsilon=st.floats(-4, 12))
 def test_the_profile_of_a_curve_is_never_below_the_pair_that_has_it(p, q, epsilon):
     profile = curve_profile(binary_curve(p, q))

@@ -29,7 +29,7 @@ def test_replacing_costs_at_most_twice_a_pure_epsilon(epsilon):
     assert curve.values[-1] > 1.9 * epsilon
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(
     laws=st.lists(
         st.lists(st.floats(0.01, 1), min_size=4, max_size=4), min_size=3, max_size=3

@@ -105,7 +105,7 @@ except LedgerError as error:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_read_only_ledger_can_be_read_and_not_charged():
     with tempfile.TemporaryDirectory() as folder:  # readable by all users
         Path(folder).chmod(0o755)
@@ -142,7 +142,7 @@ for path, more in zip(sys.argv[1::2], sys.argv[2::2]):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_full_disk_charges_all_or_nothing(tmp_path):
     ledgers = {
         limit: PrivacyLedger(tmp_path / f"{limit}.sqlite", epsilon=3, delta=1e-6)

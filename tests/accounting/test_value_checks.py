@@ -115,7 +115,7 @@ def counts_with_a_plural(path):
                     yield path.name, name
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_count_that_may_be_one_has_its_noun_from_counted():
     package = Path(sklearn_pate.__file__).parent
     found = {

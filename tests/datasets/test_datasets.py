@@ -117,7 +117,7 @@ def test_the_next_mirror_is_tried(tmp_path, file_at, broken):
     assert read_data_file(file_at(broken, CONTENT), data_home=tmp_path) == CONTENT
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_without_any_good_mirror_the_error_names_path_hash_and_source(
     tmp_path, file_at
 ):

@@ -110,6 +110,7 @@ TEACHERS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("unit", ["row", "group"])
 @pytest.mark.parametrize(
     "name", thorough_but(["logistic regression", "xgboost"], TEACHERS)
@@ -135,6 +136,7 @@ def test_arrays_cut_along_rows_and_columns(client):
     np.testing.assert_array_equal(counts(clf.fit(*chunks, X_public=X_public)), expected)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of pandas, about dask
 @pytest.mark.parametrize("columns", [COLUMNS, ["a", "b"]])
 @pytest.mark.parametrize(
@@ -164,7 +166,9 @@ def test_votes_do_not_depend_on_where_partitions_come_from(
 
 
 @pytest.mark.parametrize("unit", ["row", "group"])
-@pytest.mark.parametrize("representation", [None, "auto", PCA(3)], ids=str)
+@pytest.mark.parametrize(
+    "representation", thorough_but([None, "auto"], [None, "auto", PCA(3)]), ids=str
+)
 def test_scores_are_those_of_a_fit_in_memory(
     client, table, X_public, representation, unit
 ):
@@ -219,6 +223,7 @@ def test_a_default_classifier_trains_teachers(client, table, X_public):
     assert clf.privacy_spent_.n_teachers == round(3 * np.sqrt(N_ROWS))
 
 
+@pytest.mark.thorough
 def test_one_replaced_row_moves_one_vote_of_each_query(client, table, X_public):
     clf = make(encoded(RandomForestClassifier(3)))
     before = counts(fitted(clf, cut(table), X_public))
@@ -230,6 +235,7 @@ def test_one_replaced_row_moves_one_vote_of_each_query(client, table, X_public):
         assert np.abs(moved).sum(axis=1).max() <= 2
 
 
+@pytest.mark.thorough
 def test_what_reaches_the_client_does_not_grow_with_the_rows(
     client, table, X_public, monkeypatch
 ):
@@ -253,6 +259,7 @@ def test_what_reaches_the_client_does_not_grow_with_the_rows(
     assert sizes[0] < len(pickle.dumps(table)) / 4
 
 
+@pytest.mark.thorough
 def test_progress_counts_teachers_on_the_workers(client, table, X_public, capsys):
     learner = make(encoded(LogisticRegression())).set_params(verbose=1)
     fitted(learner, cut(table), X_public)
@@ -278,6 +285,7 @@ class Deadly(DecisionTreeClassifier):
         return super().fit(X, y)
 
 
+@pytest.mark.thorough
 def test_killed_workers_change_no_answer_and_no_cost(client, table, X_public, tmp_path):
     deaths = tmp_path / "deaths"
     deaths.mkdir()
@@ -292,6 +300,7 @@ def test_killed_workers_change_no_answer_and_no_cost(client, table, X_public, tm
     assert len(ledger.entries()) == 1
 
 
+@pytest.mark.thorough
 def test_a_repeated_fit_gets_its_answers_from_the_ledger(
     client, table, X_public, tmp_path
 ):
@@ -314,6 +323,7 @@ def test_an_empty_partition_changes_nothing(client, table, X_public):
     np.testing.assert_array_equal(counts(fitted(clf, with_empty, X_public)), expected)
 
 
+@pytest.mark.thorough
 def test_rows_without_an_id_or_a_class_are_left_out(client, table, X_public):
     clf = make(encoded(LogisticRegression()), privacy_unit="group", classes=[0, 1, 7])
     table = table.copy()
@@ -331,6 +341,7 @@ def test_rows_without_an_id_or_a_class_are_left_out(client, table, X_public):
     assert {*clf.data_problems_} <= {*problems}
 
 
+@pytest.mark.thorough
 def test_a_row_without_an_id_adds_no_class(client, table, X_public):
     clf = make(encoded(LogisticRegression()), privacy_unit="group")
     table = table.copy()

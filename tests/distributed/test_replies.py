@@ -79,6 +79,7 @@ def test_masks_of_another_request_study_or_key_are_other_masks():
     assert len(np.unique(other)) == 16
 
 
+@pytest.mark.thorough
 def test_the_noise_of_all_sites_has_the_stated_variance(rows, tmp_path, monkeypatch):
     study = study_of(rows, VOTES)
 

@@ -76,6 +76,7 @@ def no_noise(monkeypatch):
     monkeypatch.setattr(NoiseSource, "discrete_gaussian", zeros)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("no_noise")
 def test_sums_do_not_depend_on_which_site_has_a_row(rows, tmp_path):
     # Two sites, one of them counted, and four sites, two of them counted, have the same
@@ -107,6 +108,7 @@ def test_groups_over_sites(rows, tmp_path):
     assert {"one-site-each", "fingerprint-compared", "masks-unbroken"} <= codes
 
 
+@pytest.mark.thorough
 def test_counted_codes_over_sites(tmp_path):
     rng = np.random.default_rng(0)
     codes = np.array([f"c{k}" for k in range(40)])
@@ -127,6 +129,7 @@ def test_counted_codes_over_sites(tmp_path):
     assert list(model.marginals_) == ["code"]
 
 
+@pytest.mark.thorough
 def test_queries_that_depend_on_answers_take_several_rounds(rows, tmp_path):
     votes = PATEClassifier(
         GaussianNB(),

@@ -85,7 +85,7 @@ def test_noisy_counts_do_not_contradict_their_cost(neighbours):
     assert bound < claim < 2
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_counts_without_noise_on_empty_cells_are_found(monkeypatch):
     release = MarginalCounts.release
 
@@ -99,7 +99,7 @@ def test_counts_without_noise_on_empty_cells_are_found(monkeypatch):
     assert bound > 1.5 * claim
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_one_row_of_each_group_by_a_permutation_of_all_rows_is_found(monkeypatch):
     def by_permutation(ids, group_of_row, seed):
         order = np.random.RandomState(seed).permutation(len(group_of_row))
@@ -111,7 +111,7 @@ def test_one_row_of_each_group_by_a_permutation_of_all_rows_is_found(monkeypatch
     assert bound > 1.5 * claim
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_counts_that_are_drawn_again_at_no_cost_are_found():
     def drawn_again(pate, plan):
         return sum(drawn_once(pate, plan) for _ in range(16))
@@ -120,7 +120,7 @@ def test_counts_that_are_drawn_again_at_no_cost_are_found():
     assert bound > 1.2 * claim
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_counts_and_answers_together_do_not_contradict_the_statement():
     data = with_one_row_replaced()
     exact = [exact_counts(*one) for one in plans(data)]

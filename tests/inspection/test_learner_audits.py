@@ -68,7 +68,7 @@ def test_noise_of_a_tenth_of_its_scale_is_found(name, monkeypatch):
     assert audit(*LEARNERS[name]).contradicted
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_private_search_is_not_contradicted():
     search = PrivateSearchCV(
         DPLogisticRegression(method="output", **LINEAR),
@@ -124,7 +124,7 @@ def probability(fitted):
     return fitted.predict_proba(np.ones((1, 1)))[0, 1]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_noise_that_is_missing_in_steps_is_found(monkeypatch):
     quieten(monkeypatch, 1e4)
     result = audit(dpsgd(), ONE_MORE, probability, n_runs=50)

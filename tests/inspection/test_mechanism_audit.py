@@ -40,7 +40,7 @@ def test_clopper_pearson_covers_every_probability(n_trials, probability, alpha):
     assert mass[upper < probability].sum() <= alpha + 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 def test_a_tight_claim_is_contradicted_no_more_often_than_stated(delta):
     # Randomized response that shows the truth outright with probability delta: no
@@ -61,7 +61,7 @@ def test_a_tight_claim_is_contradicted_no_more_often_than_stated(delta):
     assert n_contradicted <= binom.isf(1e-6, n_audits, 1 - confidence)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_equal_distributions_show_nothing():
     rng = np.random.default_rng(0)
     bounds = [
@@ -184,7 +184,7 @@ def test_the_cost_of_a_sum_is_nearly_reached_by_a_teacher_that_changes_its_mind(
 # Defects
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_gaussian_noise_of_half_the_scale_is_found(monkeypatch):
     draw = NoiseSource.discrete_gaussian
     monkeypatch.setattr(

@@ -70,14 +70,14 @@ def in_two_worlds(n_runs, **parameters):
     return audit_neighbours(pate, *dealt(N_TEACHERS), X_public=X_PUBLIC, n_runs=n_runs)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_one_changed_label_does_not_contradict_the_package():
     result = in_two_worlds(20)
     assert 0.9 < result.epsilon_claimed < 1
     assert not result.contradicted
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_shards_that_look_at_labels_are_found(monkeypatch):
     monkeypatch.setattr(PrivateRows, "shards", deal_by_class)
     assert in_two_worlds(80).contradicted
@@ -103,7 +103,7 @@ def test_a_teacher_that_gets_all_rows_is_found(monkeypatch):
     assert "contradicts the claim of epsilon=1.000" in str(result)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_statistic_of_ones_own_and_a_group_that_is_removed():
     rng = np.random.default_rng(0)
     X, y, groups = rng.normal(size=(40, 1)), np.arange(40) % 2, np.arange(40) // 2
@@ -189,7 +189,7 @@ def near_and_far(n_far):
     return (np.append(X, [[0.0]], axis=0), np.append(y, 1)), (X, y)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_answers_of_neighbours_are_looked_at_too(monkeypatch):
     knn = PrivateKNNClassifier(
         DummyClassifier(),

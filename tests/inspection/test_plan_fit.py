@@ -97,7 +97,7 @@ def test_a_fit_states_what_was_planned(rows, mechanism, epsilon):
     assert replace(of_data, assumptions=()) == found
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_plan_from_data_may_be_published_under_the_assumptions_of_the_fit(rows):
     X, y, X_public = rows
     pate = PATEClassifier(n_queries=30)

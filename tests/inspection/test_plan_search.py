@@ -105,7 +105,7 @@ def test_a_search_beyond_the_budget_is_told_an_epsilon_that_fits(tmp_path):
     assert not hasattr(plan(several, X, Y, X_public=PUBLIC), "fitting_epsilon")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::sklearn_pate.PrivacyUtilityWarning")
 def test_a_refused_fit_of_a_search_names_the_plan_and_an_epsilon(tmp_path):
     ledger = PrivacyLedger(tmp_path / "small.sqlite", epsilon=2, delta=1e-5)

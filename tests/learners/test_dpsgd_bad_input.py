@@ -170,7 +170,7 @@ def test_a_missing_dependency_is_named(monkeypatch):
         DPSGDClassifier(network()).fit(X, Y)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_nothing_heavy_is_imported_before_it_is_needed():
     script = (
         "import sys; from sklearn_pate.learners import DPSGDClassifier as C; "

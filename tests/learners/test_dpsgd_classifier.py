@@ -36,7 +36,7 @@ PLANTED = 98765.4321
 # Accuracy
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("probabilities", [False, True])
 def test_digits_are_learnt_through_little_noise(rows, probabilities):
     X, y = rows
@@ -61,7 +61,7 @@ def test_noise_that_hides_all_gradients_is_warned_of(rows, noise_multiplier, use
     assert any("hides the coefficients" in text for text in texts) == useless
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_images_frames_and_names_go_in_as_they_are(rows):
     X, y = rows
     conv = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(144, N_CLASSES))

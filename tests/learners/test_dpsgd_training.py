@@ -213,7 +213,7 @@ def test_large_samples_are_taken_in_parts(rows, monkeypatch):
     torch.testing.assert_close(whole, parts, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_random_state_fixes_the_first_weights_and_not_the_noise(rows):
     clf = make(noise_multiplier=1e-3, max_grad_norm=1e-6)
     one, other, another = (

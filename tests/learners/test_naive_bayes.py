@@ -96,7 +96,7 @@ def test_epsilon_is_that_of_one_gaussian_release(unit):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=20, deadline=None)
 @given(
     st.integers(0, 199), st.integers(0, N_ROWS - 1), st.sampled_from([*CLASSES, "x"])
@@ -112,7 +112,7 @@ def test_a_replaced_row_moves_the_counts_by_its_own_cells(place, other, label):
     assert np.abs(moved).max() <= 1
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 59), st.booleans())
 def test_a_group_that_leaves_or_changes_moves_no_other_row(group, leaves):

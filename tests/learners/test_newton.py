@@ -114,7 +114,7 @@ def test_a_search_is_planned(blobs, tmp_path):
     assert 0.5 * planned.share < 1 - after.left < planned.share + 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("epsilon", "accuracy"),
     [
@@ -160,7 +160,7 @@ def test_mean_and_predicted_share_are_those_of_a_rare_class(rare, epsilon, shift
     assert roc_auc_score(is_rare, probabilities) > 0.83
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_public_rows_of_another_population_are_warned_of(adult):
     X, y = adult
     public = X[32561:37560]
@@ -223,7 +223,7 @@ def test_too_few_rows_are_warned_of_before_any_charge(blobs, tmp_path):
 # Groups
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_groups_need_their_public_number(blobs):
     X, y, X_public, X_test, y_test = blobs
     groups = np.arange(4000) // 2
@@ -398,7 +398,7 @@ def test_seeded_noise_gives_equal_models_and_no_privacy(blobs):
     assert np.any(fitted(blobs).coefficients_ != fitted(blobs).coefficients_)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_audit_does_not_contradict_an_honest_fit(blobs):
     X, y, X_public, *_ = blobs
     clf = DPNewtonClassifier(delta=0.01, classes=[0, 1, 2], random_state=0)
@@ -483,7 +483,7 @@ class Slow(StandardScaler):
         return super().transform(X)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("learner", [DPNewtonClassifier, PrivateKNNClassifier])
 def test_a_representation_that_is_slow_for_a_row_is_warned_of(blobs, learner):
     X, y, X_public, *_ = blobs

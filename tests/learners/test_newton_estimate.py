@@ -178,7 +178,7 @@ def test_groups_of_one_row_are_rows():
     assert_allclose(one, other, atol=0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_noise_has_the_stated_scale_in_every_step():
     rows = rows_of(2, n_rows=1000)
     silent = (rows[0], np.full(1000, -1), *rows[2:])
@@ -213,7 +213,7 @@ def test_any_released_coefficients_have_a_curvature(size, n_values):
         assert np.linalg.eigvalsh(factor).min() > 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("n_classes", thorough_but([2], [2, 6]))
 def test_much_noise_ends_in_finite_coefficients(n_classes):
     rows = rows_of(n_classes, n_rows=3)
@@ -405,14 +405,14 @@ def audit(n_trials=400, delta=0.1):
     return Audit(lower, pure, mechanism.cost(0, 2).epsilon(delta))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_honest_mechanism_passes_its_audit():
     found = audit()
     assert found.lower < found.claimed
     assert found.pure > 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_unit_that_is_counted_three_times_is_found(monkeypatch):
     exact = RepresentedRows.sum
     monkeypatch.setattr(
@@ -445,7 +445,7 @@ def test_a_slope_beyond_its_share_is_found(monkeypatch):
     assert found.lower > found.claimed
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_labels_beyond_their_share_are_found(monkeypatch):
     of_mean = Step.of_mean
 

@@ -76,8 +76,8 @@ def fit_digits(split, **parameters):
 @pytest.mark.parametrize(
     "parameters",
     [
-        NETWORK,
-        NETWORK | {"hint": Hint(3)},
+        pytest.param(NETWORK, marks=pytest.mark.thorough),
+        pytest.param(NETWORK | {"hint": Hint(3)}, marks=pytest.mark.thorough),
         SOFT,
         SOFT | {"weighted": True},
         SOFT | {"temperature": 3.0},
@@ -120,7 +120,7 @@ def test_a_hundred_teachers_suffice_on_mnist_at_a_small_epsilon(data_set):
     assert petdl.score(X[12_000:], y[12_000:]) > 0.7
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_images_keep_their_dimensions(split):
     class OnImages(GaussianNB):
         def fit(self, X, y):
@@ -199,7 +199,7 @@ def test_a_smaller_epsilon_takes_more_noise(blobs):
     assert scales[-1] > 2 * scales[0]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_hint_is_part_of_the_cost(blobs):
     wanted = {"epsilon": 5.0, "noise_scale": None}
     wanted["student"] = FixMatchClassifier(max_epochs=1)
@@ -286,7 +286,7 @@ def test_the_released_sum_is_that_of_the_teachers_with_noise(blobs):
     assert quiet.released_.max() <= 20 * 0.1 + 0.01
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_temperature_evens_out_what_is_released_and_not_what_is_learnt(blobs):
     X_public = blobs[2]
     forests = {"estimator": RandomForestClassifier(10), "noise_scale": 1e-3}

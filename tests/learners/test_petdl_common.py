@@ -56,9 +56,7 @@ CONFIGURATIONS = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("routing", [False, True])
-@pytest.mark.parametrize(
-    "name", thorough_but(["random batches", "clusters, soft labels"], CONFIGURATIONS)
-)
+@pytest.mark.parametrize("name", thorough_but(["random batches"], CONFIGURATIONS))
 def test_check_estimator_has_no_failures(name, routing, monkeypatch):
     fit = seeded_noise(0)(PETDLClassifier.fit)
     monkeypatch.setattr(PETDLClassifier, "fit", fit)
@@ -96,6 +94,7 @@ def test_fits_differ_as_their_tag_says(blobs):
     assert released() != released()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("epsilon", "poor"), [(None, False), (1.0, True)])
 def test_the_tag_depends_on_the_noise_on_small_data(blobs, epsilon, poor):
     X, y, X_public, y_public = blobs

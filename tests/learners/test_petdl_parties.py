@@ -93,7 +93,7 @@ def test_the_order_of_parties_is_of_no_consequence(blobs, outputs):
     np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_representation_beside_the_outputs_makes_the_hint(blobs, outputs):
     X_public = blobs[2]
     hinted = make(

@@ -24,6 +24,7 @@ from sklearn_pate.mechanisms import Oracle
 from sklearn_pate.students import ConvSmall, DistillationClassifier, FixMatchClassifier
 from sklearn_pate.testing import seeded_noise
 from tests._teachers.diary import Diary
+from tests.cases import thorough_but
 from tests.private import NoiseSource, SoftVotes
 from tests.seeding import equal_noise
 
@@ -68,7 +69,7 @@ def fit(blobs, **parameters):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "student",
-    [NETWORK, NETWORK | {"hint": Hint(2)}, {}],
+    thorough_but([{}], [NETWORK, NETWORK | {"hint": Hint(2)}, {}]),
     ids=["network", "hint", "bayes"],
 )
 def test_seeds_of_everything_repeat_the_student(blobs, student):
@@ -90,7 +91,7 @@ def test_random_state_fixes_everything_but_the_noise(blobs):
     assert not np.array_equal(one.released_, other.released_)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_workers_do_not_change_the_release(blobs):
     hint = {"hint": Hint(1), "student": FixMatchClassifier(max_epochs=1)}
     one, other = (equal_noise()(fit)(blobs, n_jobs=n, **hint) for n in (None, 2))
@@ -123,7 +124,7 @@ def test_a_fit_is_charged_its_cost_before_any_noise_is_drawn(
     assert "20 teachers, NoisySum(n_parts=15, noise_scale=3.0)" in charge.description
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_same_fit_gets_the_same_release_at_no_further_charge(
     blobs, ledger, monkeypatch
 ):
@@ -332,7 +333,7 @@ def test_the_default_student_is_published_without_trust(blobs, tmp_path):
     assert loaded.privacy_spent_ == petdl.privacy_spent_
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_hinted_student_of_images_and_another_are_published(digits, tmp_path):
     X, y = digits
     soft = DistillationClassifier(LogisticRegression(C=1e-3, max_iter=2000))

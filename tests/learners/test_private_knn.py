@@ -394,14 +394,14 @@ def audit(n_runs):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_audit_of_its_neighbours_does_not_contradict():
     result = audit(n_runs=20)
     assert not result.contradicted
     assert 0.1 < result.epsilon_claimed < 0.11
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_audit_contradicts_answers_that_do_not_come_from_samples(monkeypatch):
     monkeypatch.setattr(PoissonSampler, "draw", lambda self, n: np.ones(n, dtype=bool))
     assert audit(n_runs=100).contradicted

@@ -61,9 +61,7 @@ CONFIGURATIONS = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("routing", [False, True])
-@pytest.mark.parametrize(
-    "name", thorough_but(["forest", "confident, cosine, scaled"], CONFIGURATIONS)
-)
+@pytest.mark.parametrize("name", thorough_but(["forest"], CONFIGURATIONS))
 def test_check_estimator_has_no_failures(name, routing, monkeypatch):
     if "operating system" not in name:
         fit = seeded_noise(0)(PrivateKNNClassifier.fit)
@@ -96,6 +94,7 @@ def test_fits_differ_as_their_tag_says(blobs):
     assert answers() != answers()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("epsilon", "poor"), [(None, False), (1.0, True)])
 def test_the_tag_poor_score_depends_on_the_noise(blobs, epsilon, poor):
     X, y, X_public, y_public = blobs

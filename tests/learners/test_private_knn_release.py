@@ -185,7 +185,7 @@ def test_a_fit_beyond_the_budget_draws_nothing_and_names_the_affordable_epsilon(
     assert tiny.entries() == []
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_rows_that_are_replaced_and_rows_that_are_added_have_ledgers_of_their_own(
     blobs, ledger
 ):

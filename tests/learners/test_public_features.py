@@ -162,7 +162,7 @@ def test_teachers_take_the_same_features(moons):
     assert clf.fit(X, y, X_public=X_public).score(X_test, y_test) > 0.85
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_search_passes_public_rows_on(moons):
     X, y, X_public, X_test, y_test = moons
     learner = DPLogisticRegression(representation=CURVED, epsilon=2.0)

@@ -20,6 +20,7 @@ from sklearn.random_projection import GaussianRandomProjection
 from sklearn_pate import PublicData
 from sklearn_pate.learners import PrivateKNNClassifier
 from sklearn_pate.mechanisms import NoisyHistogram
+from tests.cases import thorough_but
 
 # Copies of one row have one class, or nearly so.
 pytestmark = pytest.mark.filterwarnings("ignore:All answers .50. name one class")
@@ -73,7 +74,7 @@ def brought_nearer(representation, X, far, X_public):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", REPRESENTATIONS)
+@pytest.mark.parametrize("name", thorough_but(["none", "PCA"], REPRESENTATIONS))
 def test_one_more_row_moves_one_vote_in_and_one_out(name, dtype):
     representation = REPRESENTATIONS[name]
     X_public, X, far = copies_and_a_far_row(dtype)
@@ -88,7 +89,7 @@ def test_one_more_row_moves_one_vote_in_and_one_out(name, dtype):
     assert moved.max() <= 2
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_one_more_row_moves_one_vote_in_and_one_out_with_the_packages_encoder():
     pytest.importorskip("torch")
     from sklearn_pate.students import ContrastiveEncoder
@@ -123,7 +124,7 @@ def test_votes_do_not_depend_on_the_container(blobs, kind):
     np.testing.assert_array_equal(knn.histograms_, expected)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_one_more_row_of_a_frame_moves_one_vote_in_and_one_out(blobs):
     X, y, X_public, _ = blobs
     X, y = X[:150], y[:150]

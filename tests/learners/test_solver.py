@@ -139,7 +139,7 @@ def test_a_minimum_that_is_not_reached_is_an_error(monkeypatch):
         minimise(X, signs, LogisticLoss(), **options)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_minimum_that_rounding_hides_is_an_error():
     rng = np.random.default_rng(0)
     X, signs = unit_rows(rng, 50, 3), rng.choice([-1.0, 1.0], size=50)

@@ -223,7 +223,7 @@ def test_an_audit_finds_a_claim_that_is_too_small(
     assert "times the claimed Renyi cost of all votes" in str(result)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_audit_finds_half_of_the_noise():
     result = audit_mechanism(
         HalfTheNoise(4.0), [10, 10], [11, 9], n_queries=20, n_trials=8000, delta=1e-2

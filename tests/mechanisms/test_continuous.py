@@ -42,7 +42,7 @@ def test_direction_of_a_gamma_vector_is_uniform_and_independent_of_its_norm():
     assert stats.spearmanr(norms, vectors[:, 0] / norms).pvalue > RARE
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_shift_changes_the_density_of_a_gamma_vector_by_its_share_of_the_scale():
     # In one dimension it is the Laplace law, whose ratio is known.
     source = NoiseSource()

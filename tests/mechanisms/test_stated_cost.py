@@ -278,7 +278,7 @@ def test_an_exact_cost_does_not_hold_for_the_release_of_another_parent():
     assert both(sigma=5).cost(10, 3).exact is None
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_noise_is_calibrated_by_the_cost_that_a_subclass_states():
     class Overridden(GNMax):
         def cost(self, *given, **named):

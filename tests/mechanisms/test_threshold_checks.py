@@ -263,7 +263,7 @@ def queries(draw, interactive, near_threshold):
 both = pytest.mark.parametrize("interactive", [False, True])
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @both
 @settings(max_examples=150)
 @given(data=st.data())

@@ -238,6 +238,7 @@ def test_rows(fits, name, n_classes):
         assert not check_plain(model, X).any(), kind
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", OF_FRAMES)
 def test_odd_frames(fits, name):
     X, _ = table(N_ROWS, 3)

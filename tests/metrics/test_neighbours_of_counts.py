@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from tests._synthetic.odd_cells import ODD
+from tests.cases import thorough_but
 from tests.metrics.exact_counts import (
     N_ROWS,
     REPLACED,
@@ -47,7 +48,9 @@ def distances_of_rows(monkeypatch, *, x=(9.0, 9.0), label=1, **parameters):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize(
+    "container", thorough_but(["pandas", "float", "sparse"], CONTAINERS)
+)
 def test_a_replaced_row_moves_one_count_of_each_table(container, monkeypatch):
     """Whatever its values: missing, huge, of any type, with a label of any type."""
 

@@ -93,7 +93,7 @@ def scored_once(model, X, monkeypatch):
     monkeypatch.setattr(_private_metrics, "score_rows", looked_up)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", OUTCOMES)
 def test_intervals_hold_the_truth_about_as_often_as_stated(models, kind, monkeypatch):
     """Of 100 draws of rows and noise; the truth is that of many rows."""
@@ -114,7 +114,7 @@ def test_intervals_hold_the_truth_about_as_often_as_stated(models, kind, monkeyp
         assert held >= 88, (name, held)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_intervals_of_the_returned_level_cover(models, monkeypatch):
     """Coverage over draws of the noise, on rows that were not measured."""
     model = models["number"]

@@ -162,7 +162,7 @@ def test_subgroups_are_read_alike_in_any_container(container, monkeypatch):
     assert exact.confusion_.sum(axis=1).tolist() == [26, 13, 0, 1]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("by_group", thorough_but([True], [False, True]))
 def test_a_measured_fit_does_not_show_which_values_occur(by_group, monkeypatch):
     """In the part that is fitted on, and in the part that is measured."""

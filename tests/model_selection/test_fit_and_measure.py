@@ -20,6 +20,7 @@ from sklearn_pate.learners import (
     PrivateKNNClassifier,
 )
 from sklearn_pate.model_selection import MeasuredFit, PrivateSearchCV, fit_and_measure
+from tests.cases import thorough_but
 from tests.model_selection.learners import BY_GROUP, FITS, Constant, NoisyMeans
 from tests.private import FITTED_APART, MODEL_IS_PUBLIC, SCORES_OF_ROW, _private_metrics
 from tests.seeding import equal_noise
@@ -184,7 +185,12 @@ def test_seeded_noise_voids_all_statements():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["votes", "groups", "pipeline", "search", "naive"])
+@pytest.mark.parametrize(
+    "kind",
+    thorough_but(
+        ["groups", "naive"], ["votes", "groups", "pipeline", "search", "naive"]
+    ),
+)
 def test_private_classifiers_of_rows_that_are_replaced_or_of_groups(kind):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 2))

@@ -85,7 +85,7 @@ def test_the_best_estimator_predicts(easy):
     assert not hasattr(searched, "decision_function")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_it_has_the_methods_of_the_best_estimator(easy):
     X, y, X_test, _ = easy
     pate = PATEClassifier(GaussianNB(), LogisticRegression(max_iter=1000))
@@ -226,7 +226,7 @@ def test_the_best_estimator_states_the_cost_of_the_search():
     assert "PrivateSearchCV(" in own.mechanism
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_published_estimator_states_the_cost_of_the_search(easy):
     X, y, X_public, _ = easy
     pate = PATEClassifier(GaussianNB(), n_teachers=20)
@@ -282,7 +282,7 @@ def test_scores_of_a_seeded_search_have_the_noise_of_an_honest_one(easy, learner
     assert seeded.fits == honest.fits
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_with_a_seed_searches_can_be_repeated(easy):
     X, y, X_test, _ = easy
     radii = {"radius": list(range(1, 30))}
@@ -395,7 +395,7 @@ def law_of_the_best(n_right, rate, law):
     return (shares * best).sum(axis=1)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_best_has_the_law_of_the_stated_cost():
     y = np.arange(60) % 2
     searched = search(estimator=Constant(epsilon=0.3), mean_n_trials=10, random_state=1)

@@ -36,9 +36,7 @@ CONFIGURATIONS = {
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("routing", [False, True])
-@pytest.mark.parametrize(
-    "name", thorough_but(["logarithmic", "disjoint"], CONFIGURATIONS)
-)
+@pytest.mark.parametrize("name", thorough_but(["disjoint"], CONFIGURATIONS))
 def test_check_estimator_has_no_failures(name, routing, monkeypatch):
     kind = type(CONFIGURATIONS[name])
     monkeypatch.setattr(kind, "fit", seeded_noise(0)(kind.fit))

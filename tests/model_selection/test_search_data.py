@@ -34,6 +34,7 @@ def numbers(data_set):
     return X[:12_000], adult.target[:12_000], X[30_000:], adult.target[30_000:]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "distribution",
     ["logarithmic", pytest.param("disjoint", marks=pytest.mark.thorough)],
@@ -55,6 +56,7 @@ def test_a_search_over_regularisations(numbers, distribution):
     assert search.decision_function(X_test).shape == (len(X_test),)
 
 
+@pytest.mark.thorough
 def test_rows_that_may_be_added_and_a_kernel(numbers):
     X, y, X_test, _ = numbers
     pipeline = make_pipeline(
@@ -76,6 +78,7 @@ def test_rows_that_may_be_added_and_a_kernel(numbers):
     assert search.predict(X_test).shape == (len(X_test),)
 
 
+@pytest.mark.thorough
 def test_frames_reach_teachers_with_their_names(data_set):
     X, y = data_set("adult", as_frame=True, return_X_y=True)
     frame, labels = X[[*BOUNDS]].iloc[:4000], y.iloc[:4000]

@@ -28,7 +28,7 @@ def test_groups_reach_the_fits_and_stay_together():
     assert planned.unit == searched.privacy_spent_.unit == "group"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_pate_by_group(easy):
     X, y, X_public, _ = easy
     pate = PATEClassifier(

@@ -82,7 +82,7 @@ def test_as_many_trials_are_made_as_expected(name):
     assert abs(np.mean(draws) - law.mean) < 8 * deviation
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_every_candidate_is_as_likely_as_any_other():
     four = candidates(*({"answer": answer} for answer in range(4)))
     law = TruncatedPoisson.of_mean(600)
@@ -124,7 +124,7 @@ def test_the_best_wins():
         assert best.candidate.params == {"answer": right}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_equal_scores_win_equally_often():
     two = candidates({"answer": 0}, {"answer": 1})
     law = TruncatedPoisson.of_mean(3)
@@ -137,7 +137,7 @@ def test_equal_scores_win_equally_often():
     assert 1e-7 < binom.cdf(won, n_runs, 0.5) < 1 - 1e-7
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_noise_of_scores_is_there():
     # With so much noise, four of eight beat eight of eight nearly as often.
     two = candidates({"answer": 0}, {"answer": right})

@@ -75,7 +75,7 @@ def test_what_would_not_be_read_again_is_not_saved(saved, monkeypatch):
     assert not path.with_name("other.skops").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_another_process_reads_them(every_saved):
     """With nothing but the files, without the training code."""
     code = "import numpy as np; import sklearn_pate.outcomes as P\n"

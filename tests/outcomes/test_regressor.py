@@ -92,7 +92,7 @@ def test_any_private_classifier_learns_the_bins(make):
     assert model.fit(X[:N_PRIVATE], y[:N_PRIVATE], **given).score(X, y) > 0.4
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_bins_of_a_range_depend_on_public_numbers_alone():
     X = rows()
     few = BinnedRegressor(classifier(epsilon=0.1), bins=(0, 10))

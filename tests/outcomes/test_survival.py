@@ -212,7 +212,7 @@ def test_few_persons_are_warned_of():
         model.fit(X, times(X), X_public=PublicData(rows(1)))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_it_works_in_pipelines_and_searches():
     make, X, y, _ = parts("time")
     model, given = make(classifier()), {"X_public": PublicData(rows(1)[:1000])}

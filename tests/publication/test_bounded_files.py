@@ -248,7 +248,7 @@ def test_a_member_far_larger_than_the_file_is_refused(honest):
     assert memory < 100
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_unchanged_student_of_zeros_is_read(tmp_path):
     pate = vote(GNMax(sigma=8.0))
     pate.student_.extra_ = np.zeros(60 * 2**20, np.int8)

@@ -219,7 +219,7 @@ def test_steps_in_front_of_a_winner_are_published_without_folders(rows, tmp_path
     np.testing.assert_array_equal(published.predict_proba(rows[0][2200:]), before)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_winner_of_a_search_of_searches_comes_back(rows, tmp_path):
     learner = PrivateSearchCV(
         LEARNERS["search"], {"mean_n_trials": [2, 3]}, mean_n_trials=2
@@ -247,7 +247,7 @@ def test_a_seeded_fit_comes_back_without_a_guarantee(name, rows, tmp_path):
     assert "No privacy guarantee." in report
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_winner_of_a_seeded_search_comes_back_without_a_guarantee(rows, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -55,7 +55,7 @@ def test_a_fit_through_a_ledger_is_read_with_its_statement(tmp_path):
     assert loaded.privacy_spent_ == published.privacy_spent_
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_another_process_reads_the_file_and_writes_it_again(honest):
     path = honest("ConfidentGNMax")
     code = (

@@ -50,7 +50,7 @@ def test_it_predicts_as_the_fit_did(fitted, published, digits):
         published.predict(X[:, 1:])
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_it_is_of_the_kind_of_the_student_that_is_weighted(digits):
     X, y = digits
     private, X_public = (X[:1200], y[:1200]), X[1200:1400]

@@ -63,6 +63,7 @@ def saved(published, tmp_path):
     return path
 
 
+@pytest.mark.thorough
 def test_metrics_come_back_with_the_model_and_their_own_statement(published, saved):
     for read in (PublishedClassifier.load, read_released):
         loaded = read(saved)
@@ -109,6 +110,7 @@ def test_a_corrected_model_of_a_card_counts_its_metrics_once(published, fitted):
     assert spent.epsilon > of_one.epsilon > whole.epsilon
 
 
+@pytest.mark.thorough
 def test_every_value_on_a_card_with_metrics_is_compared(published):
     assert_every_value_is_compared(published.card)
 

@@ -293,7 +293,7 @@ def test_networks_are_pickled_without_their_training_log(digits, tmp_path):
     assert published.score(X[1400:], y[1400:]) > 0.5
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_skops_is_asked_for_only_to_save_and_load(tmp_path):
     code = f"""
 import sys

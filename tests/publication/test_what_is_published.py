@@ -112,7 +112,7 @@ def planted(pate):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_planted_values_are_there_to_be_found(fitted):
     pate, X = fitted
     analysis = pate.privacy_analysis_

@@ -97,6 +97,7 @@ def test_a_student_that_ignores_soft_labels_costs_nothing(kind, n_classes):
     assert pate.score(rows, y) > 2 / (n_classes + 1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("routing", [False, True], ids=["", "routing"])
 @pytest.mark.parametrize(
     "name", ["AdaBoostClassifier", "LogisticRegressionCV", "calibrated model"]

@@ -115,7 +115,7 @@ def test_auto_queries_random_rows_if_rows_cannot_be_compared(kind):
         pate.fit(X[100:], y[100:], X_public=public)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_few_typical_rows_teach_more_than_few_random_ones(digits):
     X, y = digits[0] / 16, digits[1]
     pate = PATEClassifier(

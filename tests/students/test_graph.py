@@ -261,7 +261,7 @@ def test_labels_that_do_not_converge_are_reported():
         student.fit(X, y)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_as_a_student_it_learns_more_from_a_hundred_answers(digits):
     X, y = digits[0] / 16, digits[1]
 

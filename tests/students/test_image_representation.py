@@ -57,7 +57,7 @@ def test_first_components_of_new_images_change_least(images, representation):
     assert relative[:10].mean() < 0.5 * relative[50:].mean()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_flat_rows_and_channels_are_the_same_images(images, digits, representation):
     flat = ImageRepresentation((8, 8), n_filters=50, random_state=0).fit(
         digits[0][:400]
@@ -72,7 +72,7 @@ def test_flat_rows_and_channels_are_the_same_images(images, digits, representati
     )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_colours_are_used(images):
     rng = np.random.default_rng(0)
     colours = rng.uniform(size=(300, 3, 12, 12))
@@ -82,7 +82,7 @@ def test_colours_are_used(images):
     assert np.abs(difference).max() > 1e-3
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_units_of_pixels_do_not_matter(images, representation):
     scaled = ImageRepresentation(n_filters=50, random_state=0).fit(images[:400] * 1e200)
     assert_allclose(
@@ -113,7 +113,7 @@ def test_a_transformed_image_leaves_nothing_behind(images, representation):
     assert pickle.dumps(representation) == before
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_missing_public_pixels_count_as_the_smallest(images):
     holes, zeros = images[:100].copy(), images[:100].copy()
     holes[:, 0], zeros[:, 0] = np.nan, 0
@@ -123,7 +123,7 @@ def test_missing_public_pixels_count_as_the_smallest(images):
     assert_array_equal(one.transform(holes), other.transform(zeros))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_pickle_and_a_second_fit_are_equal(images, representation):
     again = ImageRepresentation(n_filters=50, random_state=0).fit(images[:400])
     assert_array_equal(again.components_, representation.components_)
@@ -160,7 +160,7 @@ def test_bad_input_is_refused(parameters, rows, message):
 # In a fit
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_newton_fit_on_images(images, digits, tmp_path):
     X, y = images, digits[1]
     clf = DPNewtonClassifier(epsilon=8.0, classes=range(10), random_state=0)
@@ -211,7 +211,7 @@ def longest(share=0.14):
     return 2 * np.sqrt(share) * 1024
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_neighbouring_images_move_a_sum_by_its_bound(images, digits, monkeypatch):
     X, y = images[:1200], digits[1][:1200]
     other = X.copy()
@@ -271,7 +271,7 @@ def test_components_are_better_than_principal_ones_on_mnist(data_set):
     assert scores[0] > scores[1] + 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_images_of_a_graph_are_those_in_flat_rows(images, digits):
     X, y = digits[0][:300], digits[1][:300].copy()
     y[50:] = -1

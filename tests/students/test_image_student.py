@@ -25,7 +25,7 @@ def few(y, n_labels):
     return np.where(np.arange(len(y)) < n_labels, y, -1)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_unlabelled_images_teach_more_than_the_labelled_ones_alone(images):
     X, y = images
     student = ImageStudent(SMALL).fit(X[:1200], few(y[:1200], 40))
@@ -68,7 +68,7 @@ def fitted(request, images):
     ).fit(X[private], y[private], X_public=PublicData(X[1000:1500]))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_any_discriminant_is_a_teacher_of_images(fitted, images):
     X, y = images
     assert fitted.score(X[1500:], y[1500:]) > 0.9

@@ -276,7 +276,7 @@ def test_images_are_tables_of_pixels(digits):
     np.testing.assert_array_equal(flat, images)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "form", thorough_but([sp.coo_array], [sp.csr_array, sp.csc_matrix, sp.coo_array])
 )
@@ -402,7 +402,7 @@ def test_teachers_of_adult_learn_more_than_on_one_hot_and_scaled_columns(data_se
     assert accuracy["table"] > accuracy["plain"] + 0.003
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_table_with_text_needs_no_encoder_of_the_user(data_set):
     X, y = data_set("adult", as_frame=True, return_X_y=True)
     model = PATEClassifier(

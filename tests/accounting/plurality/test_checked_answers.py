@@ -66,7 +66,7 @@ def fixed_order(kinds, finest):
     return lower_hull(steps[finest].step * np.arange(6000), deltas)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("n_classes", thorough_but([2], [2, 3]))
 def test_fixed_orders_are_below_the_profile_and_close(n_classes):
     checks = gaussian_tests(check_mu(60))

@@ -54,7 +54,7 @@ def test_the_cost_does_not_depend_on_the_order_of_classes(kind, counts, data):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @few_examples
 @given(
     kind=kinds,
@@ -94,7 +94,7 @@ def test_forward_is_at_most_both(kind, counts, data):
     assert np.all(both > 0)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @few_examples
 @given(kind=kinds, counts=votes, data=st.data())
 def test_the_cost_at_an_order_does_not_depend_on_other_orders(kind, counts, data):
@@ -109,7 +109,7 @@ def test_the_cost_at_an_order_does_not_depend_on_other_orders(kind, counts, data
 WORST_CASE_ORDERS = np.array([1.02, 1.1, 1.6, 2, 4, 8, 16, 32, 64, 200])
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(deadline=None, max_examples=150)
 @given(
     sigma=st.sampled_from([0.7, 1.5, 3.0, 8.0, 20.0, 45.0, 100.0]),

@@ -93,7 +93,7 @@ def test_the_divergence_of_close_laws_keeps_its_digits(order):
         assert found == pytest.approx(float(exact), rel=1e-10, abs=0)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("sigma", [64.0, 90.0])
 def test_costs_under_wide_noise_are_right_to_nine_digits(sigma):
     # Here the law comes from a formula, and sums go over every few votes.

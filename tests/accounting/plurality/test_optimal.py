@@ -163,7 +163,7 @@ def test_beyond_the_polytope_the_pure_cost_is_that_of_randomised_response():
     np.testing.assert_array_equal(cost, np.tile(expected[:, np.newaxis], 4))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(
     counts=st.lists(st.integers(0, 30), min_size=2, max_size=4),
@@ -212,7 +212,7 @@ def test_rounding_a_gaussian_changes_no_log_probability_by_more_than_the_slack()
         assert 4e-19 < 2 * per_count < 5e-19
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(
     counts=st.lists(st.integers(0, 40), min_size=2, max_size=4),
@@ -233,7 +233,7 @@ def test_no_neighbour_under_discrete_gaussian_noise_costs_more(counts, sigma, or
         assert divergence(moved, law, order) <= backward + 1e-12
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(deadline=None, max_examples=50)
 @example(q=1 / 256, share=1 / 32, sigma=3, order=3)
 @given(

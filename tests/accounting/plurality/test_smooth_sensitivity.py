@@ -302,7 +302,7 @@ def test_a_release_with_a_threshold_costs_less_without_agreement():
     assert guarded.cost < alone.cost
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_release_parameters_are_usable_and_depend_on_no_votes():
     parameters = release_parameters(200, 100, 1e-5, sigma=20.0)
     assert parameters == release_parameters(200, 100, 1e-5, sigma=20.0)

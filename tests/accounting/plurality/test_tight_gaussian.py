@@ -127,7 +127,7 @@ def test_three_outcomes_of_this_module_are_a_law():
 # Nothing exceeds the bound
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(deadline=None, max_examples=150)
 @given(
     sigma=st.sampled_from(SIGMAS),

@@ -146,7 +146,7 @@ def test_the_summand_is_worst_at_an_end_and_on_the_positive_side(order):
 # Nothing lies above the bound.
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(deadline=None, max_examples=100)
 @given(
     gamma=st.sampled_from(GAMMAS),
@@ -163,7 +163,7 @@ def test_no_pair_of_leads_costs_more(gamma, order, ties, x, y):
     assert cost <= bound(gamma, order)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(deadline=None, max_examples=40)
 @given(
     gamma=st.sampled_from([0.02, 0.05, 0.1, 0.3, 1.0, 2.0]),
@@ -267,7 +267,7 @@ def test_one_discrete_count_costs_more_than_a_continuous_one(gamma):
     assert cost > one_continuous
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_two_classes_cost_no_more_than_many():
     for gamma in GAMMAS:
         two, three = (whole_curve(gamma, n_classes).values for n_classes in (2, 3))

@@ -41,6 +41,7 @@ def report(metrics, **options):
     return PrivacyReport.from_estimator(fitted(), metrics=metrics, **options)
 
 
+@pytest.mark.thorough
 def test_each_metric_is_shown_with_its_interval_also_by_subgroup():
     metrics = measured()
     text = report(metrics).to_markdown()
@@ -66,6 +67,7 @@ def test_every_metric_has_a_meaning():
     assert all(row[-1] for row in rows)
 
 
+@pytest.mark.thorough
 def test_more_subgroups_have_a_further_table():
     text = report(measured(5)).to_html()
     assert text.count("<caption>Metrics by subgroup, with 95 % intervals") == 2
@@ -115,6 +117,7 @@ def test_the_assumptions_of_the_metrics_are_signed_too():
     assert "except through releases whose cost is stated" in shown.to_markdown()
 
 
+@pytest.mark.thorough
 def test_subgroups_fill_in_the_line_of_quality_by_subpopulation():
     assert "quality" not in report(measured()).to_dict()["to_fill_in"]
     assert "quality" in report(measured(0)).to_dict()["to_fill_in"]

@@ -29,7 +29,7 @@ def few_answers(digits):
     return with_answers(digits, seed=0, n_public=1200)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("student", "without"),
     [

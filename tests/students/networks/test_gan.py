@@ -192,7 +192,7 @@ def test_a_generator_learns_the_mean_of_the_rows_from_linear_features():
     assert made[0].row.abs().max() < 0.3
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_images_are_changed_by_default(few_labels):
     X, labels, _, _ = few_labels
     calls = []
@@ -220,7 +220,7 @@ def test_images_are_changed_by_default(few_labels):
     assert not np.array_equal(changed("auto"), changed(None))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_seed_decides_and_the_global_generator_is_left_alone(few_labels):
     X, labels, X_new, _ = few_labels
     state = torch.random.get_rng_state()
@@ -263,7 +263,7 @@ def test_no_noise_is_added_to_predictions(few_labels):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_training_stops_when_predictions_on_public_rows_settle(few_labels):
     X, labels, _, _ = few_labels
     settled = {**FLAT, "max_epochs": 5, "patience": 2, "tol": 1.0}
@@ -290,7 +290,7 @@ def test_a_grid_search_reaches_its_parameters(few_labels):
     assert search.best_params_["guess_weight"] in (0, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_it_is_a_student_of_pate(digits):
     X, y = digits
     pate = PATEClassifier(

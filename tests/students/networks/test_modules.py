@@ -54,7 +54,7 @@ def test_a_compression_that_cannot_work_is_named(compression):
         ConvSmall(compression)(MNIST, 10)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", [ConvSmall(), ConvSmall(compression=2)])
 def test_a_student_made_of_one_can_be_cloned_and_pickled(make, digits):
     X, y = digits

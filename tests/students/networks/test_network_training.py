@@ -161,7 +161,7 @@ def test_a_pickled_student_predicts_the_same_and_holds_no_rows(student, public):
     assert len(pickled) < 4 * n_weights + 30_000 < X.astype("f4").nbytes + 170_000
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_flat_rows_and_images_are_the_same_to_a_student(public):
     X, answers, _ = public
     flat = clone(STUDENT).set_params(image_shape=(8, 8)).fit(X, answers)
@@ -184,7 +184,7 @@ def test_single_and_double_precision_give_nearly_the_same_student(public):
     assert np.mean(single.predict(X) == double.predict(X)) > 0.97
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_scale_of_rows_does_not_matter(public):
     X, answers, _ = public
     for image_shape in (None, (8, 8)):
@@ -236,6 +236,7 @@ def test_an_interrupt_from_the_keyboard_ends_the_fit(public):
         clone(STUDENT).set_params(module=Interrupted(64, 10)).fit(X, answers)
 
 
+@pytest.mark.thorough
 def test_a_grid_search_finds_parameters(public):
     X, _, y = public
     search = GridSearchCV(clone(STUDENT), {"lr": [1e-6, 3e-3]}, cv=2).fit(X, y)
@@ -320,7 +321,7 @@ def test_sparse_rows_are_refused_clearly(public):
         clone(STUDENT).fit(sp.csr_array(X), answers)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_without_torch_the_error_names_the_packages_to_install():
     code = """
 import sys
