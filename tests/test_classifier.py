@@ -149,6 +149,7 @@ def test_numbers_of_numpy_are_stated_as_plain_ones(blobs):
     assert json.loads(json.dumps(spent.to_dict()))["n_queries"] == 50
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn_pate.StudentWarning")  # few answers
 def test_the_statement_does_not_depend_on_private_values(blobs):
     X, y, X_public, _ = blobs
@@ -217,6 +218,7 @@ def test_a_delta_of_one_over_n_rows_warns(blobs):
 # Labels, classes and answers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "labels",
     [
@@ -316,6 +318,7 @@ def test_float32_reaches_the_student_as_float32(blobs):
     assert set(seen) == {(np.dtype(np.float32), np.dtype(np.int64))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", [sp.csr_matrix, sp.csc_array, sp.coo_array])
 def test_sparse_rows(blobs, container):
     X, y, X_public, y_public = blobs
@@ -354,7 +357,7 @@ def by_name():
     return make_pipeline(encoder, LogisticRegression())
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_a_column_transformer_inside_the_teacher_finds_columns_by_name(
     data_set, library
@@ -430,6 +433,7 @@ def test_scores_have_a_column_for_every_class(blobs, classes, shape):
         np.testing.assert_array_equal(scores.argmax(axis=1), pate.predict(X_public))
 
 
+@pytest.mark.slow
 def test_one_against_one_scores_pass_through_or_are_refused(blobs, digits):
     X, y = digits
     ovo = SVC(decision_function_shape="ovo")
@@ -451,6 +455,7 @@ def test_auto_teachers_are_the_root_of_the_private_rows(blobs):
     assert pate.privacy_spent_.n_teachers == 24  # of 600 rows
 
 
+@pytest.mark.slow
 def test_public_size_holds_out_rows_once(blobs):
     X, y, _, _ = blobs
     with pytest.warns(PublicDataWarning, match="120 private rows"):

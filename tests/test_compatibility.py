@@ -178,6 +178,7 @@ def test_boosters_take_frames_with_categories(name, data_set):
     assert pate.score(X[5000:], y[5000:]) > 0.74
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOOSTERS)
 @pytest.mark.parametrize("seen", [[1, 4], [1, 4, 7]])
 def test_a_booster_learns_from_answers_that_lack_classes(name, seen, digits):

@@ -152,6 +152,7 @@ def test_groups_without_a_reader_are_refused(pate, rows):
         GridSearchCV(pate, {}).fit(X, y, X_public=X_public, groups=np.arange(300))
 
 
+@pytest.mark.slow
 def test_a_request_may_be_set_otherwise(pate, rows):
     X, y, X_public = rows
     pate.set_params(privacy_unit="group")
@@ -235,6 +236,7 @@ def test_plain_rows_that_may_have_been_split_are_refused(
         fit(pate, contain(X), y, contain(X_public))
 
 
+@pytest.mark.slow
 @ROUTING
 def test_plain_rows_of_another_length_are_not_split(pate, rows, routing):
     X, y, X_public = rows

@@ -162,6 +162,7 @@ def test_nothing_is_seeded_in_a_worker(backend, monkeypatch):
     assert np.all(np.isfinite(epsilons))
 
 
+@pytest.mark.slow
 def test_a_seed_of_another_thread_does_not_reach_a_fit():
     inside, done = threading.Event(), threading.Event()
 
@@ -361,6 +362,7 @@ def test_no_noise_follows_a_statement_of_the_other_kind(name, change):
 # What a seeded fit states
 
 
+@pytest.mark.slow
 def test_a_seeded_fit_has_no_guarantee():
     with equal_noise():
         clf = fit()
@@ -394,6 +396,7 @@ def test_the_analysis_of_a_seeded_fit_is_not_published():
         pate.privacy_analysis_.sanitize()
 
 
+@pytest.mark.slow
 def test_the_warning_comes_once_a_block_and_does_not_show_the_seed():
     with pytest.warns(PrivacyLeakWarning) as caught, seeded_noise(271828):
         release(), fit()
@@ -402,6 +405,7 @@ def test_the_warning_comes_once_a_block_and_does_not_show_the_seed():
     assert not any("271828" in text for text in texts)
 
 
+@pytest.mark.slow
 def test_an_honest_model_is_published_and_read_in_a_block(tmp_path):
     clf = fit()
     with seeded_noise(0):

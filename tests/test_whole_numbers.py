@@ -418,6 +418,7 @@ READ = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READ)
 def test_hidden_values_of_masked_arrays_are_not_read(name):
     for masked in (MASKED, [*MASKED]):

@@ -101,6 +101,7 @@ def test_a_vote_is_for_the_class_that_exceeds_its_mean_most(numerators, seed):
         assert_array_equal(votes_of(Known(probabilities), *numerators.shape), expected)
 
 
+@pytest.mark.slow
 @given(codes=st.lists(st.integers(-1, 3), min_size=1, max_size=12))
 def test_a_prediction_votes_as_a_probability_of_one(codes):
     known = [
@@ -128,6 +129,7 @@ def test_constant_teachers_abstain():
     assert counts_of(fit(DummyClassifier(), vote="plain")).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_positive", [0, 1])
 def test_teachers_of_one_class_abstain_and_raise_no_error(n_positive):
     y = np.zeros(len(Y), dtype=int)
@@ -206,6 +208,7 @@ def test_a_replaced_row_moves_the_votes_of_one_teacher(monkeypatch, change):
     assert_array_equal(after.sums[0] - before.sums[0], moved)
 
 
+@pytest.mark.slow
 def test_a_group_moves_the_votes_of_one_teacher(monkeypatch):
     groups = np.arange(len(Y)) // 3
     kept = groups != 0  # its rows come first, so that those of all others move
@@ -253,6 +256,7 @@ def test_votes_of_teachers_that_get_all_rows_are_found(monkeypatch):
     assert audit_fits(answers_at_the_row, n_teachers=90).contradicted
 
 
+@pytest.mark.slow
 def test_a_vote_that_depends_on_two_shards_is_found(monkeypatch):
     honest = PrivateRows.shards
 

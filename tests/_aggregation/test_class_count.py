@@ -278,6 +278,7 @@ def test_a_fit_that_died_goes_on_and_counts_once_for_each_charge(
 # What is released
 
 
+@pytest.mark.slow
 def test_synthetic_rows_have_the_shares_of_their_noisy_counts():
     synthetic = PrivateMarginals((-6, 6), n_rows=500)
     fitted = make(synthetic=synthetic).fit(X, Y)

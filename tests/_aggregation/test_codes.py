@@ -76,6 +76,7 @@ def test_codes_without_any_effect_become_no_feature():
     assert not log_odds.any()
 
 
+@pytest.mark.slow
 def test_a_code_that_public_rows_never_show_has_the_log_odds_of_all_such():
     listed = CODES[: N_CODES // 2]
     fitted = fit(codes={"code": listed})
@@ -265,6 +266,7 @@ def test_a_report_names_the_counts(learner):
     assert "log-odds of the codes, from the noisy counts" in page
 
 
+@pytest.mark.slow
 def test_a_representation_keeps_its_codes_in_a_clone():
     fitted = fit()
     copied = clone(TableRepresentation(codes=fitted.representation_.codes))

@@ -46,6 +46,7 @@ def fit(blobs):
     return fit
 
 
+@pytest.mark.slow
 def test_a_class_that_no_row_has_is_in_the_sensitive_analysis_only(fit, recwarn):
     pate = fit(classes=["ill", "unsure", "wel"])
     first, second = pate.data_problems_
@@ -55,11 +56,13 @@ def test_a_class_that_no_row_has_is_in_the_sensitive_analysis_only(fit, recwarn)
     assert b"No row has" not in pickle.dumps(pate)
 
 
+@pytest.mark.slow
 def test_nothing_is_reported_where_labels_and_classes_agree(fit):
     assert fit(classes=NAMES).data_problems_ == ()
     assert fit().data_problems_ == ()
 
 
+@pytest.mark.slow
 def test_rows_without_a_group_change_no_vote(fit, recwarn):
     groups = GROUPS.astype(object)
     groups[[0, 7, 100]] = None
@@ -74,6 +77,7 @@ def test_rows_without_a_group_change_no_vote(fit, recwarn):
     assert len(recwarn) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:public_size")
 def test_a_row_without_a_group_is_never_held_out_as_public(fit):
     groups = GROUPS.astype(float)

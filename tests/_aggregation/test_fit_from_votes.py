@@ -62,6 +62,7 @@ def test_sealed_votes_and_label_arrays_are_the_same(blobs, votes_by_teacher):
     )
 
 
+@pytest.mark.slow
 def test_polling_elsewhere_gives_what_polling_here_gives(blobs):
     X, y, X_public, _ = blobs
     here = PATEClassifier(

@@ -52,6 +52,7 @@ def test_a_fit_is_charged_its_publishable_cost(ledger):
     assert charge.description == "20 queries to 10 teachers, GumbelMax(c=0.5)"
 
 
+@pytest.mark.slow
 def test_the_statement_assumes_another_random_state_for_other_rows(ledger):
     assert OTHER_RANDOM_STATE in fit(ledger).privacy_spent_.assumptions
     without_seed = fit(ledger, random_state=None).privacy_spent_.assumptions
@@ -131,6 +132,7 @@ def test_anything_else_is_another_fit_and_charged(ledger, case):
     assert released(first) == released(fit(ledger))
 
 
+@pytest.mark.slow
 def test_groups_are_part_of_the_fingerprint_of_a_fit(ledger):
     groups = np.arange(300) // 3
     grouped = {"privacy_unit": "group"}
@@ -165,6 +167,7 @@ def test_a_frame_is_recognised_in_another_process(ledger):
     assert len(ledger.entries()) == 1
 
 
+@pytest.mark.slow
 def test_data_sets_are_distinguished_without_a_name(ledger, tmp_path):
     fit(ledger)
     fit(ledger, n_queries=5)
@@ -272,6 +275,7 @@ def test_histograms_come_back_as_they_were(ledger, no_noise):
     assert released(again) == released(first)
 
 
+@pytest.mark.slow
 def test_interactive_answers_come_back_as_they_were(ledger, no_noise):
     mechanism = InteractiveGNMax(sigma_threshold=5, sigma=3)
     first = fit(ledger, mechanism=mechanism)

@@ -91,6 +91,7 @@ def test_answers_that_cannot_be_stored_are_not_handed_out(ledger, monkeypatch):
     assert len(ledger.entries()) == 1
 
 
+@pytest.mark.slow
 def test_of_two_equal_fits_at_once_both_pay_and_both_get_the_first_answers(
     ledger, monkeypatch
 ):
@@ -189,6 +190,7 @@ def test_a_killed_fit_that_took_the_whole_budget_goes_on_with_what_was_stored(
     assert len(ledger.entries()) == 1
 
 
+@pytest.mark.slow
 def test_a_cap_on_answers_holds_over_a_crash(ledger, monkeypatch):
     mechanism = ConfidentGNMax(1, 1, 1, max_answers=7)
     wanted = {"query_strategy": UncertaintyQueries(n_rounds=4), "mechanism": mechanism}

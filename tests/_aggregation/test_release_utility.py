@@ -154,6 +154,7 @@ def test_a_function_on_a_few_public_rows_is_warned_of(rows, parameters, tmp_path
     assert not any("rows only" in one for one in warned)
 
 
+@pytest.mark.slow
 def test_few_queries_must_nearly_all_be_answered_right():
     few = {"n_teachers": 100, "n_queries": 5, "epsilon": None}
     assert of_votes(**few, mechanism=GNMax(10.0)).warnings == ()
@@ -167,6 +168,7 @@ def test_more_rows_than_a_teacher_needs_are_needed_for_more_teachers():
     assert "n_teachers=" in of_votes(n_rows=30_000, **setting).warnings[-1]
 
 
+@pytest.mark.slow
 def test_a_check_that_hardly_passes_is_warned_of():
     mechanism = ConfidentGNMax(300, 10.0, 10.0)
     found = of_votes(n_teachers=100, n_queries=500, epsilon=None, mechanism=mechanism)
@@ -260,6 +262,7 @@ def test_classes_that_are_not_rare_change_nothing(student, n_classes, class_prio
     assert plans[0].warnings == plans[1].warnings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("class_prior", [0, 0.6, -0.1, [0.5, 0.2], [0.5], "rare"])
 def test_shares_that_are_none_are_refused(class_prior):
     with pytest.raises(ValueError, match=r"class_prior=.* must be"):

@@ -196,6 +196,7 @@ def test_a_model_never_ranks_against_its_direction_and_has_the_released_shares(
 SCORED = scored_rows()
 
 
+@pytest.mark.slow
 def test_the_slope_of_labels_is_found():
     scores = direction_scores(SCORED, 3, shares=np.array([0.6, 0.3, 0.1]))
     models = SlopedModels(scores, SCORED.values[:, 1:13])

@@ -134,6 +134,7 @@ class Refusing(TransformerMixin, BaseEstimator):
         return X - self.mean_
 
 
+@pytest.mark.slow
 def test_a_representation_reveals_nothing_of_a_private_row(monkeypatch, blobs, capsys):
     X, y = blobs[0][:600].copy(), blobs[1][:600]
     X[4], X[5] = 77777, np.nan
@@ -151,6 +152,7 @@ def test_a_representation_reveals_nothing_of_a_private_row(monkeypatch, blobs, c
     assert {"representation-public", "representation-row-alone"} <= codes
 
 
+@pytest.mark.slow
 def test_a_representation_of_this_package_needs_no_assumption_on_rows(blobs):
     X, y, X_public = blobs
     clf = make(representation=TableRepresentation()).fit(X, y, X_public=X_public)
@@ -195,7 +197,7 @@ def longer(monkeypatch, name, factor):
     monkeypatch.setattr(_audits, name, lambda *one: factor * honest(*one))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["direction_vector", "sum_of_classes"])
 def test_a_vector_that_is_too_long_is_found(monkeypatch, name):
     from tests.private import _votes

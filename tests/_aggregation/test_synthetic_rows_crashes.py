@@ -66,6 +66,7 @@ def test_a_fit_that_died_goes_on_and_pays_again_only_for_what_was_not_stored(
     assert len(ledger.entries()) == n_charges
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["votes", "sum", "neighbours"])
 def test_of_two_equal_fits_at_once_both_pay_and_both_get_the_first_counts(
     ledger, kind, monkeypatch
@@ -116,6 +117,7 @@ def fit_in_process(path):
     return released(fit("votes", PrivacyLedger(path)))
 
 
+@pytest.mark.slow
 def test_a_fit_that_died_before_storing_counts_and_is_beyond_the_budget_draws_nothing(
     tmp_path, monkeypatch, no_noise
 ):

@@ -74,7 +74,7 @@ def test_the_total_is_the_smaller_of_two_known_costs(cards, capsys):
     assert (facts["unit"], facts["relation"]) == ("row", "replace-one")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_total_in_words(cards, capsys):
     assert main(["add", "first.json", "second.json"]) == 0
     text = capsys.readouterr().out

@@ -59,6 +59,7 @@ def no_first(column):
     return ["", *column[1:]]
 
 
+@pytest.mark.slow
 def test_other_public_rows_are_refused_before_training(folder, capsys):
     change("public.csv", age=one_other)
     Path("teacher.py").write_text("raise AssertionError('executed')")

@@ -50,6 +50,7 @@ def test_shares_of_classes_reach_the_plan(capsys, shares):
     assert "of the rarest class, with a share of 0.02." in printed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("threshold", "votes"), [("1", 1), ("1.0", 30), ("12", 12)])
 def test_a_threshold_is_votes_or_a_share_of_the_teachers(capsys, threshold, votes):
     confident = ["--mechanism", "confident", "--threshold", threshold]

@@ -81,6 +81,7 @@ def test_the_report_is_that_of_the_loaded_model(model):
     assert facts_of("report.json") == report.to_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["report.html", "report.md"])
 def test_the_format_is_that_of_the_name(model, published, name):
     assert main(["report", "model.skops", "-o", name]) == 0
@@ -114,6 +115,7 @@ def test_without_a_file_it_is_markdown_that_fits_a_terminal(model, published, ca
     assert max(len(line) for line in printed.splitlines() if line[:1].isalpha()) <= 80
 
 
+@pytest.mark.slow
 def test_a_forest_needs_no_trust(blobs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     fit(RandomForestClassifier(2), blobs).publish().save("forest.skops")
@@ -121,6 +123,7 @@ def test_a_forest_needs_no_trust(blobs, tmp_path, monkeypatch):
     assert facts_of("report.json")["model"] == "RandomForestClassifier"
 
 
+@pytest.mark.slow
 def test_a_student_of_text_labels_is_named_without_its_wrapper(
     blobs, tmp_path, monkeypatch
 ):
@@ -202,6 +205,7 @@ def test_an_internal_report_needs_an_option(model, ledger, capsys, output):
             assert printed.startswith("> **INTERNAL: do not publish")
 
 
+@pytest.mark.slow
 def test_the_history_is_that_of_the_ledger(model, ledger):
     asked = ["model.skops", "--ledger", "rows.sqlite", "--internal", "-o", "r.json"]
     assert main(["report", *asked]) == 0
@@ -209,6 +213,7 @@ def test_the_history_is_that_of_the_ledger(model, ledger):
     assert entry["what"] == ledger.entries()[0].description
 
 
+@pytest.mark.slow
 def test_files_are_replaced_only_if_asked(model, capsys):
     model.with_name("r.md").write_text("mine")
     message = refusal(capsys, ["model.skops", "-o", "r.md"])
@@ -230,6 +235,7 @@ def test_an_edited_card_is_refused(model, capsys):
     assert "differs from the copy of the card" in refusal(capsys, ["model.skops"])
 
 
+@pytest.mark.slow
 def test_files_of_two_models_are_refused(model, blobs, capsys):
     fit(None, blobs, mechanism=GumbelMax(c=0.1), epsilon=None).publish().save(
         "other.skops"
@@ -248,6 +254,7 @@ def test_a_card_without_its_numbers_is_refused(model, capsys, changes):
     assert "its statement cannot be read" in refusal(capsys, ["model.skops"])
 
 
+@pytest.mark.slow
 def test_a_deployment_is_read_from_a_file(model):
     Path("about.json").write_text('{"unit_name": "patient", "audits": ["one"]}')
     options = ["model.skops", "--deployment", "about.json"]

@@ -133,6 +133,7 @@ def test_a_teacher_that_turns_autologging_on_is_not_recorded(
     assert store.runs() == []
 
 
+@pytest.mark.slow
 def test_a_model_of_a_teacher_is_not_recorded(store, blobs):
     import mlflow
 

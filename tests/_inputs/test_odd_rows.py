@@ -226,6 +226,7 @@ def test_dropped_rows_are_reported_in_the_sensitive_channel_only():
 WORKERS = ["a", "b", None] * 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
 def test_rows_are_kept_if_the_teacher_takes_them(library):
     def frame(X, jobs):

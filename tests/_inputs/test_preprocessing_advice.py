@@ -157,6 +157,7 @@ def test_text_leads_to_an_encoder_inside(
     follow(text, clf).plan_privacy(container(PRIVATE[columns]), Y, X_public=public)
 
 
+@pytest.mark.slow
 def test_text_and_missing_values_of_a_teacher_are_told_at_once(ledger):
     text = refused(pate(ledger, Teacher()), ["age", "ward", "hba1c"])
     assert "Put an encoder and an imputer inside estimator=" in text

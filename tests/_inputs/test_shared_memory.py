@@ -79,6 +79,7 @@ def test_other_learners_and_plans_refuse_them_too(learner, method, ledger):
     assert Counted.fits == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("private", "public"),
     [

@@ -34,6 +34,7 @@ def test_a_table_of_any_container_is_learned_from_without_public_rows(name):
         assert pate.score(X, Y) > 0.75
 
 
+@pytest.mark.slow
 def test_tables_are_by_the_name_of_their_column():
     X = pd.DataFrame(NUMBERS, columns=["age", "pay"])
     pate = make({"age": (0, 9), "pay": (0, 10)}, estimator=LogisticRegression())

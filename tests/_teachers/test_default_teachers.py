@@ -56,6 +56,7 @@ def test_teachers_are_trained_on_disjoint_shards_that_cover_all_rows(pate):
     assert sorted(chain.from_iterable(shards)) == list(range(N_ROWS))
 
 
+@pytest.mark.slow
 def test_all_rows_of_a_group_reach_one_teacher(pate):
     groups = np.arange(N_ROWS) // 3
     pate.set_params(privacy_unit="group", n_teachers=17)

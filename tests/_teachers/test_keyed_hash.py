@@ -68,6 +68,7 @@ def test_each_text_is_hashed_as_if_it_were_alone(texts, key):
     ]
 
 
+@pytest.mark.slow
 @given(texts=st.lists(texts, min_size=1, max_size=30))
 def test_texts_of_many_lengths_are_hashed_at_once(texts):
     together = keyed_words(np.array(texts), b"key", b"shard")

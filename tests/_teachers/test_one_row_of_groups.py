@@ -20,6 +20,7 @@ def chosen(groups, seed, rows=None):
     return {ids[group_of_row[row]]: rows[row] for row in some}
 
 
+@pytest.mark.slow
 @given(groups=owners, seed=seeds)
 def test_each_group_with_an_id_has_one_of_its_rows(groups, seed):
     by_id = chosen(groups, seed)

@@ -120,6 +120,7 @@ def test_two_teachers_that_are_sure_of_other_classes_are_as_far_apart_as_is_char
     assert squared_distance(one, other) == largest_allowed(layout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_batches", "n_classes", "n_hint_parts", "steps"),
     [

@@ -167,6 +167,7 @@ VALUES = st.lists(
 ).map(np.array)
 
 
+@pytest.mark.slow
 @given(values=VALUES, of_group=VALUES, seed=st.integers(0, 2**32 - 1))
 def test_a_group_adds_the_mean_of_its_values(values, of_group, seed):
     groups = np.random.RandomState(seed).randint(5, size=len(values))
@@ -178,6 +179,7 @@ def test_a_group_adds_the_mean_of_its_values(values, of_group, seed):
     assert sum_of_units(values, None) == values.sum()
 
 
+@pytest.mark.slow
 @given(values=VALUES, data=st.data())
 def test_a_replaced_row_moves_the_sum_by_its_own_value(values, data):
     row = data.draw(st.integers(0, len(values) - 1))
@@ -199,6 +201,7 @@ CODES = st.lists(st.integers(-1, 3), min_size=1, max_size=30).map(np.array)
 LENGTHS = st.sampled_from([LONGEST_CLASS, STEPS])
 
 
+@pytest.mark.slow
 @given(codes=CODES, other=st.integers(-1, 3), longest=LENGTHS, data=st.data())
 def test_replacing_a_row_moves_one_vector_of_its_class(codes, other, longest, data):
     row = data.draw(st.integers(0, len(codes) - 1))
@@ -209,6 +212,7 @@ def test_replacing_a_row_moves_one_vector_of_its_class(codes, other, longest, da
     assert_array_equal(after - before, units[other] - units[codes[row]])
 
 
+@pytest.mark.slow
 @given(codes=CODES, of_group=CODES, longest=LENGTHS, seed=st.integers(0, 2**32 - 1))
 def test_a_group_adds_one_vector_whatever_its_rows(codes, of_group, longest, seed):
     groups = np.random.RandomState(seed).randint(5, size=len(codes))

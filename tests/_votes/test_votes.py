@@ -32,6 +32,7 @@ def test_counts_follow_the_order_of_the_queries(votes):
     np.testing.assert_array_equal(votes.counts([2, 0]), votes.counts([0, 1, 2])[[2, 0]])
 
 
+@pytest.mark.slow
 @given(
     arrays(
         np.int16,
@@ -65,6 +66,7 @@ def test_public_rows_beyond_the_first_block_are_counted():
     np.testing.assert_array_equal(counts(votes), by_hand)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_teachers():
     def peak(n_teachers):
         votes_by_teacher = (

@@ -93,6 +93,7 @@ def test_published_votes_give_the_2017_figures(
     assert paper_epsilon(counts, gamma, delta) == pytest.approx(epsilon, abs=5e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "n_queries", "threshold", "sigmas", "delta", "epsilon"),
     [
@@ -176,6 +177,7 @@ def test_threshold_worst_case_covers_the_answered_bit_exactly(sigma, order, marg
         assert cost <= threshold_worst_case(sigma, [order]).values[0] * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @given(gamma=st.floats(0.005, 0.34), order=orders, gap=st.integers(0, 200))
 def test_2017_bound_covers_the_exact_forward_cost_of_two_classes(gamma, order, gap):
     here = two_class_laplace(gap, gamma)
@@ -186,6 +188,7 @@ def test_2017_bound_covers_the_exact_forward_cost_of_two_classes(gamma, order, g
         assert cost <= bound * (1 + 1e-9) + 1e-15 / min(1, order - 1)
 
 
+@pytest.mark.slow
 @given(sigma=st.floats(1, 60), order=orders, gap=st.integers(0, 250))
 def test_2018_bound_covers_the_exact_forward_cost_of_two_classes(sigma, order, gap):
     assume(gap < 35 * sigma)  # beyond, probabilities underflow
@@ -225,6 +228,7 @@ def theorem_6(counts, sigma, order):
         return float(min(bound, worst))
 
 
+@pytest.mark.slow
 @given(
     counts=st.lists(st.integers(0, 250), min_size=2, max_size=12),
     sigma=st.floats(2, 100),
@@ -276,6 +280,7 @@ def test_2017_bound_adds_over_queries(counts, gamma):
     np.testing.assert_allclose(whole.values, total.values, rtol=1e-9, atol=1e-300)
 
 
+@pytest.mark.slow
 @given(counts=vote_rows, gamma=gammas, data=st.data())
 def test_2017_bound_does_not_depend_on_the_order_of_classes(counts, gamma, data):
     order = data.draw(st.permutations(range(3)))

@@ -53,7 +53,7 @@ def check_calibration(mechanism, n_classes, epsilon, delta, n_queries):
         pytest.param(LNMax(), marks=pytest.mark.thorough),
         GumbelMax(),
         PermuteAndFlip(),
-        ConfidentGNMax(threshold=200),
+        pytest.param(ConfidentGNMax(threshold=200), marks=pytest.mark.thorough),
     ],
     ids=lambda mechanism: type(mechanism).__name__,
 )
@@ -105,6 +105,7 @@ def test_a_target_that_no_noise_reaches_is_refused():
         calibrate_noise(constant, epsilon=0.1, delta=1e-5)
 
 
+@pytest.mark.slow
 @given(
     epsilon=st.floats(1e-3, 10),
     delta=st.sampled_from([1e-9, 1e-3, 0.01, 0.05, 0.0999]),

@@ -12,6 +12,7 @@ from tests.private import MarginalCounts, gdp_epsilon
 DELTA = 1e-5
 
 
+@pytest.mark.slow
 @given(st.floats(5, 500), st.floats(5, 500))
 def test_squares_of_mu_add_up(one, other):
     first, second = NoisyHistogram(one).cost(3, 2), NoisyHistogram(other).cost(2, 2)

@@ -51,6 +51,7 @@ def test_epsilon_is_never_below_the_true_one_and_next_to_it(mu):
     assert too_large == []
 
 
+@pytest.mark.slow
 @given(mu=shifts, epsilon=epsilons)
 def test_delta_is_that_of_dp_accounting(mu, epsilon):
     other = GaussianPrivacyLoss(standard_deviation=1 / mu, sensitivity=1)
@@ -127,6 +128,7 @@ def test_a_parameter_that_is_not_positive_is_refused(value):
 # The way back
 
 
+@pytest.mark.slow
 @given(epsilon=epsilons, delta=st.floats(1e-30, 0.099))
 def test_the_largest_shift_within_a_target_reaches_it_from_below(epsilon, delta):
     mu = largest_gdp_mu(epsilon, delta)

@@ -182,6 +182,7 @@ def test_the_cost_is_at_most_that_of_the_paper(sigma, regularisation, share):
     assert np.all(curve.values <= paper)
 
 
+@pytest.mark.slow
 @given(
     sigma=scales, regularisation=positive, curvature=positive, factor=st.floats(1.01, 9)
 )

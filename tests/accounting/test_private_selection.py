@@ -114,6 +114,7 @@ def test_generating_functions_are_those_of_the_probabilities(name, mean, x):
     assert sum(terms) == pytest.approx(generating_function(law, x), abs=1e-9)
 
 
+@pytest.mark.slow
 @each_law
 @given(mean=means, of_one=weights, of_other=weights)
 def test_no_best_of_trials_costs_more_than_its_cost(name, mean, of_one, of_other):

@@ -32,6 +32,7 @@ def randomised_response(epsilon, order):
     ) / (order - 1)
 
 
+@pytest.mark.slow
 @given(BUDGETS, st.lists(st.floats(1e-4, 0.3), min_size=1, max_size=30))
 def test_admitted_costs_add_up_to_the_budget(budget, rhos):
     epsilon, delta = budget
@@ -142,6 +143,7 @@ def test_a_budget_that_admits_no_release_is_refused(epsilon, delta, orders):
         RenyiFilter((9.0,), (-1e-9,))
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.floats(0, 0.2), st.floats(0, 0.2)), min_size=1, max_size=10),
     st.tuples(st.floats(1e-3, 0.2), st.floats(1e-3, 0.2)),
@@ -204,6 +206,7 @@ def excesses(privacy_filter, epsilon, wishes, depth, before):
     return walk(0, depth, spent, here, there)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     BUDGETS,

@@ -69,6 +69,7 @@ def no_network(monkeypatch):
     monkeypatch.setattr(_fetch, "fetch_file", fetch_file)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_file_that_is_there_is_used_without_network(
     home, file_at, no_network, packed
@@ -80,6 +81,7 @@ def test_a_file_that_is_there_is_used_without_network(
     assert read_data_file(file_at(None), data_home=home.parent) == CONTENT
 
 
+@pytest.mark.slow
 def test_a_file_with_a_wrong_hash_is_reported_and_left_alone(home, file_at, no_network):
     (home / "small.data").write_bytes(b"mine")
     with pytest.raises(OSError, match=f"expected {SHA256}.*not changed"):
@@ -87,6 +89,7 @@ def test_a_file_with_a_wrong_hash_is_reported_and_left_alone(home, file_at, no_n
     assert (home / "small.data").read_bytes() == b"mine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "published",
     [CONTENT, gzip.compress(CONTENT), archive()],
@@ -129,11 +132,13 @@ def test_without_any_good_mirror_the_error_names_path_hash_and_source(
     assert not (tmp_path / "small").exists()
 
 
+@pytest.mark.slow
 def test_without_permission_nothing_is_downloaded(tmp_path, file_at, no_network):
     with pytest.raises(OSError, match="download_if_missing=False"):
         read_data_file(file_at(CONTENT), data_home=tmp_path, download_if_missing=False)
 
 
+@pytest.mark.slow
 def test_the_environment_variable_sets_the_folder(
     home, file_at, no_network, monkeypatch
 ):

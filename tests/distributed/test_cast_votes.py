@@ -82,6 +82,7 @@ def test_votes_are_those_of_a_fit_with_that_random_state(patients, teacher):
     )
 
 
+@pytest.mark.slow
 def test_one_patient_moves_one_vote_of_each_row_at_most(patients):
     X, y, ids, X_public = patients
     before = votes_of(patients, GaussianNB())
@@ -154,6 +155,7 @@ def test_a_missing_id_is_refused():
         shard_of(["a", None, "b", ""], 10, 0)
 
 
+@pytest.mark.slow
 @given(ids=st.lists(st.integers(0, 10**6)), n_teachers=st.integers(1, 50))
 def test_an_id_has_its_shard_beside_any_others(ids, n_teachers):
     together = shard_of(ids, n_teachers, b"key").tolist()
@@ -256,6 +258,7 @@ def test_a_shard_that_comes_twice_or_is_split_is_named(votes, patients):
     assert Votes.merge(sites).shape == (2 * N_SHARDS, N_PUBLIC)
 
 
+@pytest.mark.slow
 def test_statements_name_the_unit_that_shards_hold(votes, patients, tmp_path):
     X_public = PublicData(patients[3])
     one = Votes.merge([part_of(votes, patients, range(N_SHARDS))])

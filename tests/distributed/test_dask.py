@@ -165,6 +165,7 @@ def test_votes_do_not_depend_on_where_partitions_come_from(
     np.testing.assert_array_equal(there, counts(here))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("unit", ["row", "group"])
 @pytest.mark.parametrize(
     "representation", thorough_but([None, "auto"], [None, "auto", PCA(3)]), ids=str

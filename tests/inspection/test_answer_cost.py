@@ -204,6 +204,7 @@ def test_a_learner_without_queries_is_refused():
         AnswerCostDisplay.from_estimator(clf)
 
 
+@pytest.mark.slow
 def test_an_estimator_without_a_statement_is_refused(pate):
     with pytest.raises(ValueError, match="GaussianNB has no privacy_spent_; pass"):
         AnswerCostDisplay.from_estimator(GaussianNB())
@@ -213,6 +214,7 @@ def test_an_estimator_without_a_statement_is_refused(pate):
         AnswerCostDisplay.from_estimator(pate.publish())
 
 
+@pytest.mark.slow
 def test_a_seeded_fit_has_no_cost():
     with equal_noise():
         clf = fitted(
@@ -287,6 +289,7 @@ def test_costs_on_secret_samples_compare_among_themselves():
     assert np.all(display.epsilons["0.1"] < display.epsilons["0.2"])
 
 
+@pytest.mark.slow
 def test_without_matplotlib_the_error_names_the_package(monkeypatch, pate):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)

@@ -78,7 +78,7 @@ def bound_and_claim(data_sets, drawn=drawn_once, score=None, n_trials=N_TRIALS):
     return bound, counts.cost(1, 2).epsilon(DELTA)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("neighbours", [with_one_row_replaced, without_one_group])
 def test_noisy_counts_do_not_contradict_their_cost(neighbours):
     bound, claim = bound_and_claim(neighbours())

@@ -163,6 +163,7 @@ def test_a_given_sampler_of_an_ensemble_is_not_called_published():
     assert "by their labels" in only(balanced)
 
 
+@pytest.mark.slow
 def test_resampling_inside_the_teacher_is_no_leak_and_works(blobs):
     X, y, X_public, y_public = blobs
     few = np.flatnonzero((y > 0) | (np.arange(len(y)) % 4 == 0))

@@ -211,6 +211,7 @@ def test_the_message_has_a_remedy():
         assert part in str(leak)
 
 
+@pytest.mark.slow
 def test_remedied_pipelines_work(blobs):
     X, y, X_public, y_public = blobs
     pate = PATEClassifier(

@@ -152,6 +152,7 @@ def test_the_plan_of_an_interactive_fit_is_refused(rows):
         plan(pate, X, y, X_public=PublicData(X_public))
 
 
+@pytest.mark.slow
 def test_a_fit_on_groups_states_what_was_planned():
     X, y = np.random.default_rng(0).normal(size=(90, 2)), np.arange(90) % 2
     pate = PATEClassifier(
@@ -287,10 +288,12 @@ def test_a_plan_warns_of(changes, warning):
     assert warning in found
 
 
+@pytest.mark.slow
 def test_a_good_plan_has_no_warnings():
     assert of_numbers(n_rows=30_000, n_queries=100).warnings == ()
 
 
+@pytest.mark.slow
 def test_the_plan_of_seeded_noise_has_no_finite_epsilon(rows):
     X, y, X_public = rows
     with seeded_noise(123456):

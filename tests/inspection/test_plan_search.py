@@ -147,6 +147,7 @@ def test_nothing_is_left_after_a_first_fit_with_the_epsilon_of_the_budget(tmp_pa
     assert not planned.fits
 
 
+@pytest.mark.slow
 def test_splits_that_look_at_labels_are_pointed_out(ledger):
     stratified = GridSearchCV(make(ledger), GRID)
     text = "one changed label moves other rows between folds"

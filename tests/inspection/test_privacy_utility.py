@@ -45,6 +45,7 @@ def search_over(learner, epsilons=(0.5, 4.0), name="epsilon", **parameters):
     return GridSearchCV(learner, {name: epsilons}, cv=KFold(3), **parameters)
 
 
+@pytest.mark.slow
 def test_points_are_the_scores_of_the_fits_at_their_epsilons(fits):
     display = PrivacyUtilityDisplay.from_estimators(fits, *TEST, sensitive=False)
     scores = [clf.score(*TEST) for clf in fits]

@@ -441,7 +441,7 @@ def encoded_adult(data_set):
     return rows[:30_000], y[:30_000], rows[30_000:], y[30_000:]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("learner", "method", "least"),
     [

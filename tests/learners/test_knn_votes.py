@@ -215,6 +215,7 @@ def test_a_row_on_the_grid_depends_on_that_row_alone(seed, log_scale, angular):
     np.testing.assert_array_equal(grid.points(np.asfortranarray(X)), points)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_the_grid_is_fine_enough_to_find_the_nearest_rows(digits, metric):
     X, _ = digits

@@ -96,6 +96,7 @@ def test_the_hinge_needs_all_of_the_noise(epsilon):
     assert largest_ratio([1.0], [-1.0], loss, less_noise) > epsilon
 
 
+@pytest.mark.slow
 @every_loss
 @given(
     epsilon=epsilons,

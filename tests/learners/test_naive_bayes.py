@@ -76,6 +76,7 @@ def test_counts_are_those_of_rows_by_column_and_class(without_noise):
     assert [*clf.marginals_] == ["age", "sex", "job", "glucose"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["row", "group"])
 def test_epsilon_is_that_of_one_gaussian_release(unit):
     groups = {"groups": np.arange(N_ROWS) // 3} if unit == "group" else {}
@@ -137,6 +138,7 @@ def test_empty_cells_get_noise_too():
     assert np.count_nonzero(of_absent_class) > 0.9 * len(of_absent_class)
 
 
+@pytest.mark.slow
 def test_values_that_are_not_declared_never_raise_and_are_told_of(without_noise):
     odd = FRAME.astype(object)
     for row, values in enumerate(
@@ -189,6 +191,7 @@ def test_each_fit_is_charged_before_its_noise(tmp_path, monkeypatch):
     assert charged == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_array", [False, True])
 def test_a_published_classifier_predicts_the_same(tmp_path, as_array):
     X, clf = FRAME, make().set_params(domain=WHOLE_DOMAIN)
@@ -232,6 +235,7 @@ def test_what_a_row_gets_does_not_depend_on_other_rows():
         assert_array_equal(alone[0], together[row])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["row", "group"])
 def test_the_number_of_bins_depends_on_public_numbers_alone(unit):
     def shapes(n_rows, n_groups, **parameters):

@@ -58,6 +58,7 @@ def fitted(blobs, **parameters):
     )
 
 
+@pytest.mark.slow
 def test_a_default_fit_needs_no_parameters(blobs):
     clf = fitted(blobs)
     assert isinstance(clf.mechanism_, NewtonSteps)
@@ -72,6 +73,7 @@ def test_a_default_fit_needs_no_parameters(blobs):
 OF_PATE = re.compile(r"\b(teacher|quer(y|ies)|vote|student|update|sent|PATE)\w*", re.I)
 
 
+@pytest.mark.slow
 def test_no_text_describes_it_as_pate(blobs):
     clf = fitted(blobs)
     page = PrivacyReport.from_estimator(clf).to_markdown()
@@ -139,7 +141,7 @@ def rare(adult):
     return X.iloc[kept], y.iloc[kept]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "epsilon", [0.5, pytest.param(2.0, marks=pytest.mark.thorough)]
 )
@@ -345,6 +347,7 @@ def test_sparse_rows(blobs):
     assert clf.score(sp.csr_matrix(X_test), y_test) > 0.8
 
 
+@pytest.mark.slow
 def test_cross_validation_needs_no_routing(blobs):
     X, y, X_public, *_ = blobs
     clf = DPNewtonClassifier(epsilon=2.0, random_state=0)
@@ -391,6 +394,7 @@ def test_a_pickled_fit_has_nothing_for_the_data_holder_alone(blobs):
     assert_array_equal(copy.predict_proba(X), clf.predict_proba(X))
 
 
+@pytest.mark.slow
 def test_seeded_noise_gives_equal_models_and_no_privacy(blobs):
     one, other = (equal_noise()(fitted)(blobs) for _ in range(2))
     assert_array_equal(one.coefficients_, other.coefficients_)
@@ -434,6 +438,7 @@ def test_a_private_search_chooses_among_newton_fits(blobs):
 # Publication
 
 
+@pytest.mark.slow
 def test_a_published_function_predicts_as_before(blobs, tmp_path):
     clf = fitted(blobs)
     clf.publish().save(tmp_path / "model.skops")

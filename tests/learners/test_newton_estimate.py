@@ -264,6 +264,7 @@ def test_a_function_beyond_those_that_noise_allows_stays_if_labels_depend_on_it(
     assert_array_equal(without.functions, np.arange(5))
 
 
+@pytest.mark.slow
 def test_functions_of_noise_do_not_stay(late):
     X, y, *others = late
     n_kept = []

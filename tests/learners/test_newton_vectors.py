@@ -52,6 +52,7 @@ def squared(vector):
     return sum(int(one) ** 2 for one in vector.ravel())
 
 
+@pytest.mark.slow
 @given(
     vectors=arrays(np.float64, (3, *SHAPE), elements=ANY_NUMBER),
     radius=st.floats(1e-3, 100.0),
@@ -133,6 +134,7 @@ def test_the_last_product_is_the_derivative_of_the_log_likelihood_by_the_slope()
     assert_allclose(_newton._LONGEST * right[0, -1], derivative, atol=1e-8)
 
 
+@pytest.mark.slow
 @given(
     vectors=arrays(np.float64, (3, *SHAPE), elements=ANY_NUMBER),
     other=arrays(np.float64, SHAPE, elements=ANY_NUMBER),

@@ -246,6 +246,7 @@ def flatten(X):
     return X.reshape(len(X), -1)
 
 
+@pytest.mark.slow
 def test_private_rows_are_not_changed_by_a_transformer_that_works_in_place(blobs):
     X, _, X_public, _ = blobs
     before = X.copy()
@@ -364,6 +365,7 @@ def test_a_scaler_in_front_of_it_leaks_and_inside_does_not():
     assert privacy_leaks(PrivateKNNClassifier(representation=StandardScaler())) == []
 
 
+@pytest.mark.slow
 def test_a_search_finds_parameters_of_it(blobs):
     X, y, X_public, _ = blobs
     search = GridSearchCV(make(), {"n_neighbors": [1, 30]}, cv=KFold(3))

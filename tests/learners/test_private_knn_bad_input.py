@@ -139,6 +139,7 @@ WRONG_FITS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG_FITS)
 def test_a_wrong_fit_is_refused_before_any_draw_or_charge(name, ledger):
     parameters, arguments, message = WRONG_FITS[name]

@@ -90,6 +90,7 @@ PLANS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", PLANS)
 def test_a_plan_describes_the_contribution_of_a_group(text):
     of_groups, of_rows = (

@@ -249,6 +249,7 @@ def fitted(mechanism, votes):
     return pate.set_params(n_queries=3).fit_from_votes(X_public, votes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "n_others"),
     [(HalfTheClaim(20.0), 50), (HalfTheCheck(70, 2.0, 10.0), 30)],
@@ -268,6 +269,7 @@ def test_a_fit_records_queries_that_were_not_counted():
     assert fitted(OneQueryCharged(3.0), votes).privacy_analysis_.exceeds_claim
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn_pate.StudentWarning")
 @pytest.mark.parametrize(
     "mechanism",

@@ -32,6 +32,7 @@ def test_norm_of_a_gamma_vector_is_gamma_distributed(dimension):
     assert stats.kstest(norms, law.cdf).pvalue > RARE
 
 
+@pytest.mark.slow
 def test_direction_of_a_gamma_vector_is_uniform_and_independent_of_its_norm():
     source = NoiseSource()
     vectors = np.array([gamma_vector(source, 3, 1.0) for _ in range(5000)])

@@ -127,6 +127,7 @@ def test_a_direction_has_length_one_unless_there_is_none():
     assert one.direction.shape == (0, 2)
 
 
+@pytest.mark.slow
 def test_a_share_is_never_less_than_the_noise_of_its_count():
     for one in estimates(4 * [np.ones((6, 1))], 20.0, n_runs=20):
         assert np.all(one.shares > 0)

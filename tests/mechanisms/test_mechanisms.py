@@ -98,7 +98,7 @@ def test_ties_are_broken_at_random_however_little_noise_there_is():
         assert frequency_is(answers, 0, 0.5)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "mechanism",
     [GNMax(20), LNMax(0.07), GumbelMax(0.06), PermuteAndFlip(0.05)],

@@ -50,6 +50,7 @@ def test_a_release_is_the_sum_plus_independent_discrete_gaussian_noise(noise_sca
         assert stats.pearsonr(*size).pvalue > 1e-6
 
 
+@pytest.mark.slow
 def test_releases_differ():
     first, second = (NoisySum(40).release(SUMS) for _ in range(2))
     assert not np.array_equal(first, second)
@@ -119,6 +120,7 @@ def test_the_exact_epsilon_is_at_most_that_of_the_curve(noise_scale, n_parts, de
     assert mechanism.cost(1, SIZE).epsilon(delta) <= of_curve
 
 
+@pytest.mark.slow
 @given(
     noise_scale=noise_scales, n_parts=n_parts, delta=deltas, factor=st.integers(2, 9)
 )
@@ -144,6 +146,7 @@ def test_the_width_of_a_vector_costs_nothing():
 # Calibration
 
 
+@pytest.mark.slow
 @given(epsilon=st.floats(0.3, 20), n_parts=n_parts, delta=deltas)
 def test_noise_is_calibrated_to_the_target_from_below(epsilon, n_parts, delta):
     ready = NoisySum().prepared(n_parts=n_parts, epsilon=epsilon, delta=delta)

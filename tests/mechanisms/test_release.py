@@ -57,6 +57,7 @@ def test_the_histograms_are_the_votes_with_noise(blobs):
     )
 
 
+@pytest.mark.slow
 def test_it_costs_more_than_the_answers(blobs):
     histogram, answers = fit(blobs), fit(blobs, mechanism=GNMax(sigma=2))
     assert histogram.privacy_spent_.epsilon > 1.15 * answers.privacy_spent_.epsilon

@@ -41,6 +41,7 @@ def test_laplace_draws_follow_their_law(gamma):
     assert p_value > P_VALUE
 
 
+@pytest.mark.slow
 def test_neighbouring_draws_are_uncorrelated():
     source = NoiseSource()
     for draws in (

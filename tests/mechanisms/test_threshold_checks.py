@@ -112,6 +112,7 @@ def test_an_interactive_check_costs_what_it_is_certified_for(sigma):
     assert np.all(divergence(*laws) <= certified)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sigma_threshold", "sigma", "n_queries"), [(20, 40, 25), (30, 100, 70)]
 )
@@ -154,6 +155,7 @@ def test_probabilities_of_any_width_are_exact_numbers(dtype):
         assert least_noise(mechanism, counts, student) == needed
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 2**20) | st.floats(1e-9, 1e6),
     st.lists(st.floats(0, 1), min_size=1, max_size=4),

@@ -136,6 +136,7 @@ def test_exact_costs_are_below_that_of_the_curve(release):
     assert whole.cost(*numbers).curve.quiet_epsilon(1e-5) > least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", ["gnmax of two", "gumbel", "scores"])
 def test_a_larger_share_is_more_noise_on_answers_and_less_on_counts(release):
     wholes = [calibrated(release, 1.0, 1e-5, share)[0] for share in (0.05, 0.1, 0.4)]

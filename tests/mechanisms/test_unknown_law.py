@@ -75,6 +75,7 @@ class ClassSeven(NoisyMax):
         return np.full(len(counts), 7)
 
 
+@pytest.mark.slow
 def test_a_fit_is_calibrated_and_its_analysis_is_the_worst_case():
     X, y = make_blobs(800, centers=3, random_state=0)
     pate = PATEClassifier(
@@ -114,6 +115,7 @@ def test_an_audit_computes_no_exact_cost_and_does_not_contradict_a_true_claim():
     assert not result.contradicted
 
 
+@pytest.mark.slow
 def test_the_trials_contradict_a_third_of_the_cost():
     result = audit_mechanism(
         NoisyMax(c=1.0, claimed_share=1 / 3), ALL_VOTES, ONE_MOVED, n_trials=50_000

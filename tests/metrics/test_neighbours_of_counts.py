@@ -188,6 +188,7 @@ def by_one_permutation(ids, group_of_row, seed):
     return order[first]
 
 
+@pytest.mark.slow
 def test_rows_of_groups_by_one_permutation_are_found(monkeypatch):
     groups = [0, *np.repeat(np.arange(1, 9), 5)]
 

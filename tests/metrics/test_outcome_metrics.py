@@ -204,6 +204,7 @@ def test_metrics_are_charged_and_refused_before_any_noise(models, tmp_path):
         measure(models["number"], "number", ledger=ledger)
 
 
+@pytest.mark.slow
 def test_a_repeated_call_is_free_if_the_model_has_the_ledger(tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger.db", epsilon=9, delta=1e-5)
     model, X, y = fitted("number", ledger=ledger)
@@ -213,6 +214,7 @@ def test_a_repeated_call_is_free_if_the_model_has_the_ledger(tmp_path):
     assert len(ledger.entries()) == 2
 
 
+@pytest.mark.slow
 def test_no_warning_tells_a_protected_number_of_rows(models):
     """At 1001 rows, unlike at 998, delta is above one over the number of rows."""
     X, y = measured_rows("number", n_rows=1001)
@@ -372,6 +374,7 @@ def test_the_stated_cost_is_that_of_the_noise(models):
         assert 0.69 < metrics.privacy_spent_.epsilon <= 0.7
 
 
+@pytest.mark.slow
 def test_seeded_noise_has_no_guarantee(models):
     with equal_noise():
         metrics = measure(models["number"], "number")
@@ -380,6 +383,7 @@ def test_seeded_noise_has_no_guarantee(models):
         metrics.to_dict()
 
 
+@pytest.mark.slow
 def test_rows_in_a_frame_are_measured_as_in_an_array(models):
     X, y = measured_rows("number")
     with equal_noise():

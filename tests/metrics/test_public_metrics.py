@@ -119,6 +119,7 @@ def test_private_metrics_do_not_show_which_values_occur(kind, monkeypatch):
         assert released(*data(), False) == released(*after, False)
 
 
+@pytest.mark.slow
 def test_a_group_that_leaves_takes_no_subgroup_with_it(monkeypatch):
     X, y, groups, bands = data()
     bands[:2] = "rare"

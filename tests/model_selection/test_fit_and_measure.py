@@ -170,6 +170,7 @@ def test_beyond_the_budget_nothing_is_fitted_or_charged(ledger, scored_rows):
     assert FITS == scored_rows == ledger.entries() == []
 
 
+@pytest.mark.slow
 def test_each_call_is_charged(ledger):
     for n_charges in (1, 2):
         fit_and_measure(Scored(epsilon=0.1), X, Y, ledger=ledger, random_state=0)
@@ -235,6 +236,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_proved_is_refused_before_any_fit(name, scored_rows):

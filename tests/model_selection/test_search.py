@@ -58,7 +58,7 @@ def right(X):
     return np.isin(X[:, 0] % 3, [1, 2]).astype(int)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @each_law
 def test_a_useless_candidate_loses(distribution):
     good = Constant(right, epsilon=4)
@@ -73,6 +73,7 @@ def test_a_useless_candidate_loses(distribution):
     assert n_won > 24
 
 
+@pytest.mark.slow
 def test_the_best_estimator_predicts(easy):
     X, y, X_test, _ = easy
     searched = search({"radius": [10]}, NoisyMeans(epsilon=4)).fit(X, y)
@@ -104,6 +105,7 @@ def test_predict_before_fit_raises_not_fitted():
         search().predict(X)
 
 
+@pytest.mark.slow
 def test_fits_see_no_row_that_scores_see():
     searched = search(random_state=0, mean_n_trials=20).fit(X, Y)
     seen = {tuple(fit["X"].ravel()) for fit in FITS}
@@ -316,6 +318,7 @@ def test_a_protected_number_of_rows_is_not_told(stated, groups):
     assert not [one for one in told if "n_rows" in str(one.message)]
 
 
+@pytest.mark.slow
 def test_rows_that_may_be_added_are_cut_by_secret_coins():
     adding = search(estimator=Constant(relation="add-remove"), random_state=0)
     sizes = {
@@ -347,6 +350,7 @@ def test_a_cost_that_shows_the_number_of_rows_is_an_assumption():
 # The ledger.
 
 
+@pytest.mark.slow
 @each_law
 def test_a_search_is_charged_once_and_first(ledger, distribution):
     searched = search(

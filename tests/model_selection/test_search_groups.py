@@ -47,6 +47,7 @@ def test_public_rows_are_never_cut():
         assert FITS[-1]["X_public"] is X_public
 
 
+@pytest.mark.slow
 def test_a_pipeline_of_steps_that_look_at_no_value():
     scaler = FrozenEstimator(StandardScaler().fit(X))
     pipeline = Pipeline(

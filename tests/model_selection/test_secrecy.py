@@ -75,6 +75,7 @@ def test_the_best_estimator_does_not_depend_on_the_number_of_trials():
     assert len(found) <= 2
 
 
+@pytest.mark.slow
 def test_the_length_of_a_pickle_does_not_depend_on_the_number_of_trials():
     searched = search(mean_n_trials=5, random_state=0)
     lengths, n_fits = set(), set()
@@ -168,6 +169,7 @@ def test_what_is_printed_shows_no_scores():
     assert not re.search(r"score_|scores_|\bn_trials_?\b|cv_results", shown)
 
 
+@pytest.mark.slow
 def test_the_error_of_a_trial_is_not_shown():
     one_fails = PrivateSearchCV(
         Constant(),

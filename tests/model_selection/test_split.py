@@ -117,6 +117,7 @@ def test_a_part_without_rows_is_refused():
         split(rows(3), "row", "replace-one", test_size=0.99)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_one_group_moves_a_score_by_no_more_than_the_sensitivity(data):
     groups = np.array(data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=20)))

@@ -203,6 +203,7 @@ def score_of_last_bits(X, codes):
     return one.fit_and_score(Constant(last_bits), index=0)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.neighbours
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_row_that_joins_changes_no_other_prediction(dtype):

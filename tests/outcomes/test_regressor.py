@@ -154,6 +154,7 @@ def test_the_holder_hears_of_units_edges_and_empty_bins():
     assert "use the same units" in said
 
 
+@pytest.mark.slow
 def test_the_statement_says_where_the_edges_are_from():
     make, X, y, given = parts("number")
     del make
@@ -276,6 +277,7 @@ def test_days_in_hospital_reach_what_was_asked(data_set):
     assert model.score(frame.iloc[test], days[test]) > 0.40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_rows", [3162, 3163])
 def test_bins_do_not_depend_on_a_protected_number_of_rows(n_rows):
     """The number of bins of so many public rows would differ."""

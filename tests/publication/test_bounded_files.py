@@ -163,7 +163,7 @@ def test_a_member_that_occurs_twice_is_refused(honest):
         PublishedClassifier.load(path)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("packing", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
 def test_an_archive_in_a_member_is_not_unpacked(honest, packing):
     path = honest("GNMax")

@@ -17,6 +17,7 @@ from sklearn_pate.publication import PublishedClassifier
 from tests.publication.saving import card_of, rewrite_card, rewrite_model
 
 
+@pytest.mark.slow
 def test_a_missing_file_is_named(saved):
     content = card_of(saved).read_bytes()
     card_of(saved).unlink()

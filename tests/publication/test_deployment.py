@@ -109,6 +109,7 @@ def test_a_number_of_numpy_is_a_number():
 # On the card.
 
 
+@pytest.mark.slow
 def test_the_card_has_what_was_given(saved):
     assert card_of(saved)["deployment"] == FULL
     loaded = PublishedClassifier.load(saved)

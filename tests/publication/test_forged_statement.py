@@ -197,6 +197,7 @@ def test_an_independent_field_decides_the_others(honest, kind, field):
             read_released(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FITS)
 def test_a_smaller_epsilon_in_all_places_is_refused(honest, kind):
     path = honest(kind)

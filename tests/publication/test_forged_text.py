@@ -66,6 +66,7 @@ def test_letters_of_any_language_are_no_control_characters(honest, text):
     assert read_released(path).feature_names_in_[0] == text
 
 
+@pytest.mark.slow
 def test_control_characters_are_refused_before_anything_is_saved(blobs, tmp_path):
     pd = pytest.importorskip("pandas")
     X, y, X_public, _ = blobs

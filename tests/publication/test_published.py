@@ -68,6 +68,7 @@ def test_it_carries_the_statement(fitted, published):
     assert str(published.privacy_spent_) == str(fitted.privacy_spent_)
 
 
+@pytest.mark.slow
 def test_it_works_in_tools_that_take_fitted_estimators(published, digits):
     X, y = digits
     X, y = X[1400:], np.array(list("abcdefghij"))[y[1400:]]

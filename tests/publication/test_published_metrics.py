@@ -74,6 +74,7 @@ def test_metrics_come_back_with_the_model_and_their_own_statement(published, sav
         assert loaded.metrics_.subgroups_ == ["old", "young", "other or missing"]
 
 
+@pytest.mark.thorough
 def test_the_card_has_figures_only_beside_their_statement(published, saved):
     metrics = card_of(saved)["metrics"]
     assert "This release of metrics is (epsilon=2.000" in metrics["statement"]

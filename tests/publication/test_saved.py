@@ -101,6 +101,7 @@ def test_a_frame_with_named_columns_comes_back(tmp_path):
         loaded.predict(X[X.columns[::-1]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "student",
     [
@@ -156,6 +157,7 @@ class InsistsOnContiguousClasses(GaussianNB):
         return super().fit(X, y)
 
 
+@pytest.mark.slow
 def test_students_that_never_saw_a_class_come_back(blobs, tmp_path):
     X, y, X_public, _ = blobs
     common = {"classes": [0, 1, 2, 3], "n_queries": 100}
@@ -193,6 +195,7 @@ def test_trusted_is_a_list_of_types(saved, trusted):
         PublishedClassifier.load(saved, trusted=trusted)
 
 
+@pytest.mark.slow
 def test_another_version_of_scikit_learn_is_warned_about_once(
     published, tmp_path, monkeypatch, digits
 ):

@@ -25,6 +25,7 @@ def of_votes(tmp_path):
     return tmp_path / "model.skops"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FITS)
 def test_a_saved_model_predicts_and_states_as_the_fit_did(kind, tmp_path):
     fitted = fit(kind)
@@ -69,12 +70,14 @@ def sigma_of(path):
     return fields["parameters"]["sigma"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.7, 1.3])
 def test_other_noise_on_counts_than_was_drawn_is_refused(honest, factor):
     forge(honest, in_counts("sigma", factor * sigma_of(honest)))
     assert refused(honest).startswith("its epsilon is ")
 
 
+@pytest.mark.slow
 def test_units_of_counts_that_are_not_those_of_answers_are_refused(honest):
     fields = card_of(honest)["mechanism"]["parameters"]["counts"]
     add_remove = not fields["parameters"]["add_remove"]
@@ -121,6 +124,7 @@ def test_the_report_is_about_two_releases_and_no_public_rows_of_people(kind):
         assert "An equal share of this cost" not in text
 
 
+@pytest.mark.slow
 def test_a_report_of_a_saved_model_is_about_counts_too(of_votes):
     report = PrivacyReport.from_estimator(PublishedClassifier.load(of_votes))
     assert "Columns that are counted | 2 |" in report.to_markdown()

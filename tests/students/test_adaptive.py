@@ -60,6 +60,7 @@ def test_all_queries_are_made_and_no_row_is_queried_twice(kind, n_queries, blobs
     assert len(answers.rows) == min(4, n_queries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STRATEGIES)
 def test_a_strategy_follows_the_seed_and_the_answers(kind, digits):
     X, y = digits[0][:300] / 16, digits[1][:300]
@@ -266,6 +267,7 @@ def test_only_clones_of_the_default_student_are_fitted(digits):
         check_is_fitted(students[0])
 
 
+@pytest.mark.slow
 def test_a_custom_strategy_cannot_exceed_the_number_of_queries(digits):
     class Greedy(QueryStrategy):
         def query(self, session):

@@ -29,6 +29,7 @@ TEMPERATURES = st.floats(0.01, 100)
 LOGISTIC = LogisticRegression(tol=1e-8, max_iter=2000)
 
 
+@pytest.mark.slow
 @given(counts=COUNTS, temperature=TEMPERATURES)
 def test_soft_labels_are_powers_of_the_counts_that_sum_to_one(counts, temperature):
     soft = soften(counts, temperature)
@@ -43,6 +44,7 @@ def test_soft_labels_are_powers_of_the_counts_that_sum_to_one(counts, temperatur
             assert probability == pytest.approx(top * relative, rel=1e-9, abs=1e-300)
 
 
+@pytest.mark.slow
 @given(counts=COUNTS, temperature=TEMPERATURES, scale=st.integers(1, 1000))
 def test_soft_labels_may_be_softened_later_and_counts_scaled(
     counts, temperature, scale
@@ -128,6 +130,7 @@ def test_a_soft_label_becomes_a_proportional_number_of_rows_of_each_class(
     )
 
 
+@pytest.mark.slow
 def test_copies_approximate_probabilities_that_are_no_tenths():
     probabilities = np.tile([0.93, 0.04, 0.03], (4000, 1))
     nearest = KNeighborsClassifier(4000 * 10)  # predicts the shares of the labels

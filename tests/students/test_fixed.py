@@ -144,6 +144,7 @@ class RemembersItsRows(PCA):
         return X - X.mean(axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # a teacher that cannot converge
 def test_one_changed_row_changes_one_teacher_whatever_the_representation_does(blobs):
     X, y, X_public, _ = blobs

@@ -71,6 +71,7 @@ def test_the_most_confident_rows_are_labelled_better_than_the_others(few_labels)
     )
 
 
+@pytest.mark.slow
 def test_a_representation_is_for_distances_only(few_labels):
     X, _, labels = few_labels
     rng = np.random.RandomState(0)

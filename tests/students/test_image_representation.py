@@ -172,6 +172,7 @@ def test_a_newton_fit_on_images(images, digits, tmp_path):
     assert_array_equal(loaded.predict(X[1500:]), clf.predict(X[1500:]))
 
 
+@pytest.mark.slow
 def test_a_given_representation_is_stated_and_used_in_its_order(digits):
     X, y = digits
     clf = DPNewtonClassifier(representation=PCA(20), epsilon=8.0, random_state=0)

@@ -93,7 +93,7 @@ def test_the_representation_is_fitted_once(monkeypatch, images):
     assert len(fits) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_published_student_of_images_predicts_as_before(fitted, images, tmp_path):
     X, _ = images
     fitted.publish().save(tmp_path / "digits.skops")

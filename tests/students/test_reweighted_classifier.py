@@ -42,6 +42,7 @@ STUDENTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("student", STUDENTS, ids=repr)
 def test_the_mean_over_public_rows_is_the_released_share(student):
     fitted = fit(student=student)

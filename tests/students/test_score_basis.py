@@ -87,6 +87,7 @@ def test_products_are_those_of_matrices_but_for_the_last_bits():
     assert np.abs(error / lengths / np.linalg.norm(weights, axis=0)).max() < 1e-11
 
 
+@pytest.mark.slow
 @pytest.mark.neighbours
 def test_products_of_a_row_have_the_same_bits_in_any_position():
     random_state = np.random.RandomState(0)

@@ -209,6 +209,7 @@ def test_the_same_tie_in_every_answer_is_below_the_profile(sigma, n_answers):
         assert epsilon <= profile.epsilon_at(attained) < 1.07 * epsilon
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_no_random_strategy_exceeds_the_profile(data):
@@ -245,6 +246,7 @@ def test_many_more_answers_never_cost_less():
     assert np.all(np.diff(epsilons) > 0)
 
 
+@pytest.mark.slow
 def test_more_noise_never_costs_more():
     for n_answers in 1, 7, 60:
         costs = [
@@ -361,6 +363,7 @@ def after_release(first, deltas, epsilon):
     return np.trapezoid(density * deltas(epsilon - first * z + first**2 / 2), z)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0.1, 1.0, 3.0])
 def test_a_release_alone_has_its_gaussian_profile(first):
     profile = profile_of(0.01, 0, first)
@@ -409,6 +412,7 @@ def test_a_release_and_many_answers_cost_within_one_per_cent_of_a_lower_bound(ra
         assert after_release(first, attained, 0.99 * epsilon) > delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [0.1, 1, 2])
 def test_a_release_and_the_same_tie_in_every_answer_are_below_the_profile(ratio):
     sigma, n_answers = 40, 100

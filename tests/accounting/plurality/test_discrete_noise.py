@@ -63,6 +63,7 @@ def test_gaussian_cdf_is_right_in_both_tails(sigma):
         assert log_f == pytest.approx(exact, **margin), z
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gamma", GAMMAS)
 def test_laplace_cdf_is_right_in_both_tails(gamma):
     points = both_tails(1 / gamma)
@@ -118,6 +119,7 @@ def test_short_sums_take_every_term(n):
     np.testing.assert_array_equal(weights, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [21, 60, 1000, 10**6])
 def test_sums_of_polynomials_up_to_degree_39_are_exact(n):
     points, weights = sum_rule(n)

@@ -44,6 +44,7 @@ def scales(kind):
 # Properties
 
 
+@pytest.mark.slow
 @few_examples
 @given(kind=kinds, counts=votes, data=st.data())
 def test_the_cost_does_not_depend_on_the_order_of_classes(kind, counts, data):
@@ -73,6 +74,7 @@ def test_costs_add_over_queries_and_repetitions(kind, queries, data):
     np.testing.assert_allclose(twice, 2 * together, rtol=1e-10)
 
 
+@pytest.mark.slow
 @few_examples
 @given(kind=kinds, counts=votes, data=st.data())
 def test_the_cost_grows_with_the_order(kind, counts, data):
@@ -83,6 +85,7 @@ def test_the_cost_grows_with_the_order(kind, counts, data):
     assert np.all(np.diff(values) >= -1e-10 * values[1:])
 
 
+@pytest.mark.slow
 @few_examples
 @given(kind=kinds, counts=votes, data=st.data())
 def test_forward_is_at_most_both(kind, counts, data):
@@ -163,6 +166,7 @@ def test_worst_cases_in_closed_form_are_nearly_reached(kind, bound, share):
     assert np.all(reached[-1:] >= share * worst[-1:])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(
     sigma=st.floats(3, 60),
@@ -191,6 +195,7 @@ def test_the_2018_bound_covers_the_exact_forward_cost(sigma, counts):
     assert np.all(exact <= orders / sigma**2 * (1 + 1e-9))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(
     gamma=st.floats(0.01, 0.6),

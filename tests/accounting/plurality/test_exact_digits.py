@@ -56,6 +56,7 @@ def test_every_cost_is_right_to_nine_digits(kind):
     assert deepest < -25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "scale"),
     [

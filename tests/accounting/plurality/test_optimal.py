@@ -115,6 +115,7 @@ def two_tails(q, share, mu, power):
 # --- epsilon-DP answers
 
 
+@pytest.mark.slow
 @given(
     losers=st.lists(st.floats(1e-6, 1), min_size=1, max_size=3),
     q=st.floats(1e-6, 0.75),
@@ -183,6 +184,7 @@ def test_no_neighbour_under_laplace_noise_costs_more(counts, gamma, order):
         assert divergence(moved, law, order) <= backward + 1e-12
 
 
+@pytest.mark.slow
 @given(gap=st.integers(0, 250), gamma=st.floats(0.01, 1), order=orders)
 def test_the_2017_bound_is_never_below_the_optimal_one(gap, gamma, order):
     x = gap * gamma
@@ -254,7 +256,7 @@ def test_no_two_tails_cost_more_than_the_bound(q, share, sigma, order):
             assert truth <= bound * (1 + 1e-6) + 1e-10 / (order - 1)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("q", [0.4, 0.1, 1e-2, 1e-5])
 @pytest.mark.parametrize("order", [1.5, 8, 30])
 def test_some_two_tails_cost_nearly_the_bound(q, order):
@@ -266,6 +268,7 @@ def test_some_two_tails_cost_nearly_the_bound(q, order):
         assert cost == pytest.approx(truth / (order - 1), rel=0.004)
 
 
+@pytest.mark.slow
 @given(gap=st.integers(0, 250), sigma=st.floats(3, 60), order=orders)
 @settings(deadline=None)
 def test_the_2018_bound_is_never_below_the_optimal_one(gap, sigma, order):
@@ -277,6 +280,7 @@ def test_the_2018_bound_is_never_below_the_optimal_one(gap, sigma, order):
     assert cost <= published * (1 + 1e-9) + 1e-15
 
 
+@pytest.mark.slow
 @given(log_q=st.lists(st.floats(-1e4, -0.001), min_size=2, max_size=6), order=orders)
 @settings(deadline=None)
 def test_a_larger_q_never_costs_less(log_q, order):

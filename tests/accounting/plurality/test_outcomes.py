@@ -64,6 +64,7 @@ def test_every_probability_is_right_to_nine_digits(kind):
     assert deepest < np.log(1e-200)  # or the cases would be too easy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [20.0, 63.9, 64.0, 100.0, 200.0])
 @pytest.mark.parametrize(
     "counts", [[250, 0], [120, 100, 30], [90, 90, 70, 0], [2500, 0, 10]]

@@ -53,7 +53,7 @@ def leads(sigma, step):
     return [(100 + x, 100 + y, 100) for x in at for y in at if x >= y]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(("sigma", "n_answers"), [(3, 1), (4, 2), (12, 1), (41, 1)])
 def test_no_choice_of_votes_on_three_classes_exceeds_the_profile(sigma, n_answers):
     laws = laws_of_neighbours(sigma, leads(sigma, 0.2 if n_answers == 1 else 0.4))

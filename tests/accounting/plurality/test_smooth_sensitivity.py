@@ -133,6 +133,7 @@ def test_the_published_cost_is_far_below_a_divergence_it_should_bound():
     assert ours == pytest.approx(truth, rel=1e-9)
 
 
+@pytest.mark.slow
 @given(
     order=st.floats(1.05, 60),
     product=st.floats(0.001, 0.45),
@@ -163,6 +164,7 @@ def test_a_release_without_a_guarantee_costs_infinity():
 # --- the cost and its sensitivity
 
 
+@pytest.mark.slow
 def test_the_table_is_never_below_the_optimal_cost(small):
     _, table, queries, log_q, (log_pass, _) = small
     if log_pass is not None:
@@ -196,6 +198,7 @@ def test_no_neighbour_of_a_query_with_a_threshold_costs_more(name):
             assert math.log(moment) / (order - 1) <= min(bounds[i], bounds[j])
 
 
+@pytest.mark.slow
 def test_local_sensitivities_cover_every_change_of_one_query(small):
     votes, table, (rows, cells), _, _ = small
     costs = table.costs[rows, cells]
@@ -269,6 +272,7 @@ def test_the_released_cost_is_at_most_the_worst_case():
     assert released.cost == pytest.approx(50 * 8.0 / 400, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_noise_comes_from_the_operating_system_whatever_the_seed():
     log_q = np.full(50, math.log(0.01))
     costs = set()
@@ -314,6 +318,7 @@ def test_release_parameters_are_usable_and_depend_on_no_votes():
     assert released.epsilon < worst.quiet_epsilon(1e-5)
 
 
+@pytest.mark.slow
 def test_release_parameters_accept_pure_noise():
     parameters = release_parameters(100, 100, 1e-5, pure_epsilon=0.1)
     cost = smooth_sensitivity_cost(

@@ -147,6 +147,7 @@ def test_no_leads_and_no_rule_for_ties_exceed_the_tight_worst_case(
     assert np.all(worst <= tight * (1 + 1e-9) + 1e-15)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(sigma=st.sampled_from(SIGMAS), gap=st.floats(-12, 12))
 def test_no_gap_exceeds_the_tight_worst_case_of_two_classes(sigma, gap):
@@ -324,6 +325,7 @@ def test_the_value_at_an_order_is_a_bound_whatever_the_other_orders():
         assert value <= alone * (1 + 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [8.0, 150.0, 1500.0])
 def test_costs_at_large_orders_do_not_depend_on_small_ones(sigma):
     # Noise is calibrated at a few orders, and its cost is stated at all of them.

@@ -214,6 +214,7 @@ def test_the_bound_is_reached(gamma, order):
     assert reached <= bound(gamma, order) <= reached * (1 + SLACK)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [2.5, 6.0, 19.0, 77.0])
 def test_orders_between_those_searched_lose_little(order):
     reached = largest_in_window(0.1, 140, order)
@@ -311,7 +312,7 @@ def test_the_curve_goes_on_where_the_search_ends(gamma):
     assert np.all(values[1:] <= values[:-1] * 1.02)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("gamma", "places"),
     # With much noise, every second order is searched: also the ends of blocks of 32.

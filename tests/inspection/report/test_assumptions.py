@@ -76,6 +76,7 @@ def without_question(learner, **public):
     return [one for one in spent.assumptions if not one.question]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "learner",
     [
@@ -97,6 +98,7 @@ def test_every_assumption_beside_public_rows_has_a_question(learner):
     assert not without_question(learner, X_public=PublicData(X[N_PRIVATE:]))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn_pate.PublicDataWarning")
 @pytest.mark.parametrize(
     "learner",
@@ -147,6 +149,7 @@ def test_the_question_stands_beside_its_assumption():
         assert f"{capitalised(assumption.sentence)}. {assumption.question}" in page
 
 
+@pytest.mark.slow
 def test_the_engineer_signs_the_lines_about_code():
     own_basis = DPNewtonClassifier(representation=FunctionTransformer(), epsilon=3.0)
     private, public = slice(N_PRIVATE), PublicData(X[N_PRIVATE:])

@@ -36,6 +36,7 @@ def table_of(report, subject):
     return dict(map(tuple, table[1:]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("unit", "relation"), NEIGHBOURS)
 def test_the_first_sentence_names_the_unit_as_people_do(unit, relation):
     clf = Stated(unit=unit, relation=relation, **SIZED)
@@ -165,6 +166,7 @@ def test_the_examples_have_the_bound_of_their_epsilon(epsilon, right):
     assert f"epsilon {epsilon:.1f}" in "".join(of_epsilon)
 
 
+@pytest.mark.slow
 def test_the_statement_is_shown_field_by_field():
     clf = pate(mechanism=NoisyHistogram(sigma=8.0))
     lines = table_of(report_on(clf), "Composition")
@@ -210,6 +212,7 @@ def test_a_report_with_lines_to_fill_in_is_a_draft():
     assert all(heading in banner for heading in asked)
 
 
+@pytest.mark.slow
 def test_the_head_names_the_controller_or_has_room_for_the_name():
     unknown = report_on(pate()).to_markdown()
     assert "Controller: to fill in: organisation responsible by law. Privacy" in unknown

@@ -74,6 +74,7 @@ def test_public_rows_of_the_picture_are_an_assumption():
     assert names == {"column 0", "column 1"}
 
 
+@pytest.mark.slow
 def test_numbers_change_in_their_own_unit():
     days = ROWS["age & sex"] / 10
     regressor = BinnedRegressor(DPNewtonClassifier(random_state=0), bins=[2, 4, 6, 9])

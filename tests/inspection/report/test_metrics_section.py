@@ -57,6 +57,7 @@ def test_each_metric_is_shown_with_its_interval_also_by_subgroup():
         assert f"| {heading} | {' | '.join(map(repr, cells))} |" in text
 
 
+@pytest.mark.thorough
 def test_every_metric_has_a_meaning():
     _, *rows = next(
         table

@@ -123,6 +123,7 @@ def test_a_pure_statement_is_bounded_like_randomised_response():
     assert several[3]["guesses"]["right_at_most"] == np.ceil(right)
 
 
+@pytest.mark.slow
 def test_the_figures_of_two_classes_at_epsilon_one():
     mechanism = GNMax().prepared(
         n_teachers=250, n_queries=100, n_classes=2, epsilon=1.0, delta=1e-5

@@ -162,6 +162,7 @@ def test_an_incomplete_record_names_what_is_missing_and_passes_no_check(kind, tm
     assert record["deployment"]["administrative"]["status"] == "Draft"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REQUIRED)
 def test_each_required_field_has_a_line_to_fill_in(name, tmp_path):
     given = {one: value for one, value in FULL.items() if one != name}
@@ -172,6 +173,7 @@ def test_each_required_field_has_a_line_to_fill_in(name, tmp_path):
     assert report.to_registry()["deployment"]["administrative"]["tier"] == 1
 
 
+@pytest.mark.slow
 def test_the_tier_grows_with_what_is_given(tmp_path):
     def tier(**given):
         report = report_on(pate(), deployment=Deployment(**given))
@@ -203,6 +205,7 @@ def test_every_choice_is_allowed(kind, sector):
     assert violations(record) == []
 
 
+@pytest.mark.slow
 def test_the_slug_is_a_name_of_a_file():
     slug = report_on(pate(), deployment=Deployment(**FULL)).to_registry()["url_slug"]
     assert slug == "beds_wards_2026_short_stays"
@@ -274,6 +277,7 @@ def test_an_internal_report_has_no_record(tmp_path):
         report.save(tmp_path / "record.yaml", internal=True)
 
 
+@pytest.mark.slow
 def test_a_published_model_has_the_record_of_its_fit():
     deployment = Deployment(**FULL)
     of_fit = report_on(pate(), deployment=deployment).to_registry()

@@ -41,6 +41,7 @@ from tests.inspection.report.reported import (
 from tests.private import FROZEN_IS_PUBLIC
 
 
+@pytest.mark.slow
 def test_a_published_model_and_one_read_from_a_file_have_the_same_report(tmp_path):
     pytest.importorskip("skops")
     published = pate().publish()
@@ -102,6 +103,7 @@ def test_the_file_of_another_model_is_refused(saved):
         report_on(published, model_file=path)
 
 
+@pytest.mark.slow
 def test_a_search_is_reported_on_as_a_whole():
     X, y = rows()
     learner = DPLogisticRegression(feature_bounds=BOUNDS)
@@ -122,6 +124,7 @@ def test_neighbours_of_a_secret_sample_are_reported_on_as_such():
     assert (facts["unit"], facts["relation"]) == ("row", "add-remove")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("synthetic", [None, PrivateMarginals((-30, 30))])
 def test_newton_steps_are_reported_on_as_such(synthetic):
     X, y = rows()

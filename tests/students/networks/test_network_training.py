@@ -45,7 +45,7 @@ def public(digits):
     return X[:N_PUBLIC], answers, y[:N_PUBLIC]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "student",
