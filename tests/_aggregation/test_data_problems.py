@@ -16,6 +16,8 @@ from sklearn_pate.learners import (
 from sklearn_pate.mechanisms import GNMax
 from sklearn_pate.model_selection import PrivateSearchCV
 
+pytestmark = pytest.mark.slow
+
 N_ROWS = 300
 GROUPS = np.arange(N_ROWS) // 2
 NAMES = np.array(["ill", "unsure", "well"])
@@ -46,7 +48,6 @@ def fit(blobs):
     return fit
 
 
-@pytest.mark.slow
 def test_a_class_that_no_row_has_is_in_the_sensitive_analysis_only(fit, recwarn):
     pate = fit(classes=["ill", "unsure", "wel"])
     first, second = pate.data_problems_
@@ -56,13 +57,11 @@ def test_a_class_that_no_row_has_is_in_the_sensitive_analysis_only(fit, recwarn)
     assert b"No row has" not in pickle.dumps(pate)
 
 
-@pytest.mark.slow
 def test_nothing_is_reported_where_labels_and_classes_agree(fit):
     assert fit(classes=NAMES).data_problems_ == ()
     assert fit().data_problems_ == ()
 
 
-@pytest.mark.slow
 def test_rows_without_a_group_change_no_vote(fit, recwarn):
     groups = GROUPS.astype(object)
     groups[[0, 7, 100]] = None
@@ -77,7 +76,6 @@ def test_rows_without_a_group_change_no_vote(fit, recwarn):
     assert len(recwarn) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:public_size")
 def test_a_row_without_a_group_is_never_held_out_as_public(fit):
     groups = GROUPS.astype(float)
@@ -87,7 +85,6 @@ def test_a_row_without_a_group_is_never_held_out_as_public(fit):
     assert not np.any(np.isnan(groups[pate.public_indices_]))
 
 
-@pytest.mark.slow
 def test_petdl_reports_it_too(blobs):
     X, y, X_public, _ = blobs
     petdl = PETDLClassifier(
@@ -122,7 +119,6 @@ BY_GROUP = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn_pate.PrivacyUtilityWarning")
 @pytest.mark.parametrize("label", ["rare", None])
 @pytest.mark.parametrize("name", BY_GROUP)

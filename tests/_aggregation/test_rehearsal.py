@@ -34,6 +34,8 @@ from sklearn_pate.students import DistillationClassifier, GraphSelfTrainingClass
 from sklearn_pate.testing import seeded_noise
 from tests.private import _aggregation, _petdl, _rehearsal, rehearse_student
 
+pytestmark = pytest.mark.slow
+
 RNG = np.random.default_rng(0)
 Y = RNG.integers(2, size=600)
 X = RNG.normal(size=(600, 2)) + 2 * Y[:, np.newaxis]
@@ -170,7 +172,6 @@ def search(student, ledger):
     found.fit(X + FAR, Y, X_public=PublicData(X_PUBLIC))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", FAILING_STUDENTS)
 @pytest.mark.parametrize(
     "fit_with",
@@ -195,7 +196,6 @@ def test_a_student_that_fails_costs_nothing(fit_with, case, ledger):
     assert TeacherOfPublicRows.private_fits == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("call", [plan, PATEClassifier.plan_privacy])
 def test_a_plan_tells_it_too(call):
     learner = pate(student=NeverLearns())
@@ -237,7 +237,6 @@ FRAME_LEARNERS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", BAD)
 @pytest.mark.parametrize("learner", FRAME_LEARNERS)
 @pytest.mark.parametrize("part", ["estimator", "student"])
@@ -310,7 +309,6 @@ def teach_petdl(teacher, **parameters):
     fit(petdl(student, **parameters).set_params(estimator=teacher))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", [negative, missing, halved, twice_as_wide, of_one_class]
 )
@@ -323,12 +321,10 @@ def test_outputs_that_are_no_probabilities_cost_nothing(change, fit_with, ledger
     assert not ledger.entries()
 
 
-@pytest.mark.slow
 def test_of_one_public_row_nothing_is_tried():
     pate(student=NeverLearns(), n_queries=1).plan_privacy(X, Y, X_public=X_PUBLIC[:1])
 
 
-@pytest.mark.slow
 def test_of_a_teacher_with_more_rows_than_are_public_outputs_alone_count():
     learner = pate(estimator=NeverLearns(), student=GaussianNB(), n_queries=10)
     learner.plan_privacy(X, Y, X_public=X_PUBLIC[:59])
@@ -361,7 +357,6 @@ def test_a_teacher_that_fails_is_told_of_where_groups_are_the_unit():
         learner.plan_privacy(X, Y, X_public=X_PUBLIC, groups=np.arange(len(X)))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("student", "n_labeled", "n_classes"),
     [
@@ -432,7 +427,6 @@ def skip(*arguments, **parameters):
     """Rehearse nothing."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "fit_with",
     [

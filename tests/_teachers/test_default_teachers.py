@@ -8,6 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_pate import PATEClassifier, PublicData
 
+pytestmark = pytest.mark.slow
+
 N_ROWS = 900
 FITS = []
 
@@ -48,7 +50,6 @@ def pate(request):
     )
 
 
-@pytest.mark.slow
 def test_teachers_are_trained_on_disjoint_shards_that_cover_all_rows(pate):
     shards = shards_of(pate, *table())
     # Roots of the number of rows.
@@ -56,7 +57,6 @@ def test_teachers_are_trained_on_disjoint_shards_that_cover_all_rows(pate):
     assert sorted(chain.from_iterable(shards)) == list(range(N_ROWS))
 
 
-@pytest.mark.slow
 def test_all_rows_of_a_group_reach_one_teacher(pate):
     groups = np.arange(N_ROWS) // 3
     pate.set_params(privacy_unit="group", n_teachers=17)
@@ -67,7 +67,6 @@ def test_all_rows_of_a_group_reach_one_teacher(pate):
     assert sum(map(len, of_shards)) == len(set.union(*of_shards)) == 300
 
 
-@pytest.mark.slow
 def test_without_an_estimator_teachers_are_trained_all_the_same():
     X, y, X_public = table()
     clf = PATEClassifier(epsilon=8.0, random_state=0).fit(X, y, X_public=X_public)

@@ -9,6 +9,8 @@ from tests.accounting.plurality.adaptive_game import answer_law, best_tests
 from tests.private import NoiseSource, adaptive_profile, plurality_tests, two_class_mu
 from tests.seeding import equal_noise
 
+pytestmark = pytest.mark.slow
+
 SIGMA, N_ANSWERS, N_FITS = 40, 100, 20_000
 # Symmetric around 1: a vote that moves makes a gap of 1 a gap of -1.
 GAPS = 1 + np.arange(-60, 61, 4)
@@ -49,20 +51,17 @@ def gain(states, epsilon):
     return gains.mean(), 4 * gains.std() / np.sqrt(len(gains))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [-0.5, 0.0, 0.2, 0.5, 0.8])
 def test_an_adaptive_policy_gains_no_more_than_the_profile(attack, profile, epsilon):
     found, error = gain(attack[0], epsilon)
     assert found <= profile.delta_at(epsilon) + error
 
 
-@pytest.mark.slow
 def test_the_policy_for_epsilon_zero_attains_the_profile_there(attack, profile):
     found, error = gain(attack[0], 0.0)
     assert 0.98 * profile.delta_at(0.0) <= found + error
 
 
-@pytest.mark.slow
 def test_the_best_attacker_is_right_as_often_as_stated(attack, profile):
     before, after = attack
     right = np.concatenate([before < 0, after > 0])
@@ -70,7 +69,6 @@ def test_the_best_attacker_is_right_as_often_as_stated(attack, profile):
     assert found.low <= profile.attack_accuracy() <= found.high
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("false_alarms", [0.05, 0.2])
 def test_no_attacker_detects_more_than_stated(attack, profile, false_alarms):
     before, after = attack
