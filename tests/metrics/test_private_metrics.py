@@ -246,7 +246,7 @@ def test_the_statement_names_what_is_assumed(two):
     assert by_subgroup.epsilon == plain.epsilon
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_intervals_of_all_rows_hold_the_noise_of_all_subgroups():
     """Of 60 draws of noise that is much larger than the sampling error."""
     X, y = scored_rows(N_ROWS)
