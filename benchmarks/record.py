@@ -62,7 +62,7 @@ PACKAGES = ("sklearn-pate", "scikit-learn", "numpy", "scipy", "joblib", "pandas"
 
 
 # Of the table that is written: its name, the time before it, the time now. Of all
-# tables of a process: whether some runs were finished before it began.
+# tables of a process: whether some of their runs were stored already.
 _measuring = {"table": None, "since": 0.0, "now": time.monotonic(), "resumed": False}
 
 
@@ -123,7 +123,7 @@ def save(name, table, rows, *, packages=(), **facts):
 
     `packages` are added to the versions, `facts` (such as seeds) to the table. Its
     duration is counted from the start of the process, or from the table before it, and
-    left out if the process took up finished runs.
+    left out if the process found some of the runs stored.
     """
     if table != _measuring["table"]:
         _measuring.update(table=table, since=_measuring["now"])

@@ -192,10 +192,9 @@ LEARNERS = {
 # The others differ from "votes" in one part.
 DEFAULT = LEARNERS.keys() - {
     *("forests", "GumbelMax", "PermuteAndFlip", "histogram", "uncertainty"),
-    "interactive",
+    *("interactive", "LNMax", "confident", "Newton, synthetic", "naive Bayes", "PETDL"),
+    *("search", "search on disjoint rows"),
 }
-SLOW = {"LNMax", "confident", "Newton, synthetic", "naive Bayes", "PETDL"}
-SLOW |= {"search", "search on disjoint rows"}
 OF_NUMBERS = {"objective", "output", "support vectors", "DP-SGD"}
 OF_NUMBERS |= {"search on disjoint rows"}
 WITHOUT_PUBLIC = OF_NUMBERS | {"naive Bayes", "synthetic", "Newton, synthetic"}
@@ -212,7 +211,7 @@ def arguments(name, X):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", thorough_but(DEFAULT - SLOW, LEARNERS))
+@pytest.mark.parametrize("name", thorough_but(DEFAULT, LEARNERS))
 def test_fitted_attributes_that_do_not_apply_are_absent(name):
     X, y = table(N_ROWS, 0)
     X, given = arguments(name, X)
@@ -282,7 +281,7 @@ def differences(name, neighbours, groups, monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("name", thorough_but(DEFAULT - SLOW, LEARNERS))
+@pytest.mark.parametrize("name", thorough_but(DEFAULT, LEARNERS))
 def test_nothing_that_leaves_differs_if_a_row_is_replaced(name, monkeypatch):
     assert not differences(name, OF_ROWS, None, monkeypatch)
 
