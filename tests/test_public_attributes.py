@@ -189,7 +189,7 @@ LEARNERS = {
         random_state=0,
     ),
 }
-# The others differ from "votes" in one part.
+# The others differ from "votes" in one part, or take seconds.
 DEFAULT = LEARNERS.keys() - {
     *("forests", "GumbelMax", "PermuteAndFlip", "histogram", "uncertainty"),
     *("interactive", "LNMax", "confident", "Newton, synthetic", "naive Bayes", "PETDL"),
