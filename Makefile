@@ -29,7 +29,7 @@ help:
 	@echo "make coverage        the share of the package that the quick tests run"
 	@echo "make lint            check style, docstrings, import contracts, types and tables"
 	@echo "make format          apply the style"
-	@echo "make docs            build the site in docs/build; check it and all its code"
+	@echo "make docs            build the site in docs/build; check it and its code"
 	@echo "make benchmarks      repeat all measurements of the pages (some hours)"
 	@echo "make dist            build and test the files of a release"
 	@echo "make release         prepare a release: VERSION=0.1.0 README_HOME=https://.../"
@@ -77,6 +77,7 @@ test: $(VENV)/test
 # Larger grids, and examples of hypothesis that no run has seen: before every release.
 test-thorough: $(VENV)/test
 	$(RUN) -m pytest --thorough --numprocesses 2 --dist worksteal
+	$(RUN) -m pytest -m "docs and thorough"
 
 # Without data files and network, every test on real data skips and none fails.
 test-offline: $(VENV)/test
@@ -95,13 +96,15 @@ test-engines: $(VENV)/test
 
 # Products of matrices are rounded by the kernel of the processor: no proof may depend
 # on it. OpenBLAS takes any kernel that the processor can run; Zen has those of Haswell.
-# Two runs at a time. All other tests have one thread.
+# All other tests have one thread, and the kernel of the processor.
+KERNELS := Nehalem Haswell $(shell grep -qsw avx512f /proc/cpuinfo && echo SkylakeX)
 THREADS := 4
 test-kernels: $(VENV)/test
-	for kernel in Nehalem Haswell $$(grep -qsw avx512f /proc/cpuinfo && echo SkylakeX); do \
-	  for threads in $(THREADS); do echo $$kernel $$threads; done; \
-	done | xargs -P 2 -L 1 sh -c 'OPENBLAS_CORETYPE=$$0 OPENBLAS_NUM_THREADS=$$1 $(RUN) -m pytest \
-	  --quiet -m neighbours $$(grep -rl --include="*.py" mark.neighbours tests)'
+	for kernel in $(KERNELS); do for threads in $(THREADS); do echo $$kernel $$threads; \
+	  OPENBLAS_CORETYPE=$$kernel OPENBLAS_NUM_THREADS=$$threads $(RUN) -m pytest --quiet \
+	    --numprocesses 2 --dist worksteal -m neighbours \
+	    $$(grep -rl --include="*.py" mark.neighbours tests) || exit 1; \
+	done; done
 
 # The figure in CONTRIBUTING.md.
 coverage: $(VENV)/test-fast
@@ -122,11 +125,11 @@ $(VENV)/docs: $(VENV)/test
 	touch $@
 
 # The site with its gallery; then a check of all links, of what the gallery printed, and
-# of the code of pages and docstrings.
+# of the code of pages and docstrings, but for the page whose code takes minutes.
 docs: $(VENV)/docs
 	$(RUN) -m sphinx --jobs 2 --quiet --fail-on-warning --keep-going --builder html docs docs/build
 	$(RUN) docs/check_links.py docs/build
-	$(RUN) -m pytest -m docs --numprocesses 2 --dist worksteal
+	$(RUN) -m pytest -m "docs and not thorough" --numprocesses 2 --dist worksteal
 
 format: $(VENV)/lint
 	$(VENV)/bin/ruff format .

@@ -93,8 +93,8 @@ def assert_runs(page):
             assert_same(expected, printed)
 
 
-# The longest of all comes first, as it ends last.
 @pytest.mark.docs
+@pytest.mark.thorough  # its fits on whole data sets take minutes
 def test_the_page_on_the_papers_runs_on_their_data(data_set, tmp_path, monkeypatch):
     for name in ("adult", "diabetes130", "mnist"):
         data_set(name)

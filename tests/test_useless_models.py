@@ -53,6 +53,9 @@ WITHOUT = {
     "bounds, output": DPLogisticRegression(**BOUNDS, method="output"),
 }
 LEARNERS = WITH_PUBLIC_ROWS | WITHOUT
+every_learner = pytest.mark.parametrize(
+    "name", thorough_but(LEARNERS.keys() - {"linear", "output", "machine"}, LEARNERS)
+)
 
 
 def reasons(name, y, X=X):
@@ -66,14 +69,14 @@ def reasons(name, y, X=X):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LEARNERS)
+@every_learner
 def test_a_model_of_labels_without_signal_is_warned_of_once(name):
     [reason] = reasons(name, RANDOM)
     assert re.search("told from noise|predicts one class|name one class", reason)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LEARNERS)
+@every_learner
 def test_a_model_of_learnable_labels_is_not(name):
     assert reasons(name, LEARNABLE) == []
 
@@ -86,9 +89,7 @@ def test_votes_that_never_name_a_rare_class_are_warned_of():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", thorough_but(LEARNERS.keys() - {"linear", "output", "machine"}, LEARNERS)
-)
+@every_learner
 def test_with_equal_sums_neighbours_have_equal_warnings(name, monkeypatch):
     released = []
 

@@ -1,5 +1,7 @@
 """A made-up table with a column of codes, and fits on it."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -39,6 +41,12 @@ def fit(learner="DPNewton", X=X, y=Y, groups=None, **parameters):
     clf = clone(LEARNERS[learner]).set_params(**parameters)
     public = PublicData(X[PUBLIC])
     return clf.fit(X[PRIVATE], y[PRIVATE], X_public=public, groups=groups)
+
+
+@cache
+def fitted_of(learner="DPNewton"):
+    """Fit once in a process, for tests that change nothing."""
+    return fit(learner)
 
 
 def auc(fitted, X=X):

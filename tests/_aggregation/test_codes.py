@@ -31,6 +31,7 @@ from tests._aggregation.code_fits import (
     auc,
     every_learner,
     fit,
+    fitted_of,
     table_of_codes,
 )
 from tests.private import (
@@ -50,7 +51,7 @@ pytestmark = [
 @pytest.mark.slow
 @every_learner
 def test_counts_tell_codes_apart_that_public_rows_hardly_show(learner):
-    with_counts, without = fit(learner), fit(learner, codes=None)
+    with_counts, without = fitted_of(learner), fit(learner, codes=None)
     assert auc(with_counts) > auc(without) + 0.08
     assert [*with_counts.codes_] == ["code"]
     assert set(with_counts.codes_["code"]) == set(X["code"][PUBLIC])
@@ -146,7 +147,7 @@ def test_groups_of_codes_share_what_they_have_in_common():
 @pytest.mark.slow
 @every_learner
 def test_the_statement_holds_the_counts_and_what_follows(learner):
-    fitted = fit(learner)
+    fitted = fitted_of(learner)
     spent, (counts, rest) = fitted.privacy_spent_, fitted.mechanism_.parts
     assert 3.99 < spent.epsilon <= 4
     assert spent.n_coded == 1
@@ -168,7 +169,7 @@ def test_the_statement_holds_the_counts_and_what_follows(learner):
 @pytest.mark.slow
 def test_the_plan_is_the_statement_of_the_fit():
     given = X[PRIVATE], Y[PRIVATE]
-    fitted = fit()
+    fitted = fitted_of()
     planned = plan(LEARNERS["DPNewton"], *given, X_public=PublicData(X[PUBLIC]))
     assert planned.mechanism == fitted.privacy_spent_.mechanism
     assert "the codes in 1 column are counted by class" in str(planned)
@@ -247,7 +248,7 @@ def test_the_holder_is_told_of_values_without_a_declared_code():
 @pytest.mark.slow
 @every_learner
 def test_a_published_model_predicts_as_before(learner, tmp_path):
-    fitted = fit(learner)
+    fitted = fitted_of(learner)
     fitted.publish().save(tmp_path / "model.skops")
     published = PublishedClassifier.load(tmp_path / "model.skops")
     rows = X[TEST].assign(code=["never seen", *X["code"][TEST][1:]])
@@ -258,7 +259,7 @@ def test_a_published_model_predicts_as_before(learner, tmp_path):
 @pytest.mark.slow
 @every_learner
 def test_a_report_names_the_counts(learner):
-    report = PrivacyReport.from_estimator(fit(learner))
+    report = PrivacyReport.from_estimator(fitted_of(learner))
     assert report.to_dict()["n_coded"] == 1
     page = report.to_markdown()
     assert "First, the codes in 1 column are counted by class" in page
@@ -268,6 +269,6 @@ def test_a_report_names_the_counts(learner):
 
 @pytest.mark.slow
 def test_a_representation_keeps_its_codes_in_a_clone():
-    fitted = fit()
+    fitted = fitted_of()
     copied = clone(TableRepresentation(codes=fitted.representation_.codes))
     assert copied.codes is fitted.representation_.codes

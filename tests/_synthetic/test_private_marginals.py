@@ -12,6 +12,7 @@ from sklearn_pate import PATEClassifier, PrivacyLedger, PrivateMarginals
 from sklearn_pate.exceptions import BudgetExceededError
 from tests._synthetic.containers import NUMBERS, TABLES, Y
 from tests._synthetic.odd_cells import ODD, column_of
+from tests.cases import thorough_but
 
 SMALL = {"n_teachers": 5, "n_queries": 40, "mechanism": "gnmax", "random_state": 0}
 
@@ -125,7 +126,7 @@ def full_ledger(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("frame", [False, True])
-@pytest.mark.parametrize("name", DOMAINS)
+@pytest.mark.parametrize("name", thorough_but(["numbers", "text"], DOMAINS))
 @settings(max_examples=6)
 @given(rows=odd_rows)
 def test_no_value_decides_whether_a_fit_raises_or_warns_before_its_release(

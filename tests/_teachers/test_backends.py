@@ -84,7 +84,10 @@ def test_votes_do_not_depend_on_the_backend(name, backend, alone, digits_votes):
 
 
 @pytest.mark.parametrize(
-    "name", thorough_but(TEACHERS.keys() - {"forest on all cores"}, TEACHERS)
+    "name",
+    thorough_but(
+        TEACHERS.keys() - {"forest on all cores", "histogram boosting"}, TEACHERS
+    ),
 )
 def test_votes_of_a_dask_cluster_are_the_same(name, dask_cluster, alone, digits_votes):
     with parallel_config(backend="dask"):

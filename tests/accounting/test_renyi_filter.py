@@ -98,7 +98,7 @@ def test_without_a_limit_the_same_queries_break_the_budget():
         (GumbelMax(), 3, 1e-6),
         pytest.param(GNMax(), 0.5, 1e-5, marks=pytest.mark.thorough),
         pytest.param(GNMax(), 1, 1e-5, marks=pytest.mark.thorough),
-        (GNMax(), 3, 1e-6),
+        pytest.param(GNMax(), 3, 1e-6, marks=pytest.mark.thorough),
     ],
 )
 def test_the_default_order_holds_a_fit_that_spends_the_whole_budget(

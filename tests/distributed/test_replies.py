@@ -183,6 +183,27 @@ def test_a_round_is_answered_to_one_request_only(rows, tmp_path):
     assert sites["north"].reply(request, collector.fingerprint) == reply
 
 
+@pytest.fixture(scope="module")
+def after_two_rounds(rows, tmp_path_factory):
+    """Return folder, sites and collector of a study whose queries follow answers."""
+    votes = PATEClassifier(
+        GaussianNB(),
+        mechanism="histogram",
+        query_strategy=UncertaintyQueries(),
+        n_teachers=60,
+        n_queries=80,
+        classes=[0, 1],
+        random_state=0,
+    )
+    folder = tmp_path_factory.mktemp("study")
+    study = study_of(rows, votes)
+    sites = sites_of(study, rows, folder)
+    collector = collector_of(study, sites)
+    one_round(collector, sites)
+    one_round(collector, sites)
+    return folder, sites, collector
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -200,25 +221,12 @@ def test_a_round_is_answered_to_one_request_only(rows, tmp_path):
     ],
     ids=["first left out", "other order", "one twice", "half", "other numbers"],
 )
-def test_a_history_that_did_not_happen_is_refused(rows, tmp_path, change):
-    votes = PATEClassifier(
-        GaussianNB(),
-        mechanism="histogram",
-        query_strategy=UncertaintyQueries(),
-        n_teachers=60,
-        n_queries=80,
-        classes=[0, 1],
-        random_state=0,
-    )
-    study = study_of(rows, votes)
-    sites = sites_of(study, rows, tmp_path)
-    collector = collector_of(study, sites)
-    one_round(collector, sites)
-    one_round(collector, sites)
+def test_a_history_that_did_not_happen_is_refused(after_two_rounds, change):
+    folder, sites, collector = after_two_rounds
     forged = other_history(collector, change)
     with pytest.raises(ValueError, match=r"another request|other sums than this site"):
         sites["north"].reply(forged, collector.fingerprint)
-    assert len(ledger_at(tmp_path, "north").entries()) == 1
+    assert len(ledger_at(folder, "north").entries()) == 1
 
 
 class Killed(BaseException):

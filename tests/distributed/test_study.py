@@ -36,7 +36,13 @@ pytestmark = OF_STUDIES
 
 @pytest.mark.parametrize(
     "estimator",
-    [NEWTON, VOTES, PATEClassifier(classes=[0, 1], random_state=0)],
+    [
+        NEWTON,
+        VOTES,
+        pytest.param(
+            PATEClassifier(classes=[0, 1], random_state=0), marks=pytest.mark.thorough
+        ),
+    ],
     ids=["newton", "votes", "scores"],
 )
 def test_a_model_over_sites_is_as_good_as_a_pooled_one(rows, tmp_path, estimator):

@@ -233,7 +233,11 @@ def test_a_sum_of_more_parts_than_are_paid_for_is_found():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "mechanism", [ConfidentGNMax(10, 8, 5), InteractiveGNMax(1, 8, 5)]
+    "mechanism",
+    [
+        ConfidentGNMax(10, 8, 5),
+        pytest.param(InteractiveGNMax(1, 8, 5), marks=pytest.mark.thorough),
+    ],
 )
 def test_gaussian_noise_of_a_quarter_of_the_scale_is_found(monkeypatch, mechanism):
     draw = NoiseSource.discrete_gaussian

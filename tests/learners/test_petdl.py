@@ -17,6 +17,7 @@ from sklearn_pate.students import (
     FixMatchClassifier,
     GraphSelfTrainingClassifier,
 )
+from tests.cases import thorough_but
 from tests.private import gdp_epsilon
 from tests.seeding import equal_noise
 
@@ -145,9 +146,7 @@ def test_images_keep_their_dimensions(split):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "epsilon", [0.3, pytest.param(3.0, marks=pytest.mark.thorough), 30.0]
-)
+@pytest.mark.parametrize("epsilon", thorough_but([0.3], [0.3, 3.0, 30.0]))
 @pytest.mark.parametrize("hint", [None, Hint(1)])
 def test_a_target_epsilon_is_met_and_used_up(blobs, epsilon, hint):
     petdl = fit(

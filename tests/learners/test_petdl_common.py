@@ -55,7 +55,7 @@ CONFIGURATIONS = {
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("routing", thorough_but([True], [False, True]))
 @pytest.mark.parametrize("name", thorough_but(["random batches"], CONFIGURATIONS))
 def test_check_estimator_has_no_failures(name, routing, monkeypatch):
     fit = seeded_noise(0)(PETDLClassifier.fit)

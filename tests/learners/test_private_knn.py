@@ -79,12 +79,17 @@ LINEAR = LogisticRegression(C=1e-3, max_iter=2000)
     [
         {},
         {"metric": "cosine"},
-        {"representation": PCA(20)},
+        pytest.param({"representation": PCA(20)}, marks=pytest.mark.thorough),
         {"representation": FunctionTransformer(np.sqrt)},
-        {"student": LINEAR, "n_queries": 200, "epsilon": 20.0},
+        pytest.param(
+            {"student": LINEAR, "n_queries": 200, "epsilon": 20.0},
+            marks=pytest.mark.thorough,
+        ),
         {"student": DistillationClassifier(LINEAR), "mechanism": "histogram"},
         {"student": LINEAR, "query_strategy": "uncertainty"},
-        {"mechanism": "confident", "epsilon": 20.0},
+        pytest.param(
+            {"mechanism": "confident", "epsilon": 20.0}, marks=pytest.mark.thorough
+        ),
         {"mechanism": ConfidentGNMax(0.3), "epsilon": 20.0},
     ],
     ids=lambda parameters: ", ".join(f"{k}={v}" for k, v in parameters.items()),

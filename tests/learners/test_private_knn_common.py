@@ -60,7 +60,7 @@ CONFIGURATIONS = {
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("routing", thorough_but([True], [False, True]))
 @pytest.mark.parametrize("name", thorough_but(["forest"], CONFIGURATIONS))
 def test_check_estimator_has_no_failures(name, routing, monkeypatch):
     if "operating system" not in name:

@@ -20,6 +20,7 @@ from sklearn_pate import PATEClassifier, PublicData, privacy_leaks
 from sklearn_pate.learners import DPLinearSVC, DPLogisticRegression, DPSGDClassifier
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.students import ImageRepresentation, TableRepresentation
+from tests.cases import thorough_but
 from tests.seeding import equal_noise
 
 CURVED = TableRepresentation(40, basis="rbf")
@@ -65,7 +66,9 @@ def test_a_linear_model_has_a_curved_boundary(moons, learner):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["objective", "gaussian"])
+@pytest.mark.parametrize(
+    "method", thorough_but(["objective"], ["objective", "gaussian"])
+)
 def test_a_table_of_text_and_numbers_needs_no_encoder(data_set, method):
     adult = data_set("adult", as_frame=True)
     X, y = adult.data, (adult.target == ">50K").to_numpy().astype(int)

@@ -166,7 +166,14 @@ def test_seeded_noise_has_no_profile(mechanism):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("epsilon", "n_queries"), [(0.5, 40), (1, 100), (2, 286)])
+@pytest.mark.parametrize(
+    ("epsilon", "n_queries"),
+    [
+        pytest.param(0.5, 40, marks=pytest.mark.thorough),
+        (1, 100),
+        pytest.param(2, 286, marks=pytest.mark.thorough),
+    ],
+)
 def test_two_classes_need_seven_per_cent_less_noise_than_by_the_curve(
     epsilon, n_queries
 ):

@@ -51,8 +51,11 @@ def test_the_cost_is_that_of_all_outcomes(of_labels):
         lambda: PATEClassifier(
             LogisticRegression(), n_teachers=50, n_queries=30, mechanism="gnmax"
         ),
-        lambda: PATEClassifier(
-            LogisticRegression(), n_teachers=50, n_queries=30, mechanism="lnmax"
+        pytest.param(
+            lambda: PATEClassifier(
+                LogisticRegression(), n_teachers=50, n_queries=30, mechanism="lnmax"
+            ),
+            marks=pytest.mark.thorough,
         ),
         lambda: DPLogisticRegression(feature_bounds=(-5, 5)),
     ],

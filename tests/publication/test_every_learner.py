@@ -27,6 +27,7 @@ from sklearn_pate.learners import DPLogisticRegression
 from sklearn_pate.model_selection import PrivateSearchCV
 from sklearn_pate.publication import publish
 from sklearn_pate.testing import seeded_noise
+from tests.cases import thorough_but
 from tests.inspection.report.registry_schema import violations
 from tests.private import last_step, model_fingerprint, read_released
 from tests.publication.learners import (
@@ -233,11 +234,14 @@ def test_the_winner_of_a_search_of_searches_comes_back(rows, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_seeded_fit_comes_back_without_a_guarantee(name, rows, tmp_path):
+@pytest.mark.parametrize(
+    "kind", thorough_but(["pate", "newton", "objective", "dpsgd"], LEARNERS)
+)
+def test_a_seeded_fit_comes_back_without_a_guarantee(kind, rows, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with seeded_noise(5):
-            seeded = fit(LEARNERS[name], rows, public=name not in WITHOUT_PUBLIC)
+            seeded = fit(LEARNERS[kind], rows, public=kind not in WITHOUT_PUBLIC)
         seeded.publish().save(tmp_path / "void.skops")
     loaded = PublishedClassifier.load(tmp_path / "void.skops", trusted=TRUSTED)
     assert loaded.privacy_spent_ == seeded.privacy_spent_

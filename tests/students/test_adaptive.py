@@ -17,6 +17,7 @@ from sklearn_pate.students import (
     RepresentativeQueries,
     UncertaintyQueries,
 )
+from tests.cases import thorough_but
 from tests.private import OneExpertPerClass
 
 STRATEGIES = [UncertaintyQueries, ExpertQueries, InteractiveQueries]
@@ -186,7 +187,9 @@ def pate(digits, **parameters):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("strategy", ["uncertainty", "experts"])
+@pytest.mark.parametrize(
+    "strategy", thorough_but(["uncertainty"], ["uncertainty", "experts"])
+)
 def test_the_privacy_cost_is_that_of_as_many_random_queries(digits, strategy):
     adaptive, random = pate(digits, query_strategy=strategy), pate(digits)
     assert adaptive.privacy_spent_.epsilon == random.privacy_spent_.epsilon

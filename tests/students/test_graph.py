@@ -29,7 +29,10 @@ NEAREST = KNeighborsClassifier(n_neighbors=1)  # has the number of its training 
 @pytest.mark.parametrize(
     "student",
     [
-        GraphSelfTrainingClassifier(RandomForestClassifier(10)),
+        pytest.param(
+            GraphSelfTrainingClassifier(RandomForestClassifier(10)),
+            marks=pytest.mark.thorough,
+        ),
         GraphSelfTrainingClassifier(LinearSVC()),
         GraphSelfTrainingClassifier(
             LogisticRegression(), StandardScaler(), n_rounds=2, random_state=0

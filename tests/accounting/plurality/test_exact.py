@@ -29,6 +29,7 @@ from tests.accounting.plurality.costs import (
     divergence,
     noisy_check_law,
 )
+from tests.cases import thorough_but
 from tests.private import GaussianPlurality, LaplacePlurality, NoisyCheck
 
 kinds = st.sampled_from(sorted(PLURALITIES))
@@ -321,7 +322,9 @@ def test_a_cost_that_is_above_the_ceiling_by_rounding_is_the_ceiling():
 
 
 @pytest.mark.slow
-@by_kind
+@pytest.mark.parametrize(
+    "kind", thorough_but(["gaussian", "laplace", "gumbel"], PLURALITIES)
+)
 def test_5000_teachers_and_1000_classes_are_not_too_many(kind):
     rng = np.random.default_rng(0)
     counts = rng.multinomial(5000, rng.dirichlet(np.full(1000, 0.3)), size=1)

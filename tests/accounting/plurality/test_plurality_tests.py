@@ -11,6 +11,7 @@ from tests.accounting.plurality.adaptive_game import (
     plurality_law,
     threshold_law,
 )
+from tests.cases import thorough_but
 from tests.private import (
     AnswerSteps,
     _is_coin_and_test,
@@ -65,7 +66,7 @@ def test_no_choice_of_votes_on_three_classes_exceeds_the_profile(sigma, n_answer
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_classes", [4, 7])
+@pytest.mark.parametrize("n_classes", thorough_but([4], [4, 7]))
 def test_random_votes_of_more_classes_do_not_exceed_the_profile(n_classes):
     sigma = 8
     rng = np.random.default_rng(n_classes)

@@ -222,7 +222,7 @@ def test_orders_between_those_searched_lose_little(order):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gamma", [1 / 180, 0.02, 0.05, 0.1])
+@pytest.mark.parametrize("gamma", thorough_but([0.05, 0.1], [1 / 180, 0.02, 0.05, 0.1]))
 def test_a_tie_of_two_costs_it_with_much_noise(gamma):
     """At the orders that decide about 30 answers and more."""
     orders = [1.1, 2, 3, 0.4 / gamma]
@@ -237,7 +237,7 @@ def test_a_tie_of_two_costs_it_with_much_noise(gamma):
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 10])
 @pytest.mark.parametrize(
-    "gamma", thorough_but([0.05, 0.1, 0.5, 2.0], [1e-3, 1 / 180, 0.05, 0.1, 0.5, 2.0])
+    "gamma", thorough_but([0.1, 0.5, 2.0], [1e-3, 1 / 180, 0.05, 0.1, 0.5, 2.0])
 )
 def test_never_above_the_classical_bound(gamma, n_classes):
     tight = whole_curve(gamma, n_classes)
@@ -284,7 +284,7 @@ def test_the_number_of_other_classes_does_not_matter():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gamma", thorough_but([0.05, 2.0], [1e-3, 0.05, 2.0]))
+@pytest.mark.parametrize("gamma", thorough_but([2.0], [1e-3, 0.05, 2.0]))
 def test_a_larger_order_never_costs_less(gamma):
     default = whole_curve(gamma, 3).orders
     orders = np.concatenate([[1.001, 1.005], default[:-1] + 0.001])
