@@ -1,6 +1,7 @@
 """What pyproject.toml cannot state: links of README.md, times in a source distribution.
 
-On a package index, relative links lead nowhere.
+On a package index, relative links lead nowhere. GitHub has pages of files at /blob/,
+and the files themselves, such as pictures, at /raw/.
 """
 
 import gzip
@@ -42,8 +43,11 @@ class SourceDistribution(sdist):
         return path
 
 
+linked = re.sub(r"\]\((?!https?:|#)", f"]({HOME}", README)
+pictures = HOME.replace("/blob/", "/raw/")
+
 setup(
     cmdclass={"sdist": SourceDistribution},
-    long_description=re.sub(r'(\]\(|src=")(?!https?:|#)', rf"\g<1>{HOME}", README),
+    long_description=re.sub(r'src="(?!https?:)', f'src="{pictures}', linked),
     long_description_content_type="text/markdown",
 )

@@ -22,13 +22,21 @@ from packaging.version import InvalidVersion, Version
 ROOT = Path(__file__).parent.parent
 CHANGELOG = "CHANGELOG.md"
 # Files with a line such as `version: 0.1.0`.
-VERSIONED = ["sklearn_pate/__init__.py", "CITATION.cff", "recipe/recipe.yaml"]
+CITATION = "CITATION.cff"
+VERSIONED = ["sklearn_pate/__init__.py", CITATION, "recipe/recipe.yaml"]
 LINE = r'(?m)^( *(?:version: |__version__ = "))([^\s"$]+)("?)$'
+# What the first release adds to files.
+DONE_ONCE = {
+    "pyproject.toml": "[project.urls]",
+    CITATION: "repository-code: ",
+    "README.md": "pip install 'sklearn-pate[",
+}
 LEFT = """\
 dist/ has the files of {version}. What is left, in this order:
 
   git push origin {branch}
-      and wait until the workflow has passed
+      and wait until the workflow has passed; if it fails, upload nothing:
+      git revert HEAD, correct the fault, and make the release again
   git tag --annotate v{version} --message "Release {version}"
   git push origin v{version}
   {python} -m twine upload dist/*
@@ -84,6 +92,15 @@ def check(version):
         raise SystemExit(f"{version} is not the version after {current}.")
     if follows:
         return
+    branch = git("branch", "--show-current")
+    if not re.fullmatch(r"main|\d+\.\d+\.x", branch):
+        raise SystemExit("Release from main, or from a branch such as 0.1.x.")
+    for name, text in DONE_ONCE.items():
+        if text not in (ROOT / name).read_text(encoding="utf-8"):
+            raise SystemExit(
+                f"{name} has no {text}: CONTRIBUTING.md says what is done once before "
+                "the first release."
+            )
     if git("tag", "--list", f"v{version}"):
         raise SystemExit(f"The tag v{version} exists.")
     if not re.fullmatch(r"https://.+/", home):
@@ -106,10 +123,12 @@ def write(version):
     section = f"## {version.base_version} (unreleased)"
     if version.is_devrelease:
         replace(CHANGELOG, r"\A# Changelog\n", rf"\g<0>\n{section}\n")
+        replace(CITATION, r"(?m)^date-released: .*\n", "")
         message = f"Development of {version.base_version}"
     else:
         today = datetime.date.today().isoformat()
         replace(CHANGELOG, re.escape(section), f"## {version} ({today})")
+        replace(CITATION, r"(?m)^version: .*\n", rf"\g<0>date-released: {today}\n")
         message = f"Release {version}"
     git("commit", "--quiet", "--message", message, "--", *VERSIONED, CHANGELOG)
     print(git("show", "--stat", "--format=%h %s"), flush=True)

@@ -1,5 +1,6 @@
-"""Examples in CONTRIBUTING.md run unchanged."""
+"""Examples in CONTRIBUTING.md run unchanged, and its layers are the contract."""
 
+import configparser
 import os
 import re
 import shutil
@@ -83,6 +84,20 @@ def test_the_examples_of_the_guide_pass_lint_and_types(tmp_path):
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_layers_are_those_that_lint_checks():
+    table = GUIDE.partition("| layer | content |\n|---|---|\n")[2].partition("\n\n")[0]
+    stated = [
+        set(re.findall(r"`(\w+)`", line.split("|")[1])) for line in table.splitlines()
+    ]
+    contracts = configparser.ConfigParser()
+    contracts.read(ROOT / "setup.cfg")
+    layers = contracts["importlinter:contract:layers"]["layers"].strip()
+    checked = [
+        set(re.findall(r"sklearn_pate\.(\w+)", line)) for line in layers.splitlines()
+    ]
+    assert stated == checked
 
 
 @pytest.mark.thorough

@@ -67,7 +67,7 @@ def test_the_oldest_python_that_is_listed_is_the_oldest_that_is_required():
 
 def test_the_oldest_versions_that_are_allowed_are_those_that_are_tested():
     extras = PROJECT["optional-dependencies"]
-    runtime = ("deep", "data", "plot", "distributed", "publish", "dpsgd")
+    runtime = ("deep", "data", "plot", "distributed", "publish", "dpsgd", "sites")
     allowed = PROJECT["dependencies"] + [
         one for name in runtime for one in extras[name]
     ]

@@ -21,6 +21,7 @@ PUBLIC_PACKAGES = [
     "mechanisms",
     "metrics",
     "model_selection",
+    "outcomes",
     "publication",
     "students",
     "testing",
