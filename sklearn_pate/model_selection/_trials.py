@@ -521,7 +521,8 @@ def fit_and_measure(
     statement = with_metrics(of_fit, plan.statement)
     record_release(ledger, statement, (rows.X, rows.codes, groups))
     # The privacy is spent on these lines: by the fit, then by the metrics.
-    model = estimator.fit(training.X, training.y, **training.params)
+    with accounted_elsewhere():
+        model = estimator.fit(training.X, training.y, **training.params)
     learner = last_step(model)
     check_spent(learner, statement.curve.values)
     learner.privacy_spent_ = with_label_set(learner.privacy_spent_, label_set)

@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV
 
 from sklearn_pate import PrivacyLeakWarning, PrivacyLedger
 from sklearn_pate.learners import DPLogisticRegression
-from sklearn_pate.model_selection import PrivateSearchCV
+from sklearn_pate.model_selection import PrivateSearchCV, fit_and_measure
 from tests.private import _entry, fit_without_ledger
 
 X = np.random.RandomState(0).uniform(size=(300, 2))
@@ -41,6 +41,17 @@ def test_other_rows_or_a_ledger_are_not(tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger.json", epsilon=9, delta=1e-5)
     clf = DPLogisticRegression(**CLF.get_params() | {"ledger": ledger})
     assert not warned(lambda: [clf.fit(X, Y), clf.fit(X, Y)])
+
+
+def test_measured_fits_with_a_ledger_are_not(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=9, delta=1e-5)
+
+    def measured(**parameters):
+        for _ in range(2):
+            fit_and_measure(CLF, X, Y, random_state=0, **parameters)
+
+    assert not warned(lambda: measured(ledger=ledger))
+    assert len(warned(measured)) == 1
 
 
 def test_a_search_without_a_ledger_is_reported_once():
