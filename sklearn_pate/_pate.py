@@ -85,39 +85,42 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         as `class_weight`, use the labels in y.
 
     student : classifier, default=None
-        The student. None is an :class:`~sklearn_pate.students.ImageStudent` for images,
-        a clone of the teacher for networks, the released mean with "scores", and else a
-        logistic regression. A student that accepts unlabelled rows (y = -1) is trained
-        on all public rows.
+        The student. None is a clone of the teacher for networks, an
+        :class:`~sklearn_pate.students.ImageStudent` for images, the released mean with
+        "scores", and else a logistic regression. A student that accepts unlabelled rows
+        (y = -1) is trained on all public rows.
 
     n_teachers : int or "auto", default="auto"
         Number of shards. "auto", not allowed with groups, is the square root of the
-        number of private rows. With "scores", it is twice this root, with a
-        `representation` three times, and for images up to four times.
+        number of private rows, and twice this root with "scores". Linear, nearest
+        neighbour and discriminant teachers with a `representation` are three times this
+        root with "scores", and up to four times for images.
 
     mechanism : {"auto", "scores", "gnmax", "lnmax", "gumbel", "permute-and-flip", \
             "confident", "interactive", "histogram"} or mechanism, default="auto"
         "scores" releases the noisy mean of the teachers' class probabilities; all other
         mechanisms answer queries on votes. "auto" is "scores", and "gnmax" for
-        networks, for students that accept unlabelled rows, with parameters of queries,
-        and if `epsilon` is None.
+        networks, for students that accept unlabelled rows, with plain votes or
+        parameters of queries, and if `epsilon` is None.
 
     n_queries : int or "auto", default="auto"
         Number of public rows that the teachers label by votes; must be "auto" for
-        "scores". At a fixed epsilon, more queries mean more noise in each. "auto" is
-        2000, and fewer for networks and for students that accept unlabelled rows.
+        "scores". At a fixed epsilon, more queries mean more noise in each. "auto" is at
+        most 2000 and the number of public rows, and fewer for networks, students of
+        images, and students that accept unlabelled rows.
 
     query_strategy : {"auto", "random", "representative", "uncertainty", "experts", \
             "interactive"} or QueryStrategy, default="auto"
         Rule that chooses the public rows to query, at no privacy cost. "auto" is
-        "representative" if all columns are numeric and fewer than a tenth of the public
-        rows are queried, and "random" otherwise.
+        "interactive" for that mechanism, "representative" if teachers see numbers alone
+        and fewer than a tenth of the public rows are queried, and else "random".
 
     vote : {"balanced", "plain"}, default="balanced"
         Rule of a teacher's vote. "plain" is the most probable class, as in the papers.
         "balanced" is the class whose probability most exceeds its mean over the public
-        rows. The student's probabilities then get the shares of the classes from a
-        noisy count; see "Balanced and plain votes" in :doc:`/guide/pate`.
+        rows, and the student's probabilities get the shares of the classes from a noisy
+        count. Votes are plain if the student has no `predict_proba`, or `synthetic`
+        does not count by class; see "Balanced and plain votes" in :doc:`/guide/pate`.
 
     threshold : {"auto", "balanced", "accuracy"} or float, default="auto"
         With two classes, the probability above which the second class is predicted.
@@ -200,8 +203,8 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         Privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be published.
 
     mechanism_ : Mechanism
-        The mechanism with all parameters set. With `synthetic`, the parts are
-        ``counts`` and ``mechanism``.
+        The mechanism with all parameters set. After noisy counts (balanced votes,
+        `synthetic`, or counted codes), it has the parts ``counts`` and ``mechanism``.
 
     query_strategy_ : QueryStrategy
         The strategy that was used. Absent for "scores".
@@ -361,7 +364,8 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         ------
         ValueError
             If a parameter or the data cannot be used. Nothing was released or charged,
-            except possibly the counts of `synthetic`.
+            except possibly the counts of `synthetic` or of codes. If all teachers
+            failed, the message may quote private rows: do not publish it.
 
         BudgetExceededError, LedgerError
             If the cost exceeds the budget of the `ledger`, or if its file cannot be
@@ -421,6 +425,9 @@ class PATEClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassif
         sends the labels. The unit of privacy is a party, and `classes` is required. At
         epsilon 1, use the votes of a hundred parties or more. For few parties with many
         patients each, see :func:`~sklearn_pate.distributed.cast_votes`.
+
+        Votes count as plain, and ``mechanism="auto"`` is "gnmax". With
+        ``student=None``, `estimator` is the student if it predicts probabilities.
 
         Parameters
         ----------

@@ -36,6 +36,9 @@ class PrivacyLeakWarning(UserWarning):
     number of rows, and bounds of values read from private rows. Do not publish results
     of such a fit. Correct the cause that the message names, and fit again.
 
+    Another reason is a second fit of the same rows without a ledger, which is named
+    once in a process. The costs of both fits add up.
+
     Unlike other warnings, this warning is shown every time. In programs whose warnings
     nobody reads, turn the warning into an error.
 
@@ -89,8 +92,11 @@ class PublicDataWarning(UserWarning):
     pass other rows as `X_public` to protect everybody. An `X_public` with as many rows
     as X may be a copy of X. A search may also split these rows, unless they are in a
     :class:`~sklearn_pate.PublicData`. A text column may hold numbers, dates or ids. The
-    axis of the channels of images may be unclear. The warning is raised before any
-    teacher is trained. The message is for the data holder, as it has numbers of rows.
+    axis of the channels of images may be unclear. The message is for the data holder,
+    as it has numbers of rows.
+
+    The warning is raised before any privacy cost is spent, except where released
+    numbers show that public rows are unlike the private rows.
 
     Examples
     --------

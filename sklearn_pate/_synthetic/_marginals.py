@@ -449,8 +449,9 @@ class PrivateMarginals(BaseEstimator):
     share : float or "auto", default="auto"
         Share of the privacy cost that the counts use, between 0 and 1: a share of the
         squared mu of Gaussian differential privacy. "auto" is 0.1. For
-        :class:`~sklearn_pate.DPNewtonClassifier`, "auto" is 0.7, or 0.95 if the noise
-        is too large for the coefficients.
+        :class:`~sklearn_pate.DPNewtonClassifier` with counts by class, a `basis` other
+        than "rbf" and no `representation`, it is 0.7, or 0.95 if the noise is too large
+        for the coefficients.
 
     by_class : bool, default=True
         Whether to count each class separately, at no further privacy cost. Use False
@@ -489,9 +490,10 @@ class PrivateMarginals(BaseEstimator):
     thus differ by at most sqrt(2 d) in the Euclidean norm. Every cell, even an empty
     one, gets discrete Gaussian noise (Canonne, Kamath, Steinke 2020). The privacy cost
     does not depend on the number of cells. Rows are drawn from the nearest non-negative
-    counts in which all columns have equal class totals. Each class is drawn equally
-    often. Given the class, columns are drawn independently. The proof is on the page
-    :doc:`/accounting`, section "Synthetic rows".
+    counts in which all columns have equal class totals. Classes are drawn as often
+    as the noisy counts say, and equally often for plain votes and nearest neighbours.
+    Given the class, columns are drawn independently. The proof is Lemma 8 on the page
+    :doc:`/proofs/counts`.
 
     Examples
     --------

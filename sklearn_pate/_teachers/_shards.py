@@ -294,9 +294,9 @@ def shard_of(ids: Any, n_teachers: int, key: int | bytes) -> NDArray[np.intp]:
 
     Notes
     -----
-    The shard is h times `n_teachers`, divided by ``2**64`` and rounded down. Here h is
-    SipHash-2-4 (Aumasson, Bernstein 2012, "SipHash: a fast short-input PRF") of the id
-    as text.
+    The shard is h times `n_teachers`, divided by ``2**32`` and rounded down. Here h is
+    the upper half of SipHash-2-4 (Aumasson, Bernstein 2012, "SipHash: a fast
+    short-input PRF") of the id as text, under a key that BLAKE2b derives from `key`.
 
     Examples
     --------

@@ -752,7 +752,7 @@ class PrivacyLedger:
 
     orders : array-like of shape (n_orders,), default=None
         Renyi orders at which costs add up, fixed when the file is created. Default: the
-        order that admits the most answers of the default mechanism. With
+        order that admits the most releases with Gaussian noise. With
         several orders, a ledger is better for several kinds of mechanisms, but admits
         slightly fewer releases with Gaussian noise.
 
@@ -795,7 +795,7 @@ class PrivacyLedger:
     if the sum of their epsilons is within the budget. For example, a fit with a pure
     epsilon of 0.5 takes a sixth of a budget of 3. After the first cost with a positive
     delta, pure releases count by their Renyi costs. The proof is on the page
-    :doc:`Privacy cost of an answer </accounting>`.
+    :doc:`/proofs/ledger`.
 
     The first entry is also admitted if its privacy profile (delta at every epsilon) is
     within the budget, so that one fit may use the whole budget. If the Renyi cost of

@@ -241,7 +241,10 @@ class OtherRelease:
             If `event` is not a DpEvent.
 
         ValueError
-            If dp-accounting does not support `relation` for an event.
+            If `relation` is neither "add-remove" nor "replace-one".
+
+        dp_accounting.UnsupportedEventError
+            If dp-accounting does not support the event, or the `relation` for it.
         """
         package = optional_module("dp_accounting", "dp-accounting")
         rdp = optional_module("dp_accounting.rdp", "dp-accounting")

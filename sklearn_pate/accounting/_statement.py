@@ -441,7 +441,8 @@ class PrivacySpent:
     Mironov, Naor 2006, "Our data, ourselves: privacy via distributed noise
     generation"). Epsilon is at most ``curve.to_epsilon(delta)``, and smaller if an
     exact cost is known. The exact cost is known for noisy counts, noisy sums, pure
-    guarantees, DP-SGD, and answers of all mechanisms but
+    guarantees, DP-SGD, and up to 100,000 answers with noise of a usual scale (for
+    Gaussian noise, sigma from 3 to 10,000) by all mechanisms but
     :class:`~sklearn_pate.mechanisms.LNMax` on three or more classes. The proofs are on
     the page :doc:`Privacy cost of an answer </accounting>`.
 

@@ -153,7 +153,7 @@ class PrivacyAnalysis:
         -------
         optimal_epsilon : float or None
             Sensitive; `sanitize` releases this epsilon with noise. None for an
-            interactive mechanism.
+            interactive mechanism, and if the cost does not depend on votes.
         """
         return self._costs.optimal_epsilon
 
@@ -165,7 +165,9 @@ class PrivacyAnalysis:
         -------
         paper_epsilon : float or None
             Sensitive. For few votes, this epsilon may exceed
-            ``privacy_spent_.epsilon``, which uses a tighter worst case.
+            ``privacy_spent_.epsilon``, which uses a tighter worst case. None without a
+            formula in a paper: for an interactive mechanism, after noisy counts (as for
+            balanced votes), and if the cost does not depend on votes.
         """
         return self._costs.paper_epsilon
 

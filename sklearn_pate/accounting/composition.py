@@ -910,8 +910,7 @@ class RenyiFilter:
     thus takes no delta from other orders. The budget thus admits all releases that
     basic composition or the Renyi filter admits. The Renyi cost of a release never
     exceeds its pure epsilon, so sums of Renyi costs and pure epsilons would admit no
-    further release. The proof is on the page :doc:`Privacy cost of an answer
-    </accounting>`.
+    further release. The proof is on the page :doc:`/proofs/ledger`.
     """
 
     orders: tuple[float, ...]

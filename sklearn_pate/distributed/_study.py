@@ -161,7 +161,7 @@ class Study:
     privacy-preserving machine learning", without a way to go on if a site drops out.
     The noise is from Kairouz, Liu, Steinke (2021), "The distributed discrete Gaussian
     mechanism for federated learning with secure aggregation". Each site is charged the
-    whole cost before its first reply. Proofs: :doc:`/accounting`.
+    whole cost before its first reply. Proofs: :doc:`/proofs/sites`.
 
     Examples
     --------

@@ -909,7 +909,7 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
         rows.
 
     intercept_scaling : float, default=1.0
-        Value of the constant column for the intercept, relative to `data_norm`. A
+        Value of the constant column for the intercept, in the unit of the features. A
         larger value regularises the intercept less, and makes the features smaller
         relative to the noise.
 
@@ -1001,14 +1001,14 @@ class DPLogisticRegression(PrivateLinearClassifier, ProbabilityScoresMixin):
 
     ``C="auto"`` is 1 / lambda with lambda = b / 8 + c / (e^{epsilon/2} - 1), for the
     epsilon of one binary problem. With d weights, b = 2 (d (d + 1))^{1/2} / epsilon is
-    about the length of the random linear term. For "gaussian", b is (d k)^{1/2} / mu,
+    about the length of the random linear term. For "gaussian", b is d^{1/2} / mu,
     where k binary problems, each mu-Gaussian differentially private, together satisfy
     epsilon and delta. For "output", lambda is max(b / 8, (2 n c b^2 / (64 d))^{1/3})
     with n rows.
 
     ``representation="auto"`` has up to 500 components for "gaussian". The noise of the
     other methods is proportional to the number of components, so the number is (n
-    epsilon)^{1/2} / 4 with n rows.
+    epsilon / k)^{1/2} / 4, from 1 to 500, with n rows and k binary problems.
 
     For a kernel machine without public rows, use a Pipeline of ``RBFSampler(gamma=1)``
     and ``DPLogisticRegression(data_norm=math.sqrt(2))``. A fit of
@@ -1119,7 +1119,7 @@ class DPLinearSVC(PrivateLinearClassifier):
         counts in the norm of a row.
 
     intercept_scaling : float, default=1.0
-        Value of the constant column for the intercept, relative to `data_norm`. See
+        Value of the constant column for the intercept, in the unit of the features. See
         :class:`DPLogisticRegression`.
 
     huber : float, default=0.5

@@ -181,10 +181,10 @@ class DPNaiveBayesClassifier(DelegatedPredictionMixin, PrivateClassifier):
     most one cell of each table. The counts of neighbouring data sets thus differ by at
     most sqrt(2 D) in the Euclidean norm. The release is mu-Gaussian differentially
     private with mu = sqrt(2 D) / sqrt(sigma^2 - 2.25), and the stated epsilon is exact
-    (Balle and Wang 2018). The proof is on the page :doc:`/accounting`, section
-    "Synthetic rows". Noisy tables are replaced by the nearest tables without negative
-    counts. The total of a class is the mean of its totals in all columns. Half of the
-    noise scale is added to each count.
+    (Balle and Wang 2018). The proof is Lemma 8 on the page :doc:`/proofs/counts`. Noisy
+    tables are replaced by the nearest tables without negative counts. The total of a
+    class is the mean of its totals in all columns. Half of the noise scale is added to
+    each count.
 
     Naive Bayes assumes that columns are independent, given the class. If columns depend
     on each other, the ranking of rows changes little, but probabilities would be too
@@ -275,7 +275,8 @@ class DPNaiveBayesClassifier(DelegatedPredictionMixin, PrivateClassifier):
         Warns
         -----
         PrivacyLeakWarning
-            If the noise is seeded, or `delta` is too large for the number of rows.
+            If the noise is seeded, or `delta` or `epsilon` is too large for privacy.
+            Also for a second fit of the same rows without a ledger.
 
         PrivacyUtilityWarning
             If the noisy counts show that the domain misses values of the private rows.

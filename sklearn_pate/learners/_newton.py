@@ -824,8 +824,9 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
         `representation`.
 
     max_coordinates : int or "auto", default="auto"
-        Largest number of features that are tried. With more noise, fewer rows or rarer
-        classes, the model has fewer features. "auto" is 500, or 1000 for images.
+        Largest number of features that are tried, and at most a tenth of the number of
+        public rows, or 5. With more noise, fewer rows or rarer classes, the model has
+        fewer features. "auto" is 500, or 1000 for images.
 
     threshold : {"auto", "balanced", "accuracy"} or float, default="auto"
         With two classes, the probability above which the second class is predicted.
@@ -905,8 +906,8 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
         published.
 
     mechanism_ : NewtonSteps or TwoPartRelease
-        The noisy steps, with all parameters set. With `synthetic`, the parts are
-        ``counts`` and ``mechanism``.
+        The noisy steps, with all parameters set. With `synthetic` or counted codes, the
+        parts are ``counts`` and ``mechanism``.
 
     marginals_ : dict
         Only with `synthetic` or counted codes: the noisy counts of each column. The
@@ -944,7 +945,7 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
     All steps together are mu-Gaussian differentially private with mu = 2 / noise_scale,
     up to the rounding in ``gdp_mu``. The stated epsilon is exact, and does not depend
     on the numbers of public rows, classes and features. The proof is on the page
-    :doc:`/accounting`.
+    :doc:`/proofs/sums`.
 
     For n units and K classes with shares pi from the first step, let G = (1
     - sum(pi^2)) K / (K - 1). For a table, the model has the first 0.029 sqrt(G) n mu
@@ -1059,7 +1060,8 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
         Raises
         ------
         ValueError
-            If a parameter or the data cannot be used. Nothing was released or charged.
+            If a parameter or the data cannot be used. Nothing was released or charged,
+            except possibly the counts of `synthetic` or of codes.
 
         BudgetExceededError
             If the privacy cost exceeds the budget of the `ledger`. Nothing was released
@@ -1076,7 +1078,8 @@ class DPNewtonClassifier(CallbackSupportMixin, PublicRowsClassifier):
             If rows of X are used as public rows, or `X_public` does not resemble X.
 
         PrivacyLeakWarning
-            If the noise is seeded, or `delta` is too large for the number of rows.
+            If the noise is seeded, or `delta` or `epsilon` is too large for privacy.
+            Also for a second fit of the same rows without a ledger.
 
         PrivacyUtilityWarning
             If the noise is too large for the coefficients, by public or by released

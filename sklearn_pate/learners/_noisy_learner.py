@@ -258,8 +258,9 @@ class NoisyTraining(PrivateClassifier, Generic[Settings]):
         Warns
         -----
         PrivacyLeakWarning
-            If the noise is seeded, `delta` is too large for the number of rows, or a
-            bound was read from private data.
+            If the noise is seeded, `delta` or `epsilon` is too large for privacy, or a
+            bound was read from private data. Also for a second fit of the same rows
+            without a ledger.
 
         PrivacyUtilityWarning
             If the noise is too large for the model, by public or released numbers.

@@ -598,8 +598,9 @@ class PETDLClassifier(CallbackSupportMixin, MetaEstimatorMixin, PublicRowsClassi
         **Sensitive**: the sum without noise, and problems of teachers. A pickled or
         copied estimator lacks this attribute.
 
-    mechanism_ : NoisySum
-        The mechanism with all parameters set.
+    mechanism_ : NoisySum or TwoPartRelease
+        The mechanism with all parameters set. With `synthetic`, the parts are
+        ``counts`` and ``mechanism``.
 
     batch_of_row_ : ndarray of int of shape (n_public,)
         Public batch of each public row, or -1 if the row is in no batch. May be

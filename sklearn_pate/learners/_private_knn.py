@@ -354,8 +354,9 @@ class PrivateKNNClassifier(MetaEstimatorMixin, PublicRowsClassifier):
         The privacy statement: ``epsilon, delta = clf.privacy_spent_``. May be
         published. In the statement, ``n_teachers`` is the number of neighbours.
 
-    mechanism_ : SampledMechanism
-        The mechanism with all parameters set.
+    mechanism_ : SampledMechanism or TwoPartRelease
+        The mechanism with all parameters set. With `synthetic`, the parts are
+        ``counts`` and ``mechanism``.
 
     n_neighbors_ : int
         Number of neighbours that voted on a query.
@@ -485,9 +486,10 @@ class PrivateKNNClassifier(MetaEstimatorMixin, PublicRowsClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
-            Private rows. A row with missing or infinite features is moved to the middle
-            of the range of the public rows. Such a row causes no error and changes no
-            vote of another row.
+            Private rows. A row with missing or infinite features, after
+            `representation`, is moved to the middle of the range of the public rows, or
+            to zero for "cosine". Such a row causes no error and changes no vote of
+            another row.
 
         y : array-like of shape (n_rows,)
             Labels of the private rows. `check_data` lists labels that are no class.
@@ -508,7 +510,8 @@ class PrivateKNNClassifier(MetaEstimatorMixin, PublicRowsClassifier):
         Raises
         ------
         ValueError
-            If a parameter or the data cannot be used. Nothing was queried or charged.
+            If a parameter or the data cannot be used. Nothing was queried or charged,
+            except possibly the counts of `synthetic`.
 
         BudgetExceededError
             If the privacy cost exceeds the budget of the `ledger`. Nothing was queried

@@ -84,8 +84,8 @@ class GNMax(PluralityMechanism):
     Steinke 2020). Ties are broken at random. The privacy cost of an answer is
     :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`, about 0.64 a / sigma^2
     at Renyi orders a far below sigma. The stated epsilon is the exact epsilon of
-    adaptive answers, which is 6 to 8 % smaller. Proofs are on the page
-    :doc:`/accounting`.
+    adaptive answers, which is 6 to 8 % smaller. Proofs are on the pages
+    :doc:`/proofs/votes` and :doc:`/proofs/adaptive-answers`.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class NoisyHistogram(GNMax):
     whole orders, and at most a / sigma^2 at other orders (Canonne, Kamath, Steinke
     2020, Proposition 5). The methods `local_curve`, `enumerated_curve` and
     `optimal_curve` thus have closed forms. The result of `local_curve` depends on votes
-    through abstentions only. Proofs are on the page :doc:`/accounting`.
+    through abstentions only. Proofs are on the page :doc:`/proofs/votes`.
 
     Examples
     --------
@@ -296,7 +296,7 @@ class LNMax(PluralityMechanism):
     2020). Ties are broken at random. An answer is (2 gamma, 0)-differentially private.
     The privacy cost of an answer is
     :func:`~sklearn_pate.accounting.tight_laplace_worst_case`. The proof is on the page
-    :doc:`/accounting`.
+    :doc:`/proofs/votes`.
 
     Examples
     --------
@@ -510,7 +510,8 @@ class ConfidentGNMax(PluralityMechanism):
     :func:`~sklearn_pate.accounting.tight_threshold_worst_case`. The privacy cost of an
     answer is :func:`~sklearn_pate.accounting.tight_gaussian_worst_case`. If smaller
     than the epsilon of these costs, the stated epsilon is the exact epsilon of the
-    worst sequence of checks and answers. Proofs are on the page :doc:`/accounting`. The
+    worst sequence of checks and answers. Proofs are on the pages :doc:`/proofs/votes`
+    and :doc:`/proofs/adaptive-answers`. The
     paper multiplies the cost of an answer by the probability of an answer, and the
     result is not an upper bound; see
     :func:`~sklearn_pate.accounting.bounds.confident_2018`.
@@ -671,7 +672,7 @@ class InteractiveGNMax(ConfidentGNMax):
     the largest excess by at most one, so the privacy cost equals the cost of
     :class:`ConfidentGNMax`. The probabilities may depend on earlier answers. The bound
     `local_curve` holds for given probabilities only, not for a student trained on the
-    answers. The proof is Lemma 4 on the page :doc:`/accounting`.
+    answers. The proof is Lemma 4 on the page :doc:`/proofs/votes`.
 
     Examples
     --------

@@ -215,7 +215,7 @@ class GaussianSum(Mechanism):
             Target epsilon of the fit. With None, `noise_scale` is kept.
 
         delta : float, default=1e-5
-            Delta of the (epsilon, delta) guarantee, in (0, 1).
+            Delta of the (epsilon, delta) guarantee, in (0, 0.1).
 
         before : Cost, default=None
             Privacy cost, for the same neighbours, of noisy counts that are released
@@ -374,7 +374,7 @@ class NoisySum(GaussianSum):
     ensembles", add noise to a loss. This noise gives no privacy, as the gradient of the
     noise is zero. The exact epsilon is from Balle and Wang (2018), "Improving the
     Gaussian mechanism for differential privacy". The proof for whole numbers is on the
-    page :doc:`/accounting`.
+    page :doc:`/proofs/sums`.
 
     Examples
     --------
@@ -717,7 +717,7 @@ class MeanScores(GaussianSum):
     / noise_scale (Dong, Roth, Su 2022, "Gaussian differential privacy", Corollary 3.3),
     up to the rounding in ``gdp_mu``. The stated epsilon is exact, and does not depend
     on the numbers of public rows, classes and coordinates. The proof is on the page
-    :doc:`/accounting`.
+    :doc:`/proofs/sums`.
 
     The functions are those that vary most over public rows: unlike the steps of
     :class:`~sklearn_pate.DPNewtonClassifier`, the release does not choose among more

@@ -119,7 +119,8 @@ class Mechanism(BaseEstimator, ABC):
         Parameters
         ----------
         n_queries : int, default=0
-            Number of queries. Mechanisms that answer no queries do not use this number.
+            Number of queries, or of steps of all releases: mean scores have 3 steps a
+            release. Mechanisms without queries or steps do not use this number.
 
         n_classes : int, default=2
             Number of classes.
@@ -529,7 +530,7 @@ class PluralityMechanism(Mechanism):
             Target epsilon of the whole fit. With None, the noise parameters are kept.
 
         delta : float, default=1e-5
-            Delta of the (epsilon, delta) guarantee, in (0, 1).
+            Delta of the (epsilon, delta) guarantee, in (0, 0.1).
 
         before : Cost, default=None
             Privacy cost, for the same neighbours, of noisy counts that are released
@@ -920,7 +921,7 @@ class PluralityMechanism(Mechanism):
         -----
         The method is from Papernot et al. 2018, Appendix B. The cost in the paper is
         not an upper bound. This method's cost is derived on the page
-        :doc:`/accounting`.
+        :doc:`/proofs/local-cost`.
         """
         self._check_ready()
         counts = check_counts(counts)

@@ -183,7 +183,9 @@ def private_metrics(
     Warns
     -----
     PrivacyUtilityWarning
-        If the noise is too large for the ROC curve. Nothing was released.
+        If the noise is too large for the ROC curve: nothing was released then. Also if
+        released counts show many labels or subgroups that are not declared: the privacy
+        cost was spent then.
 
     PrivacyLeakWarning
         If `delta` is too large for the number of rows.
@@ -199,8 +201,8 @@ def private_metrics(
     Every cell, even an empty one, gets discrete Gaussian noise (Canonne, Kamath,
     Steinke 2020). The first release has a confusion matrix and the number of rows by
     score, and takes a quarter of the squared mu (of Gaussian differential privacy). The
-    second release has scores by label. The proof is in the section "Private metrics" of
-    the page :doc:`/accounting`.
+    second release has scores by label. The proof is Lemma 10 on the page
+    :doc:`/proofs/counts`.
 
     A row's score must not depend on other rows, not even in the last bit. Rows are
     scored in blocks by these models, fitted or published:

@@ -301,7 +301,9 @@ class PrivateSearchCV(MetaEstimatorMixin, DelegatedPredictionMixin, PrivateClass
         shows the number of fits, which is secret otherwise.
 
     random_state : int, RandomState instance or None, default=None
-        Seed of the split into training and validation rows. The seed may be public.
+        Seed of the split into training and validation rows. The seed may be public. For
+        candidates that protect an added or removed row, the split is secret and has no
+        seed.
 
     Attributes
     ----------

@@ -451,7 +451,9 @@ def fit_and_measure(
     Warns
     -----
     PrivacyUtilityWarning
-        If the noise is too large for the ROC curve. Nothing was released.
+        If the noise is too large for the ROC curve: nothing was released then. Also if
+        released counts show many labels or subgroups that are not declared: the privacy
+        cost was spent then.
 
     PrivacyLeakWarning
         If `delta` is too large for the number of rows, or noise is seeded.
@@ -467,8 +469,8 @@ def fit_and_measure(
     data sets differ in one part only. If the training part differs, the metrics are a
     post-processing of the model and of equal rows. If the test part differs, the
     distribution of the model does not change. The Renyi curve and the privacy profile
-    are thus the pointwise maxima for fit and metrics. The proof is on the page
-    :doc:`/accounting`, section "Private metrics".
+    are thus the pointwise maxima for fit and metrics. The proof is Lemma 11 on
+    the page :doc:`/proofs/counts`.
 
     Examples
     --------

@@ -218,7 +218,9 @@ class PrivateOutcome(AroundClassifier, OutcomeOfClasses[PrivateClassifier], ABC)
             Private rows, as `classifier` takes them.
 
         y : array-like of shape (n_rows,)
-            Outcomes of the private rows. `check_data` lists those that are dropped.
+            Outcomes of the private rows: numbers, or for times a structured array of an
+            event (a boolean, or 0 and 1) and then a time. `check_data` lists those that
+            are dropped.
 
         X_public : PublicData or {array-like, sparse matrix, dataframe} of shape \
                 (n_public, n_features), default=None

@@ -277,9 +277,10 @@ class BinnedRegressor(PredictionsOfBins, PrivateOutcome):
     bins : array-like of shape (n_edges,), default=None
         Edges of the bins, which increase, chosen **without a look at private rows**. A
         number below the first edge counts in the first bin, and one above the last edge
-        in the last bin. Two numbers are a range, which becomes 3 to 7 bins of equal
-        width by the numbers of rows and epsilon. With None, the range is that of y, and
-        the privacy statement assumes that it is public.
+        in the last bin. Two numbers are a range, which becomes 5 bins of equal width,
+        or 3 to 7 by the number of rows and epsilon if PATE, DPNewton or PETDL protects
+        rows. With None, the range is that of y, and the privacy statement assumes that
+        it is public.
 
     Attributes
     ----------

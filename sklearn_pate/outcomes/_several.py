@@ -478,11 +478,12 @@ class PrivateMultiOutput(PredictionsOfSeveral, AroundClassifier):
         Raises
         ------
         ValueError
-            If a parameter or the data cannot be used. Nothing was released or charged.
+            If a parameter or the data cannot be used. Nothing was released or charged,
+            unless a fit of one outcome failed: the cost of all outcomes was charged.
 
-        BudgetExceededError
-            If the cost of all outcomes together exceeds the budget of the `ledger`.
-            Nothing was released or charged.
+        BudgetExceededError, LedgerError
+            If the cost of all outcomes together exceeds the budget of the `ledger`, or
+            if its file cannot be used. Nothing was released or charged.
         """
         given = given_only(X_public=X_public, groups=groups)
         plan = self._plan(X, y, given)

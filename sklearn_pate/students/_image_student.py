@@ -48,7 +48,8 @@ class ImageStudent(WrappingClassifier):
         Class labels.
 
     n_features_in_ : int
-        Number of rows of pixels of an image, or number of values in a flat row.
+        Number of values in a flat row, or length of the second axis of images: rows of
+        pixels, or channels if these come first.
 
     Notes
     -----

@@ -589,14 +589,27 @@ class ImageRepresentation(
     filters_ : ndarray of shape (n_values, n_filters)
         Filters of normalised patches.
 
+    offsets_ : ndarray of shape (n_filters,)
+        Outputs of the filters for the mean patch, which are subtracted.
+
+    flat_ : float
+        Variance of a patch that counts as flat, which is added to each variance.
+
+    mean_ : ndarray of shape (n_averages,)
+        Mean of the averages over the public images.
+
     components_ : ndarray of shape (n_averages, n_components)
         Components, in order of increasing sensitivity to changes of an image.
 
     range_ : tuple of float
         Smallest and largest value in the public images.
 
+    input_shape_ : tuple of int
+        Shape of an image.
+
     n_features_in_ : int
-        Number of values in a flat row, or number of rows of pixels in an image.
+        Number of values in a flat row, or length of the second axis of images: rows of
+        pixels, or channels if these come first.
 
     Notes
     -----
