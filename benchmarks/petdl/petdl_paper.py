@@ -5,11 +5,11 @@ and 4). This does not change the gradient of the loss: the student does
 not depend on the noise, and an attacker who can train on two data sets can decide which
 of them a student is from. Teachers and students of the paper's MNIST claims (Tables 1
 and 2) are trained and attacked. Writes the table noise_on_loss of results/petdl.json.
-With ``--small``, there are 3000 private images: enough for the attack, but not for the
-accuracy::
+There are 3000 private images: enough for the attack, but not for the accuracy. With
+``--all-images``, there are 60,000::
 
     python -m benchmarks petdl_paper
-    python -m benchmarks petdl_paper --small
+    python -m benchmarks petdl_paper --all-images
 """
 
 import numpy as np
@@ -263,8 +263,8 @@ def bound_from_guesses(
 def main():
     """Measure all claims."""
     parser = command(__doc__)
-    parser.add_argument("--small", action="store_true", help="3000 private images")
-    name = "mnist-small" if parser.parse_args().small else "mnist"
+    parser.add_argument("--all-images", action="store_true", help="60,000 images")
+    name = "mnist" if parser.parse_args().all_images else "mnist-small"
     WORK.mkdir(exist_ok=True)
     rows = noise_on_loss(load_images(name), name)
     save("petdl", "noise_on_loss", rows, shuffles=list(SHUFFLES))
