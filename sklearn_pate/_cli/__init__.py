@@ -1,5 +1,6 @@
 """The command line: plans, reports, and fits of sites that share no row."""
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -19,8 +20,8 @@ from sklearn_pate.exceptions import BudgetExceededError
 
 __all__ = ["main"]
 
-# Exit code of a process that SIGPIPE ends.
-BROKEN_PIPE = 128 + 13
+# Exit codes of a process that SIGPIPE or SIGINT ends.
+BROKEN_PIPE, INTERRUPTED = 128 + 13, 128 + 2
 _COMMANDS = {
     "plan": run_plan,
     "measure": run_measure,
@@ -41,6 +42,10 @@ def main(arguments: Sequence[str] | None = None, program: str = "sklearn-pate") 
 
     Raises SystemExit with code 2 for invalid input, and 0 after help or version.
     """
+    for stream in sys.stdout, sys.stderr:
+        if isinstance(stream, io.TextIOWrapper):
+            # What was paid for is shown, also where the terminal lacks a character.
+            stream.reconfigure(errors="backslashreplace")
     try:
         try:
             _run(arguments, program)
@@ -50,6 +55,9 @@ def main(arguments: Sequence[str] | None = None, program: str = "sklearn-pate") 
         # At exit, Python writes the rest, which must not raise again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except KeyboardInterrupt:
+        print(f"{program}: interrupted; run the same command again.", file=sys.stderr)
+        return INTERRUPTED
     return 0
 
 

@@ -18,11 +18,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn_pate._cli._options import (
     TABLE,
     check_is_file,
+    check_own_files,
     chosen_mechanism,
     open_ledger,
     plain_warnings,
 )
-from sklearn_pate._cli._tables import labels_like, read_rows
+from sklearn_pate._cli._tables import (
+    check_apart,
+    check_labels,
+    labels_like,
+    read_rows,
+)
 from sklearn_pate._inputs._file_content import check_can_write, strict_json
 from sklearn_pate._pate import PATEClassifier
 from sklearn_pate._synthetic._marginals import PrivateMarginals
@@ -120,6 +126,9 @@ def _read_json(name: str, path: str) -> Any:
 def run_measure(given: argparse.Namespace) -> None:
     """Measure a published model on private rows, and print or write the metrics."""
     if given.output is not None:
+        check_own_files(
+            [given.output], [*paths_of(given.model), given.rows, given.ledger]
+        )
         check_can_write([given.output], overwrite=given.overwrite)
     model = PublishedClassifier.load(given.model, trusted=given.trust)
     if model.privacy_spent_.unit == "group" and given.group is None:
@@ -127,10 +136,12 @@ def run_measure(given: argparse.Namespace) -> None:
             "The model protects groups; pass --group with the column of group ids."
         )
     ledger = open_ledger(given.ledger)
-    others = [
-        name for name in (given.label, given.group, given.subgroup) if name is not None
-    ]
+    named = {"label": given.label, "group": given.group, "subgroup": given.subgroup}
+    check_apart(getattr(model, "feature_names_in_", ()), named)
+    others = [name for name in named.values() if name is not None]
     X, columns = read_rows(given.rows, model, others)
+    y = labels_like(columns[given.label], model.classes_.tolist())
+    check_labels(y, model.classes_, given.rows, given.label)
     subgroups: Any = columns.get(given.subgroup)
     values = given.subgroup_values
     if subgroups is not None and values is not None:
@@ -140,7 +151,7 @@ def run_measure(given: argparse.Namespace) -> None:
         metrics = private_metrics(
             model,
             X,
-            labels_like(columns[given.label], model.classes_.tolist()),
+            y,
             epsilon=given.epsilon,
             delta=given.delta,
             groups=columns.get(given.group),

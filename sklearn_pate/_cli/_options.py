@@ -4,7 +4,7 @@ import argparse
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,20 @@ from sklearn_pate.publication._model_file import paths_of
 
 #: Texts of the program and of its commands, with their options.
 TABLE = read_table("sklearn_pate._cli", "commands.toml")
+
+
+class _Noted(argparse.Action):
+    """Value of an option; `options_given` has the names of those that were given."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        namespace.__dict__.setdefault("options_given", set()).add(self.dest)
+        setattr(namespace, self.dest, values)
 
 
 class Parser(argparse.ArgumentParser):
@@ -66,6 +80,7 @@ def add_options(parser: argparse.ArgumentParser, command: Mapping[str, Any]) -> 
         names |= dict.fromkeys(option.pop("parameters", ()), f"--{name}")
         if "type" in option:
             option["type"] = _TYPES[option["type"]]
+        option.setdefault("action", _Noted)
         if option.pop("one_of_two", False):
             one_of_two = one_of_two or parser.add_mutually_exclusive_group()
             one_of_two.add_argument(*flags, **option)
@@ -90,7 +105,12 @@ _number = partial(_parsed, float, "a number", "0.5")
 
 def _texts(text: str) -> list[str]:
     """Parse texts that are separated by commas."""
-    return [one.strip() for one in text.split(",")]
+    texts = [one.strip() for one in text.split(",")]
+    if not all(texts):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} has nothing before or behind a comma; leave the comma out"
+        )
+    return texts
 
 
 def _labels(text: str) -> list[Any]:
@@ -160,6 +180,16 @@ def check_is_file(name: str, path: str | Path) -> None:
     """Raise unless an option names a file."""
     if not Path(path).is_file():
         raise ValueError(f"{name}={str(path)!r} is not a file; correct the path.")
+
+
+def check_own_files(outputs: Iterable[str | Path], inputs: Iterable[Any]) -> None:
+    """Raise if a command would write one of the files that it reads."""
+    read = {Path(path).resolve() for path in inputs if path is not None}
+    for path in outputs:
+        if Path(path).resolve() in read:
+            raise ValueError(
+                f"{path} is a file that this command reads; choose another output."
+            )
 
 
 def open_ledger(path: str | None) -> PrivacyLedger | None:

@@ -15,12 +15,15 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from sklearn_pate._cli._options import (
+    check_own_files,
     chosen_mechanism,
     open_ledger,
     plain_warnings,
 )
 from sklearn_pate._cli._sum_commands import run_study_of_sums, save_released
 from sklearn_pate._cli._tables import (
+    check_apart,
+    check_labels,
     labels_like,
     read_estimator,
     read_private,
@@ -34,7 +37,7 @@ from sklearn_pate._inputs._file_content import (
     write_files,
 )
 from sklearn_pate._inputs._known_columns import warn_of_text
-from sklearn_pate._inputs._labels import PublicData, check_classes, class_indices
+from sklearn_pate._inputs._labels import PublicData, check_classes
 from sklearn_pate._pate import PATEClassifier
 from sklearn_pate._teachers._shards import rows_of_shards, shard_of
 from sklearn_pate._votes._votes import VoteHeader, Votes
@@ -172,15 +175,22 @@ def read_key(path: Path) -> bytes:
 def run_study(given: argparse.Namespace) -> None:
     """Write a study: of masked sums for a model, or of votes for a collector."""
     of_votes = {"classes": given.classes, "teachers": given.teachers}
+    given_options = given.options_given
     if given.estimator is not None:
-        for name, value in of_votes.items():
-            if value is not None:
+        for name in ("classes", "teachers", "unit", "seed", "key"):
+            if name in given_options:
                 raise ValueError(
                     f"--{name} is for votes without noise, but --estimator is given; "
-                    f"set {name} in {given.estimator}."
+                    f"leave it out, and choose such settings in {given.estimator}."
                 )
         run_study_of_sums(given)
         return
+    for name in ("rows", "colluding", "epsilon", "delta"):
+        if name in given_options:
+            raise ValueError(
+                f"--{name} is for sums, but --estimator is missing; pass --estimator, "
+                "or leave it out."
+            )
     missing = [name for name, value in of_votes.items() if value is None]
     if missing:
         raise ValueError(
@@ -224,6 +234,10 @@ def _write_vote_study(given: argparse.Namespace) -> None:
 
 def run_vote(given: argparse.Namespace) -> None:
     """Train the teachers of a site, and write their votes."""
+    check_own_files(
+        [given.output],
+        [given.study, given.key, given.public, given.data, given.teacher],
+    )
     check_can_write([given.output], overwrite=given.overwrite)
     study, key = VoteStudy.read(given.study), read_key(given.key)
     study.check_key(key, given.key)
@@ -242,13 +256,8 @@ def run_vote(given: argparse.Namespace) -> None:
     X, columns = read_private(given.data, public, others)
     y = labels_like(columns[given.label], study.classes)
     ids = columns.get(given.group, np.arange(len(X)))
-    codes = class_indices(y, check_classes(study.classes))
+    codes = check_labels(y, study.classes, given.data, given.label)
     n_left_out = np.count_nonzero(codes < 0)
-    if n_left_out == len(y):
-        raise ValueError(
-            f"No label in column {given.label!r} of {given.data} is one of the classes "
-            f"{study.classes} of the study; compare their spelling."
-        )
     try:
         shards = shard_of(ids, study.n_teachers, key)
     except ValueError as error:
@@ -298,6 +307,10 @@ def run_fit_votes(given: argparse.Namespace) -> None:
     """Train a student on the votes of all sites, and write it with its card."""
     outputs = [*paths_of(given.output), *([given.report] if given.report else [])]
     # No answer is released unless all files can be written.
+    check_own_files(
+        outputs,
+        [given.study, given.public, given.ledger, given.student, *given.votes],
+    )
     check_can_write(outputs, overwrite=given.overwrite)
     import_skops()
     study, public = VoteStudy.read(given.study), read_public(given.public)
@@ -337,12 +350,7 @@ def _check_columns(given: argparse.Namespace, study: VoteStudy, public: Any) -> 
             if given.group is None
             else "The study protects rows, not groups; leave --group out."
         )
-    for name in (given.label, given.group):
-        if name in public.columns:
-            raise ValueError(
-                f"Column {name!r} is in {given.public}, which makes it a feature; "
-                "choose a label and a group id that are not features."
-            )
+    check_apart(public.columns, {"label": given.label, "group": given.group})
 
 
 def _cast(*arguments: Any, **options: Any) -> tuple[NDArray[np.integer], list[str]]:

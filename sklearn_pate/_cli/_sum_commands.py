@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_pate._cli._options import check_is_file, plain_warnings
+from sklearn_pate._cli._options import check_is_file, check_own_files, plain_warnings
 from sklearn_pate._cli._tables import (
+    check_apart,
+    check_labels,
     labels_like,
     read_estimator,
     read_private,
@@ -31,7 +33,14 @@ def run_study_of_sums(given: argparse.Namespace) -> None:
     model = _read_estimator(given.estimator)
     measure = None
     if isinstance(model, PublishedClassifier):
+        if model.privacy_spent_.unit == "group" and given.rows is not None:
+            raise ValueError("The model protects groups; leave --rows out.")
         measure = {"epsilon": given.epsilon, "delta": given.delta}
+    else:
+        for name in {"epsilon", "delta"} & given.options_given:
+            raise ValueError(
+                f"--{name} is for a model to measure; set {name} in {given.estimator}."
+            )
     with plain_warnings(given.parser):
         study = Study(
             model,
@@ -47,13 +56,14 @@ def run_study_of_sums(given: argparse.Namespace) -> None:
 
 def run_join(given: argparse.Namespace) -> None:
     """Write the public key of a site, and create its ledger."""
+    check_own_files([given.output], [given.ledger, *_files_of_study(given)])
     check_can_write([given.output], overwrite=given.overwrite)
     study = _load_study(given)
     check_site(given.site, study.sites)
     budget = {"epsilon": given.epsilon, "delta": given.delta}
-    ledger = PrivacyLedger(
-        given.ledger, **{} if Path(given.ledger).is_file() else budget
-    )
+    if Path(given.ledger).is_file() and not budget.keys() & given.options_given:
+        budget = {}
+    ledger = PrivacyLedger(given.ledger, **budget)
     key = SiteKey(ledger.key, study.digest, given.site).public
     values = {"site": given.site, "public_key": key}
     write_files({given.output: written("join", study, values)})
@@ -66,11 +76,17 @@ def run_join(given: argparse.Namespace) -> None:
 
 def run_reply(given: argparse.Namespace) -> None:
     """Write the masked sums of a site, in reply to a request."""
+    check_own_files(
+        [given.output],
+        [given.ledger, given.data, given.request, *_files_of_study(given)],
+    )
     check_can_write([given.output], overwrite=given.overwrite)
     check_is_file("ledger", given.ledger)
     study = _load_study(given)
-    model, others = study.estimator, [given.label, given.group, given.subgroup]
-    others = [name for name in others if name is not None]
+    model = study.estimator
+    named = {"label": given.label, "group": given.group, "subgroup": given.subgroup}
+    others = [name for name in named.values() if name is not None]
+    check_apart(study.X_public.columns, named)
     if study.measure is None:
         X, columns = read_private(given.data, study.X_public, others)
         classes = np.asarray(model.classes).tolist()
@@ -78,6 +94,11 @@ def run_reply(given: argparse.Namespace) -> None:
         X, columns = read_rows(given.data, model, others)
         classes = model.classes_.tolist()
     y, groups = labels_like(columns[given.label], classes), columns.get(given.group)
+    check_labels(y, classes, given.data, given.label)
+    subgroups: Any = columns.get(given.subgroup)
+    values = (study.measure or {}).get("subgroup_values")
+    if subgroups is not None and values is not None:
+        subgroups = labels_like(subgroups, values)
     request = given.request.read_bytes()
     with plain_warnings(given.parser):
         site = Site(
@@ -86,7 +107,7 @@ def run_reply(given: argparse.Namespace) -> None:
             X,
             y,
             groups=groups,
-            subgroups=columns.get(given.subgroup),
+            subgroups=subgroups,
             ledger=PrivacyLedger(given.ledger),
         )
         if given.fingerprint:
@@ -108,7 +129,13 @@ def run_collect(given: argparse.Namespace) -> None:
     study = _load_study(given)
     is_measured = study.measure is not None
     written_files = [Path(given.output)] if is_measured else paths_of(given.output)
+    if is_measured and given.report:
+        raise ValueError(
+            "The study measures a model; leave --report out, and pass the metrics to "
+            "the command report."
+        )
     outputs = [*written_files, *([given.report] if given.report else [])]
+    check_own_files(outputs, [*given.files, *_files_of_study(given)])
     check_can_write(outputs, overwrite=given.overwrite)
     contents = [path.read_bytes() for path in given.files]
     sent = 0
@@ -156,6 +183,11 @@ def _request_path(output: str, number: int) -> Path:
     """Return the path of a request, beside the result."""
     path = Path(output)
     return path.with_name(f"{path.stem}-{number}.request")
+
+
+def _files_of_study(given: argparse.Namespace) -> list[Path]:
+    """List the files that describe a study."""
+    return [given.study, given.estimator, given.public]
 
 
 def _load_study(given: argparse.Namespace) -> Study:

@@ -3,7 +3,8 @@
 import re
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
+from sklearn_pate._inputs._known_columns import CATEGORIES
+from sklearn_pate._inputs._labels import check_classes, class_indices
 from sklearn_pate._inputs._odd_values import as_words, read_numbers, without_words
 from sklearn_pate.accounting._value_checks import counted, optional_module, printable
 from sklearn_pate.publication import PublishedClassifier
 from sklearn_pate.publication._model_file import (
     LARGEST_MODEL,
     import_skops,
+    reachable,
     read_file,
     unpack,
     untrusted_types,
@@ -26,6 +30,12 @@ from sklearn_pate.stored_types import OF_MODELS
 
 _WHOLE_NUMBER = r"[+-]?\d{1,18}"
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+# What a file that defines no estimator could define.
+_EXAMPLES = {
+    "estimator": "DPNewtonClassifier(classes=..., random_state=0)",
+    "student": "LogisticRegression()",
+    "teacher": "LogisticRegression()",
+}
 _BOOLEANS = {"True": 1.0, "False": 0.0}
 # For a missing number; in a column of text they are text, perhaps a class or an id.
 _MISSING = ["NA", "N/A", "n/a", "NaN", "nan", "None", "null", "NULL", "<NA>"]
@@ -82,8 +92,11 @@ def read_rows(
     """Read the features of a model, and some other columns.
 
     Each cell of a CSV file is read on its own: as a number if it is one, else as text.
+    A column that the model knows as text stays text, so that "05" is no 5.
     """
     frame = _read(path)
+    if len(frame) == 0:
+        raise ValueError(f"{path} has no rows; pass rows with labels.")
     columns = getattr(model, "feature_names_in_", None)
     names = [one for one in frame.columns if one not in others]
     if columns is not None:
@@ -94,16 +107,24 @@ def read_rows(
             f"{path} has no column {', '.join(map(repr, missing))}; it needs the "
             "features of the model and the columns that options name."
         )
-    if len(names) != model.n_features_in_ or len(frame) == 0:
+    if len(names) != model.n_features_in_:
         raise ValueError(
             f"{path} has {counted(len(frame), 'row')} of "
             f"{counted(len(names), 'feature')}, but the model has "
             f"{model.n_features_in_}; pass only the features of the model, in the "
             "order of the fit."
         )
-    X = frame[names]
+    X = frame[names].copy()
     if path.suffix == ".csv":
-        X = X.apply(lambda column: column.map(_cell).astype(object))
+        known = getattr(model, "_known_columns", None)
+        kinds = ["number"] * len(names) if known is None else known.kinds
+        words = {} if known is None else known.words
+        for place, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+            read_cell = _cell
+            if kind in CATEGORIES:
+                absent = set(_MISSING) - set(words.get(place, ()))
+                read_cell = partial(_text_cell, absent=absent)
+            X[name] = X[name].map(read_cell).astype(object)
     read = {name: frame[name].tolist() for name in others}
     return (X if columns is not None else X.to_numpy()), read
 
@@ -115,6 +136,44 @@ def _cell(text: Any) -> Any:
     if re.fullmatch(_NUMBER, text):
         return float(text)
     return _BOOLEANS.get(text, text)
+
+
+def _text_cell(text: Any, absent: Collection[str]) -> Any:
+    """Read a cell of a column of text, NaN if it is missing."""
+    return text if isinstance(text, str) and text not in absent else np.nan
+
+
+def check_apart(features: Iterable[str], labels: dict[str, str | None]) -> None:
+    """Raise if options name one column twice, or a label or group is a feature.
+
+    `labels` has the column of each option; a subgroup may be a feature.
+    """
+    given = {option: name for option, name in labels.items() if name is not None}
+    features = {*features}
+    for option, name in given.items():
+        if [*given.values()].count(name) > 1:
+            raise ValueError(
+                f"Two options name column {name!r}; choose different columns for "
+                f"{', '.join(f'--{one}' for one in given)}."
+            )
+        if option != "subgroup" and name in features:
+            raise ValueError(
+                f"Column {name!r} is a feature; choose a label and a group id that "
+                "are not features."
+            )
+
+
+def check_labels(
+    y: NDArray[np.object_], classes: Any, path: Path, label: str
+) -> NDArray[np.intp]:
+    """Return the index of each label, or raise if no label is a class."""
+    codes = class_indices(y, check_classes(classes))
+    if np.all(codes < 0):
+        raise ValueError(
+            f"No label in column {label!r} of {path} is one of the classes "
+            f"{np.asarray(classes).tolist()}; compare their spelling."
+        )
+    return codes
 
 
 def labels_like(labels: list[Any], classes: list[Any]) -> NDArray[np.object_]:
@@ -141,11 +200,20 @@ def _read(path: Path) -> Any:
             f"{path} must end in .csv or .parquet, the format of the file."
         )
     pandas = optional_module("pandas", "pandas")
+    if path.suffix == ".parquet":
+        parquet = optional_module("pyarrow.parquet", "pyarrow")
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is not a file; correct the path.")
+    as_text = {"dtype": str, "keep_default_na": False}
     try:
         if path.suffix == ".parquet":
-            parquet = optional_module("pyarrow.parquet", "pyarrow")
             return parquet.read_table(path).to_pandas(ignore_metadata=True)
-        frame = pandas.read_csv(path, dtype=str, keep_default_na=False, na_values=[""])
+        # pandas would rename a second column of a name, and name one without.
+        names = pandas.read_csv(path, header=None, nrows=1, **as_text).iloc[0].tolist()
+        _check_names(names, path)
+        frame = pandas.read_csv(path, na_values=[""], **as_text)
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not in UTF-8; save it in UTF-8.") from None
     except ValueError as error:
         raise ValueError(
             f"{path} cannot be read: {printable(error).rstrip('.')}."
@@ -156,6 +224,25 @@ def _read(path: Path) -> Any:
             "each column a name."
         )
     return frame
+
+
+def _check_names(names: list[str], path: Path) -> None:
+    """Raise unless the first line of a CSV file names each column once."""
+    if len(names) == 1 and ";" in names[0]:
+        raise ValueError(
+            f"{path} is separated by semicolons; save it with commas, and with points "
+            "in numbers."
+        )
+    for name in names:
+        if not name.strip():
+            raise ValueError(
+                f"{path} has a column without a name; name it, or leave it out if it "
+                "has numbers of rows."
+            )
+        if names.count(name) > 1:
+            raise ValueError(
+                f"{path} names column {name!r} twice; give each column its own name."
+            )
 
 
 def read_estimator(path: Path, name: str) -> Any:
@@ -174,9 +261,26 @@ def read_estimator(path: Path, name: str) -> Any:
     if isinstance(found, type) or not hasattr(found, "fit") or not is_classifier(found):
         raise ValueError(
             f"{name} in {path} is a {type(found).__name__}, not a classifier; define "
-            f"an unfitted classifier, such as {name} = LogisticRegression()."
+            f"an unfitted classifier, such as {name} = {_EXAMPLES[name]}."
         )
+    if name != "teacher":
+        _check_can_be_saved(getattr(found, "student", found), path)
     return found
+
+
+def _check_can_be_saved(student: Any, path: Path) -> None:
+    """Raise if a student has a class or function that the file of a command defines."""
+    own = {
+        getattr(part, "__name__", type(part).__name__)
+        for one in reachable(student)
+        for part in (type(one), *getattr(one, "__dict__", {}).values())
+        if getattr(part, "__module__", None) == "<run_path>"
+    }
+    if own:
+        raise ValueError(
+            f"The student in {path} has {', '.join(sorted(own))}, which this file "
+            "defines: the model could not be saved. Define it in an installed module."
+        )
 
 
 def _executed(path: Path, name: str) -> Any:
@@ -196,8 +300,7 @@ def _executed(path: Path, name: str) -> Any:
         sys.path.remove(folder)
     if name not in variables:
         raise ValueError(
-            f"{path} defines no {name}; add a line such as {name} = "
-            "LogisticRegression()."
+            f"{path} defines no {name}; add a line such as {name} = {_EXAMPLES[name]}."
         )
     return variables[name]
 

@@ -117,6 +117,8 @@ def check_can_write(
                 f"There is no folder {path.parent} for {name}{str(path)!r}; create it "
                 "first."
             )
+        if path.is_dir():
+            raise IsADirectoryError(f"{path} is a folder; choose another path.")
         if path.exists() and not overwrite:
             replace = ", or pass overwrite=True to replace it"
             advice = "" if overwrite is None else replace

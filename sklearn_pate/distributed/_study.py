@@ -31,7 +31,7 @@ from sklearn_pate._inputs._file_content import (
     strict_json,
     write_files,
 )
-from sklearn_pate._inputs._labels import PublicData, public_table
+from sklearn_pate._inputs._labels import PublicData, check_classes, public_table
 from sklearn_pate._pate import PATEClassifier
 from sklearn_pate._private import PrivateClassifier
 from sklearn_pate.accounting._ledger import PrivacyLedger, Release
@@ -222,6 +222,13 @@ class Study:
         else:
             self.measure = _checked_measure(measure)
         self.privacy_spent, self.n_sums, features = self._planned()
+        wanted = None if measure is not None else self.estimator.epsilon
+        if wanted is not None and self.privacy_spent.epsilon > wanted * (1 + 1e-9):
+            raise ValueError(
+                f"epsilon={wanted!r} is too large for noise that sites draw together, "
+                f"with which the study would cost {self.privacy_spent.epsilon:.4g}; "
+                "lower epsilon."
+            )
         n_numbers = self.n_sums * len(self._made_up()["y"])
         if n_numbers > MOST_NUMBERS:
             raise ValueError(
@@ -251,6 +258,7 @@ class Study:
                 "estimator has classes=None, but no site sees all labels; set classes "
                 "to all labels that may occur."
             )
+        check_classes(estimator.classes)
         if not isinstance(estimator.random_state, Integral):
             raise ValueError(
                 f"estimator has random_state={estimator.random_state!r}; set an "

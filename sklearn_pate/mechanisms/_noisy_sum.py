@@ -552,7 +552,7 @@ class SharedNoise(Mechanism):
 
     @classmethod
     def of(cls, mechanism: Mechanism, n_sites: int, n_colluding: int) -> Self:
-        """Return the release that costs no more than a mechanism with its noise."""
+        """Return the release whose mu is that of a mechanism with its noise."""
         cls(mechanism, n_sites, n_colluding)._summed()
         wider = noise_ratio(n_sites, n_colluding)
         whole = _with_noise(mechanism, lambda one: six_digits(one * wider, np.ceil))

@@ -179,8 +179,8 @@ BAD_ROWS = {
         {"age": lambda column: "years " + column},
         "north.csv: could not convert string to float: column 'age' is text",
     ),
-    "label as feature": (["--label", "age"], {}, "Column 'age' is in public.csv"),
-    "id as feature": (["--group", "marker"], {}, "Column 'marker' is in public.csv"),
+    "label as feature": (["--label", "age"], {}, "Column 'age' is a feature"),
+    "id as feature": (["--group", "marker"], {}, "Column 'marker' is a feature"),
     "another format": (["--data", "north.xls"], {}, "must end in .csv or .parquet"),
     "no file": (["--data", "moon.csv"], {}, "moon.csv"),
     "no processes": (["--jobs", "0"], {}, "--jobs 0 is not a number of processes"),
@@ -213,7 +213,7 @@ def test_files_that_are_no_tables_are_refused(folder, capsys):
         Path("north.csv").write_text(text)
         assert message in refused_vote(capsys)
     Path("north.csv").write_bytes(lines[0].encode() + b"\n\xff,1,1,1\n")
-    assert "north.csv cannot be read: 'utf-8'" in refused_vote(capsys)
+    assert "north.csv is not in UTF-8; save it in UTF-8." in refused_vote(capsys)
 
 
 BAD_TEACHERS = {
@@ -284,7 +284,7 @@ def test_files_are_not_replaced_without_saying_so(folder, capsys):
         (["--classes", "no"], "--classes ['no'] must list at least two"),
         (["--teachers", "0"], "--teachers 0"),
         (["--sites", "north,north"], "must name at least one site, and no site twice"),
-        (["--sites", "north,"], "must be a list of names"),
+        (["--sites", "north,"], "'north,' has nothing before or behind a comma"),
         (["--seed", "-1"], "--seed -1"),
         (["--seed", str(2**70)], f"--seed {2**70} must be at most"),
         (["--public", "moon.csv"], "moon.csv"),
