@@ -12,7 +12,7 @@ PLACES = {
     "_aggregation._outlook": ["VotesWithLead"],
     "_aggregation._rehearsal": ["rehearse_student"],
     "_aggregation._score_model": ["DirectionScores", "RowValues", "SlopedModels"],
-    "_cli": ["_site_commands", "main"],
+    "_cli": ["INTERRUPTED", "_site_commands", "main"],
     "_cli._site_commands": ["VoteStudy"],
     "_cli._model_commands": ["_read_json", "read_released"],
     "_cli._tables": ["read_public", "read_rows"],

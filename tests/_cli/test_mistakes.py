@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PrivacyLedger, PublicData
-from sklearn_pate._cli import INTERRUPTED
 from sklearn_pate.distributed import Study
 from sklearn_pate.metrics import PrivateMetrics
-from tests.private import main
+from tests.private import INTERRUPTED, main
 
 pytestmark = [
     pytest.mark.slow,
