@@ -114,6 +114,7 @@ def run_reply(given: argparse.Namespace) -> None:
             write_files({given.output: site.reply(request, given.fingerprint)})
             print(f"{given.output}: masked sums. Send this file to the collector.")
             return
+        site._asked(request)  # another ledger is told of before sites compare
     print(f"{study}\n")
     if study.measure is None:
         print(model.check_data(X, y, X_public=study.X_public, groups=groups))

@@ -607,12 +607,7 @@ class Site:
         LedgerError
             If the file of the ledger cannot be read or written.
         """
-        asked = _Request.read(request, self.study)
-        if asked.public_keys[self.name] != self.public_key:
-            raise ValueError(
-                f"The request has another public key of {self.name} than this ledger "
-                "has; use the ledger that this site joined with."
-            )
+        asked = self._asked(request)
         if _digits(fingerprint) != _digits(self.study.fingerprint(asked.public_keys)):
             raise ValueError(
                 f"fingerprint={fingerprint!r} is not that of the request, "
@@ -628,6 +623,16 @@ class Site:
             values = {"site": self.name, "request": asked.digest.hex()}
             return written("reply", self.study, values | stopped.result.to_dict())
         raise ValueError("The request has all sums of the study already.")
+
+    def _asked(self, request: bytes) -> "_Request":
+        """Read a request, or raise ValueError if it has another key of this site."""
+        asked = _Request.read(request, self.study)
+        if asked.public_keys[self.name] != self.public_key:
+            raise ValueError(
+                f"The request has another public key of {self.name} than this ledger "
+                "has; use the ledger that this site joined with."
+            )
+        return asked
 
     def _masks(self, asked: "_Request", n_numbers: int) -> NDArray[np.uint64]:
         """Return the masks of this site for a request."""

@@ -110,6 +110,8 @@ def test_the_command_reply_tells_the_holder_alone_before_anything_is_charged(
     assert joined in printed
     assert not Path("north-1.reply").exists()
     assert PrivacyLedger("north.sqlite").entries() == []
+    of_south = [*reply("north", 1, ""), "--ledger", "south.sqlite"]
+    assert "another public key of north than this ledger" in refused(of_south, capsys)
 
 
 @pytest.mark.thorough
