@@ -21,8 +21,8 @@ from packaging.version import InvalidVersion, Version
 
 ROOT = Path(__file__).parent.parent
 CHANGELOG = "CHANGELOG.md"
-# Files with a line such as `version: 0.1.0`.
 CITATION = "CITATION.cff"
+# Files with a line such as `version: 0.1.0`.
 VERSIONED = ["sklearn_pate/__init__.py", CITATION, "recipe/recipe.yaml"]
 LINE = r'(?m)^( *(?:version: |__version__ = "))([^\s"$]+)("?)$'
 # What the first release adds to files.

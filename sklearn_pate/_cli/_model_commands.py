@@ -24,10 +24,11 @@ from sklearn_pate._cli._options import (
     plain_warnings,
 )
 from sklearn_pate._cli._tables import (
-    check_apart,
     check_labels,
     labels_like,
+    named_columns,
     read_rows,
+    subgroups_like,
 )
 from sklearn_pate._inputs._file_content import check_can_write, strict_json
 from sklearn_pate._pate import PATEClassifier
@@ -136,16 +137,10 @@ def run_measure(given: argparse.Namespace) -> None:
             "The model protects groups; pass --group with the column of group ids."
         )
     ledger = open_ledger(given.ledger)
-    named = {"label": given.label, "group": given.group, "subgroup": given.subgroup}
-    check_apart(getattr(model, "feature_names_in_", ()), named)
-    others = [name for name in named.values() if name is not None]
+    others = named_columns(given, getattr(model, "feature_names_in_", ()))
     X, columns = read_rows(given.rows, model, others)
     y = labels_like(columns[given.label], model.classes_.tolist())
     check_labels(y, model.classes_, given.rows, given.label)
-    subgroups: Any = columns.get(given.subgroup)
-    values = given.subgroup_values
-    if subgroups is not None and values is not None:
-        subgroups = labels_like(subgroups, values)
     with plain_warnings(given.parser):
         # The privacy is spent on the next line.
         metrics = private_metrics(
@@ -155,8 +150,8 @@ def run_measure(given: argparse.Namespace) -> None:
             epsilon=given.epsilon,
             delta=given.delta,
             groups=columns.get(given.group),
-            subgroups=subgroups,
-            subgroup_values=values,
+            subgroups=subgroups_like(columns, given.subgroup, given.subgroup_values),
+            subgroup_values=given.subgroup_values,
             ledger=ledger,
             random_state=0,  # so that a ledger knows the call again
         )

@@ -22,9 +22,9 @@ from sklearn_pate._cli._options import (
 )
 from sklearn_pate._cli._sum_commands import run_study_of_sums, save_released
 from sklearn_pate._cli._tables import (
-    check_apart,
     check_labels,
     labels_like,
+    named_columns,
     read_estimator,
     read_private,
     read_public,
@@ -175,10 +175,9 @@ def read_key(path: Path) -> bytes:
 def run_study(given: argparse.Namespace) -> None:
     """Write a study: of masked sums for a model, or of votes for a collector."""
     of_votes = {"classes": given.classes, "teachers": given.teachers}
-    given_options = given.options_given
     if given.estimator is not None:
         for name in ("classes", "teachers", "unit", "seed", "key"):
-            if name in given_options:
+            if name in given.options_given:
                 raise ValueError(
                     f"--{name} is for votes without noise, but --estimator is given; "
                     f"leave it out, and choose such settings in {given.estimator}."
@@ -186,7 +185,7 @@ def run_study(given: argparse.Namespace) -> None:
         run_study_of_sums(given)
         return
     for name in ("rows", "colluding", "epsilon", "delta"):
-        if name in given_options:
+        if name in given.options_given:
             raise ValueError(
                 f"--{name} is for sums, but --estimator is missing; pass --estimator, "
                 "or leave it out."
@@ -246,13 +245,13 @@ def run_vote(given: argparse.Namespace) -> None:
     study.check_public_rows(public, given.public)
     with plain_warnings(given.parser):
         warn_of_text(public)
-    _check_columns(given, study, public)
+    _check_unit(given, study)
+    others = named_columns(given, public.columns)
     if given.jobs == 0:
         raise ValueError(
             "n_jobs=0 is not a number of processes; pass 1 or more, or -1."
         )
     teacher = read_estimator(given.teacher, "teacher")
-    others = [name for name in (given.label, given.group) if name is not None]
     X, columns = read_private(given.data, public, others)
     y = labels_like(columns[given.label], study.classes)
     ids = columns.get(given.group, np.arange(len(X)))
@@ -342,15 +341,14 @@ def run_fit_votes(given: argparse.Namespace) -> None:
         )
 
 
-def _check_columns(given: argparse.Namespace, study: VoteStudy, public: Any) -> None:
-    """Check the columns of the label and of the group against the study."""
+def _check_unit(given: argparse.Namespace, study: VoteStudy) -> None:
+    """Raise unless a group is named exactly if the study protects groups."""
     if (given.group is not None) != (study.privacy_unit == "group"):
         raise ValueError(
             "The study protects groups; pass --group with the column of group ids."
             if given.group is None
             else "The study protects rows, not groups; leave --group out."
         )
-    check_apart(public.columns, {"label": given.label, "group": given.group})
 
 
 def _cast(*arguments: Any, **options: Any) -> tuple[NDArray[np.integer], list[str]]:

@@ -8,13 +8,14 @@ import numpy as np
 
 from sklearn_pate._cli._options import check_is_file, check_own_files, plain_warnings
 from sklearn_pate._cli._tables import (
-    check_apart,
     check_labels,
     labels_like,
+    named_columns,
     read_estimator,
     read_private,
     read_public,
     read_rows,
+    subgroups_like,
 )
 from sklearn_pate._inputs._file_content import check_can_write, write_files
 from sklearn_pate.accounting._ledger import PrivacyLedger
@@ -84,9 +85,7 @@ def run_reply(given: argparse.Namespace) -> None:
     check_is_file("ledger", given.ledger)
     study = _load_study(given)
     model = study.estimator
-    named = {"label": given.label, "group": given.group, "subgroup": given.subgroup}
-    others = [name for name in named.values() if name is not None]
-    check_apart(study.X_public.columns, named)
+    others = named_columns(given, study.X_public.columns)
     if study.measure is None:
         X, columns = read_private(given.data, study.X_public, others)
         classes = np.asarray(model.classes).tolist()
@@ -95,10 +94,7 @@ def run_reply(given: argparse.Namespace) -> None:
         classes = model.classes_.tolist()
     y, groups = labels_like(columns[given.label], classes), columns.get(given.group)
     check_labels(y, classes, given.data, given.label)
-    subgroups: Any = columns.get(given.subgroup)
     values = (study.measure or {}).get("subgroup_values")
-    if subgroups is not None and values is not None:
-        subgroups = labels_like(subgroups, values)
     request = given.request.read_bytes()
     with plain_warnings(given.parser):
         site = Site(
@@ -107,7 +103,7 @@ def run_reply(given: argparse.Namespace) -> None:
             X,
             y,
             groups=groups,
-            subgroups=subgroups,
+            subgroups=subgroups_like(columns, given.subgroup, values),
             ledger=PrivacyLedger(given.ledger),
         )
         if given.fingerprint:

@@ -1,8 +1,10 @@
 """Tables and estimators in files that commands read."""
 
+import argparse
 import re
 import runpy
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -36,6 +38,8 @@ _EXAMPLES = {
     "student": "LogisticRegression()",
     "teacher": "LogisticRegression()",
 }
+# Options that name a column beside the features.
+_NAMING = ("label", "group", "subgroup")
 _BOOLEANS = {"True": 1.0, "False": 0.0}
 # For a missing number; in a column of text they are text, perhaps a class or an id.
 _MISSING = ["NA", "N/A", "n/a", "NaN", "nan", "None", "null", "NULL", "<NA>"]
@@ -143,24 +147,26 @@ def _text_cell(text: Any, absent: Collection[str]) -> Any:
     return text if isinstance(text, str) and text not in absent else np.nan
 
 
-def check_apart(features: Iterable[str], labels: dict[str, str | None]) -> None:
-    """Raise if options name one column twice, or a label or group is a feature.
+def named_columns(given: argparse.Namespace, features: Iterable[str]) -> list[str]:
+    """List the columns that --label, --group and --subgroup name.
 
-    `labels` has the column of each option; a subgroup may be a feature.
+    Raises ValueError if two of them name one, or if a label or group is a feature.
     """
-    given = {option: name for option, name in labels.items() if name is not None}
+    options = {name: getattr(given, name, None) for name in _NAMING}
+    named = {option: name for option, name in options.items() if name is not None}
     features = {*features}
-    for option, name in given.items():
-        if [*given.values()].count(name) > 1:
+    for option, name in named.items():
+        if [*named.values()].count(name) > 1:
             raise ValueError(
                 f"Two options name column {name!r}; choose different columns for "
-                f"{', '.join(f'--{one}' for one in given)}."
+                f"{', '.join(f'--{one}' for one in named)}."
             )
         if option != "subgroup" and name in features:
             raise ValueError(
                 f"Column {name!r} is a feature; choose a label and a group id that "
                 "are not features."
             )
+    return [*named.values()]
 
 
 def check_labels(
@@ -174,6 +180,15 @@ def check_labels(
             f"{np.asarray(classes).tolist()}; compare their spelling."
         )
     return codes
+
+
+def subgroups_like(
+    columns: dict[str, list[Any]], name: str | None, values: list[Any] | None
+) -> Any:
+    """Return the column of --subgroup, read as the type of declared values."""
+    if name is None:
+        return None
+    return columns[name] if values is None else labels_like(columns[name], values)
 
 
 def labels_like(labels: list[Any], classes: list[Any]) -> NDArray[np.object_]:
@@ -233,13 +248,13 @@ def _check_names(names: list[str], path: Path) -> None:
             f"{path} is separated by semicolons; save it with commas, and with points "
             "in numbers."
         )
-    for name in names:
+    for name, n_columns in Counter(names).items():
         if not name.strip():
             raise ValueError(
                 f"{path} has a column without a name; name it, or leave it out if it "
                 "has numbers of rows."
             )
-        if names.count(name) > 1:
+        if n_columns > 1:
             raise ValueError(
                 f"{path} names column {name!r} twice; give each column its own name."
             )

@@ -5,10 +5,12 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import DPNewtonClassifier, PATEClassifier, PrivacyLedger
 from sklearn_pate.distributed import Collector, Site, Study
+from sklearn_pate.students import UncertaintyQueries
 
 #: Marks of tests of studies: small, and so of little use.
 OF_STUDIES = [
@@ -30,6 +32,8 @@ VOTES = PATEClassifier(
     classes=[0, 1],
     random_state=0,
 )
+#: A fit whose queries follow earlier answers.
+IN_ROUNDS = clone(VOTES).set_params(query_strategy=UncertaintyQueries(), n_queries=80)
 
 
 def study_of(rows, estimator=NEWTON, **changed):

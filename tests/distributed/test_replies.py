@@ -7,16 +7,14 @@ import shutil
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import (
     BudgetExceededError,
-    PATEClassifier,
     PrivacyLedger,
 )
 from sklearn_pate.distributed import Site
-from sklearn_pate.students import UncertaintyQueries
 from tests.distributed.studies import (
+    IN_ROUNDS,
     NAMES,
     OF_STUDIES,
     VOTES,
@@ -186,17 +184,8 @@ def test_a_round_is_answered_to_one_request_only(rows, tmp_path):
 @pytest.fixture(scope="module")
 def after_two_rounds(rows, tmp_path_factory):
     """Return folder, sites and collector of a study whose queries follow answers."""
-    votes = PATEClassifier(
-        GaussianNB(),
-        mechanism="histogram",
-        query_strategy=UncertaintyQueries(),
-        n_teachers=60,
-        n_queries=80,
-        classes=[0, 1],
-        random_state=0,
-    )
     folder = tmp_path_factory.mktemp("study")
-    study = study_of(rows, votes)
+    study = study_of(rows, IN_ROUNDS)
     sites = sites_of(study, rows, folder)
     collector = collector_of(study, sites)
     one_round(collector, sites)

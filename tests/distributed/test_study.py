@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import (
     DPNewtonClassifier,
@@ -15,8 +14,8 @@ from sklearn_pate.distributed import Site, Study
 from sklearn_pate.inspection import PrivacyReport
 from sklearn_pate.metrics import OutcomeMetrics, PrivateMetrics, private_metrics
 from sklearn_pate.outcomes import BinnedRegressor, DiscreteSurvival
-from sklearn_pate.students import UncertaintyQueries
 from tests.distributed.studies import (
+    IN_ROUNDS,
     NAMES,
     NEWTON,
     OF_STUDIES,
@@ -137,16 +136,7 @@ def test_counted_codes_over_sites(tmp_path):
 
 @pytest.mark.thorough
 def test_queries_that_depend_on_answers_take_several_rounds(rows, tmp_path):
-    votes = PATEClassifier(
-        GaussianNB(),
-        mechanism="histogram",
-        query_strategy=UncertaintyQueries(),
-        n_teachers=60,
-        n_queries=80,
-        classes=[0, 1],
-        random_state=0,
-    )
-    study = study_of(rows, votes)
+    study = study_of(rows, IN_ROUNDS)
     sites = sites_of(study, rows, tmp_path)
     collector, n_rounds = collector_of(study, sites), 0
     while collector.request() is not None:
